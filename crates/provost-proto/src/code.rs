@@ -1,0 +1,97 @@
+//! Every error code with its HTTP status, in one table.
+//!
+//! A code is stable: clients may branch on it. The sentence beside it is for
+//! people and may be reworded at any time.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)+) => {
+        /// Why something was refused or failed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        pub enum Code {
+            $($(#[$doc])* #[serde(rename = $text)] $name,)+
+        }
+
+        impl Code {
+            /// The whole table, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// As it stands on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)+ }
+            }
+
+            /// The HTTP status it is answered with.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$name => $status,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The body is not JSON at all.
+    BadJson = "BAD_JSON", 400;
+    /// The JSON, the query or the path is not what the route takes.
+    InvalidRequest = "INVALID_REQUEST", 422;
+    /// No token, or one that is unknown, revoked or expired.
+    Unauthenticated = "UNAUTHENTICATED", 401;
+    /// The login link was used already, is too old, or never was.
+    LoginExpired = "LOGIN_EXPIRED", 401;
+    /// The token's class or project does not permit this.
+    Forbidden = "FORBIDDEN", 403;
+    /// The request comes from a page of another origin.
+    OriginForbidden = "ORIGIN_FORBIDDEN", 403;
+    /// There is nothing at this address.
+    NotFound = "NOT_FOUND", 404;
+    /// No project with this id or name.
+    ProjectNotFound = "PROJECT_NOT_FOUND", 404;
+    /// The route exists, but not with this method.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
+    /// The request did not arrive in time.
+    RequestTimeout = "REQUEST_TIMEOUT", 408;
+    /// Someone else changed it first.
+    Conflict = "CONFLICT", 409;
+    /// The same idempotency key came with another request.
+    CommandReused = "COMMAND_REUSED", 409;
+    /// The body is larger than the route takes.
+    TooLarge = "TOO_LARGE", 413;
+    /// The body is not declared as JSON.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
+    /// The `Host` is not one of ours.
+    HostUnknown = "HOST_UNKNOWN", 421;
+    /// The folder to open does not exist.
+    PathNotFound = "PATH_NOT_FOUND", 422;
+    /// The path to open is not a folder.
+    NotADirectory = "NOT_A_DIRECTORY", 422;
+    /// The folder may not be a project, and the sentence says why.
+    PathRefused = "PATH_REFUSED", 422;
+    /// A fault of Provost.
+    Internal = "INTERNAL", 500;
+    /// The daemon is stopping, or the log cannot be written.
+    Unavailable = "UNAVAILABLE", 503;
+    /// The disk is full.
+    NoSpace = "NO_SPACE", 507;
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_written_as_it_is_named() {
+        for code in Code::ALL {
+            assert_eq!(serde_json::to_string(code).unwrap(), format!("\"{code}\""));
+            assert!((400..600).contains(&code.status()), "{code}");
+        }
+    }
+}

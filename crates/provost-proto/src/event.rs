@@ -1,0 +1,264 @@
+//! The event envelope and the catalogue of kinds.
+//!
+//! Kinds are never renamed and bodies only grow optional fields: a log written
+//! today is read by every later Provost. A reader skips kinds it does not know.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{EventId, Hash, ProjectId, Stream, TokenClass, TokenId};
+
+/// The place of an event in the whole log; the first is 1, and none is missing.
+pub type Seq = u64;
+
+/// The place of an event in its stream; the first is 1, and none is missing.
+pub type Version = u64;
+
+/// Microseconds since 1970, by the daemon's clock.
+pub type Micros = u64;
+
+/// On whose authority something was done: `local:<user>` or `token:<id>`.
+pub type Principal = String;
+
+/// A client's idempotency key: the same command sent twice happens once.
+pub type Command = String;
+
+/// One fact, as it is stored and as clients see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Event {
+    /// Place in the whole log.
+    pub seq: Seq,
+    /// Whose event it is.
+    pub stream: Stream,
+    /// Place in its stream.
+    pub version: Version,
+    /// Its name.
+    pub id: EventId,
+    /// When, by the daemon's clock; the only time a fold may see.
+    pub at: Micros,
+    /// On whose authority.
+    pub principal: Principal,
+    /// What acted.
+    pub actor: Actor,
+    /// The client's idempotency key, if it gave one.
+    pub command: Option<Command>,
+    /// The event that led to this one.
+    pub cause: Option<EventId>,
+    /// What happened, `SCREAMING_SNAKE_CASE`.
+    pub kind: Kind,
+    /// The particulars; a `{"$blob": …}` reference where they are large.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub body: Value,
+    /// The hash of the event before this one in the log.
+    pub prev: Hash,
+    /// BLAKE3 over `prev` and the canonical JSON of all the rest.
+    pub hash: Hash,
+}
+
+/// The kind of an event as text: a newer daemon may know more kinds than we do.
+pub type Kind = String;
+
+/// Stands in the place of a body that is kept in the blob store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct BlobRef {
+    /// The content address.
+    #[serde(rename = "$blob")]
+    pub hash: Hash,
+    /// How many bytes it has.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub size: u64,
+}
+
+/// What acted. Stamped by the daemon from the authenticated connection.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(
+    feature = "ts",
+    ts(type = "'ui' | 'cli' | 'kernel' | 'daemon' | `agent:${string}` | `runtime:${string}`")
+)]
+pub enum Actor {
+    /// A person in the browser.
+    Ui,
+    /// A person or script at the command line.
+    Cli,
+    /// An agent in a role.
+    Agent(String),
+    /// The runtime of a notebook.
+    Runtime(String),
+    /// A project's kernel process.
+    Kernel,
+    /// The daemon by itself.
+    Daemon,
+}
+
+/// A text that names no actor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no actor")]
+pub struct NotAnActor(String);
+
+impl std::fmt::Display for Actor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ui => f.write_str("ui"),
+            Self::Cli => f.write_str("cli"),
+            Self::Agent(role) => write!(f, "agent:{role}"),
+            Self::Runtime(id) => write!(f, "runtime:{id}"),
+            Self::Kernel => f.write_str("kernel"),
+            Self::Daemon => f.write_str("daemon"),
+        }
+    }
+}
+
+impl std::str::FromStr for Actor {
+    type Err = NotAnActor;
+
+    fn from_str(text: &str) -> Result<Self, NotAnActor> {
+        Ok(match (text, text.split_once(':')) {
+            ("ui", _) => Self::Ui,
+            ("cli", _) => Self::Cli,
+            ("kernel", _) => Self::Kernel,
+            ("daemon", _) => Self::Daemon,
+            (_, Some(("agent", role))) => Self::Agent(role.to_owned()),
+            (_, Some(("runtime", id))) => Self::Runtime(id.to_owned()),
+            (_, None | Some(_)) => return Err(NotAnActor(text.to_owned())),
+        })
+    }
+}
+
+impl Serialize for Actor {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Actor {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <std::borrow::Cow<'de, str>>::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Actor {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .examples([serde_json::json!("cli")])
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Actor {}
+
+/// What can happen: the catalogue of kinds with their bodies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "body",
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase"
+)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+pub enum Fact {
+    /// The daemon took the log and opened its door.
+    DaemonStarted {
+        /// Its process id.
+        pid: u32,
+        /// Its version.
+        version: String,
+        /// Where it listens.
+        listen: String,
+    },
+    /// The daemon closed its door in good order.
+    DaemonStopped {
+        /// Why, for people.
+        reason: String,
+    },
+    /// A person opened a folder as a project.
+    ProjectOpened {
+        /// The project.
+        project: ProjectId,
+        /// The folder's name.
+        name: String,
+        /// A DNS label, unique among the projects of this log.
+        slug: String,
+        /// The folder, absolute, with no link in it.
+        path: String,
+    },
+    /// A person closed a project; its folder is untouched.
+    ProjectClosed {
+        /// The project.
+        project: ProjectId,
+    },
+    /// A token was handed out.
+    TokenCreated {
+        /// Its name.
+        token: TokenId,
+        /// What it may do.
+        class: TokenClass,
+        /// The only project it may see, if it is bound to one.
+        project: Option<ProjectId>,
+        /// The role it acts in, if it is an agent's.
+        role: Option<String>,
+        /// What it is for, in its maker's words.
+        label: String,
+        /// BLAKE3 of the token. The token itself is never stored.
+        digest: Hash,
+        /// When it ends.
+        #[cfg_attr(feature = "ts", ts(type = "number | null"))]
+        expires_at: Option<Micros>,
+    },
+    /// A token was taken back.
+    TokenRevoked {
+        /// Its name.
+        token: TokenId,
+    },
+}
+
+impl Fact {
+    /// The kind, as it stands in the envelope.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::DaemonStarted { .. } => "DAEMON_STARTED",
+            Self::DaemonStopped { .. } => "DAEMON_STOPPED",
+            Self::ProjectOpened { .. } => "PROJECT_OPENED",
+            Self::ProjectClosed { .. } => "PROJECT_CLOSED",
+            Self::TokenCreated { .. } => "TOKEN_CREATED",
+            Self::TokenRevoked { .. } => "TOKEN_REVOKED",
+        }
+    }
+
+    /// The body, as it stands in the envelope.
+    pub fn body(&self) -> Result<Value, serde_json::Error> {
+        let mut tagged = serde_json::to_value(self)?;
+        Ok(tagged.get_mut("body").map(Value::take).unwrap_or_default())
+    }
+}
+
+impl Event {
+    /// The typed fact; `None` if this Provost does not know the kind, or the
+    /// body is kept in the blob store.
+    pub fn fact(&self) -> Option<Fact> {
+        Fact::read(&self.kind, &self.body)
+    }
+}
+
+impl Fact {
+    /// Reads a fact from its kind and body; `None` for what is unknown.
+    pub fn read(kind: &str, body: &Value) -> Option<Self> {
+        #[derive(Serialize)]
+        struct Tagged<'a> {
+            kind: &'a str,
+            body: &'a Value,
+        }
+        let tagged = serde_json::to_value(Tagged { kind, body }).ok()?;
+        serde_json::from_value(tagged).ok()
+    }
+}

@@ -1,0 +1,123 @@
+//! Ids are types, so that two of them cannot be swapped.
+//!
+//! Every id is a UUIDv7: sortable by the time it was made, unique without
+//! asking anyone. On the wire it is the bare UUID; for people it carries a
+//! prefix that says what it names. Both forms are read back.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A text that should have been an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a {what} id")]
+pub struct NotAnId {
+    /// What was given.
+    pub text: String,
+    /// What it should have named.
+    pub what: &'static str,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $what:literal, $ts:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        #[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(type = $ts))]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Names what this UUID stands for.
+            pub const fn new(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// The bare UUID.
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "_{}"), self.0.as_hyphenated())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                let bare = text.strip_prefix(concat!($prefix, "_")).unwrap_or(text);
+                Uuid::try_parse(bare)
+                    .map(Self)
+                    .map_err(|_| NotAnId { text: text.to_owned(), what: $what })
+            }
+        }
+    };
+}
+
+id!(
+    /// One event in the log.
+    EventId, "evt", "event", "Brand<string, 'event'>"
+);
+id!(
+    /// One folder that a person opened.
+    ProjectId, "prj", "project", "Brand<string, 'project'>"
+);
+id!(
+    /// One conversation with a model.
+    SessionId, "ses", "session", "Brand<string, 'session'>"
+);
+id!(
+    /// One notebook.
+    NotebookId, "nbk", "notebook", "Brand<string, 'notebook'>"
+);
+id!(
+    /// One request to do one thing.
+    ActionId, "act", "action", "Brand<string, 'action'>"
+);
+id!(
+    /// One question to a person.
+    ApprovalId, "apr", "approval", "Brand<string, 'approval'>"
+);
+id!(
+    /// One token that was handed out. Not the token: its name.
+    TokenId, "tok", "token", "Brand<string, 'token'>"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_read_back_from_both_of_its_forms() {
+        let id = ProjectId::new(Uuid::from_u128(7));
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(id.uuid().to_string().parse(), Ok(id));
+    }
+
+    #[test]
+    fn an_id_with_the_prefix_of_another_kind_is_refused() {
+        let id = ProjectId::new(Uuid::from_u128(7)).to_string();
+        assert_eq!(
+            id.parse::<SessionId>().unwrap_err().to_string(),
+            "`prj_00000000-0000-0000-0000-000000000007` is not a session id"
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! The views: what the log says the world looks like now. The fold that makes
+//! them is in `provost-core`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Hash, Micros, Principal, ProjectId, TokenId};
+
+/// A folder that a person opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Project {
+    /// Its id.
+    pub id: ProjectId,
+    /// The folder's name.
+    pub name: String,
+    /// A DNS label, unique among the projects of this log.
+    pub slug: String,
+    /// The folder, absolute, with no link in it.
+    pub path: String,
+    /// Whether it is open.
+    pub status: ProjectStatus,
+    /// When it was opened last.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub opened_at: Micros,
+    /// On whose authority.
+    pub opened_by: Principal,
+}
+
+/// Whether a project is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum ProjectStatus {
+    /// Actions can be asked for.
+    Open,
+    /// It was closed; its history stays readable.
+    Closed,
+}
+
+/// A token that was handed out; never the token itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Token {
+    /// Its name.
+    pub id: TokenId,
+    /// What it may do.
+    pub class: TokenClass,
+    /// The only project it may see, if it is bound to one.
+    pub project: Option<ProjectId>,
+    /// The role it acts in, if it is an agent's.
+    pub role: Option<String>,
+    /// What it is for, in its maker's words.
+    pub label: String,
+    /// BLAKE3 of the token.
+    pub digest: Hash,
+    /// Who made it.
+    pub created_by: Principal,
+    /// When it was made.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub created_at: Micros,
+    /// When it ends.
+    #[cfg_attr(feature = "ts", ts(type = "number | null"))]
+    pub expires_at: Option<Micros>,
+    /// When it was taken back.
+    #[cfg_attr(feature = "ts", ts(type = "number | null"))]
+    pub revoked_at: Option<Micros>,
+}
+
+/// What a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum TokenClass {
+    /// A person: may decide.
+    Operator,
+    /// An agent, bound to a project and a role: may request, never decide.
+    Agent,
+    /// The runtime of a notebook.
+    Runtime,
+    /// May look, and nothing else.
+    Viewer,
+}
