@@ -1,0 +1,249 @@
+//! The hash chain: every event carries the hash of the one before it.
+//!
+//! What is hashed are the bytes that are stored, so verifying needs no second
+//! serialisation: `hash = BLAKE3(prev ‖ record)`, where the record is the
+//! canonical JSON of the envelope without `prev` and `hash`.
+
+use provost_proto::{Actor, Event, EventId, Hash, Kind, Micros, Seq, Stream, Version};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::canonical::{self, NotCanonical};
+
+/// An event before it is chained: the envelope without `prev` and `hash`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Record {
+    /// Place in the whole log.
+    pub seq: Seq,
+    /// Whose event it is.
+    pub stream: Stream,
+    /// Place in its stream.
+    pub version: Version,
+    /// Its name.
+    pub id: EventId,
+    /// When, by the daemon's clock.
+    pub at: Micros,
+    /// On whose authority.
+    pub principal: String,
+    /// What acted.
+    pub actor: Actor,
+    /// The client's idempotency key.
+    pub command: Option<String>,
+    /// The event that led to this one.
+    pub cause: Option<EventId>,
+    /// What happened.
+    pub kind: Kind,
+    /// The particulars.
+    pub body: Value,
+}
+
+impl Record {
+    /// Reads a stored record.
+    pub fn read(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// Joins the record with its place in the chain.
+    pub fn into_event(self, prev: Hash, hash: Hash) -> Event {
+        let Self { seq, stream, version, id, at, principal, actor, command, cause, kind, body } =
+            self;
+        Event {
+            seq,
+            stream,
+            version,
+            id,
+            at,
+            principal,
+            actor,
+            command,
+            cause,
+            kind,
+            body,
+            prev,
+            hash,
+        }
+    }
+}
+
+/// The parts of a record, with the body already in canonical form.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts<'a> {
+    /// Place in the whole log.
+    pub seq: Seq,
+    /// Whose event it is.
+    pub stream: Stream,
+    /// Place in its stream.
+    pub version: Version,
+    /// Its name.
+    pub id: EventId,
+    /// When, by the daemon's clock.
+    pub at: Micros,
+    /// On whose authority.
+    pub principal: &'a str,
+    /// What acted.
+    pub actor: &'a Actor,
+    /// The client's idempotency key.
+    pub command: Option<&'a str>,
+    /// The event that led to this one.
+    pub cause: Option<EventId>,
+    /// What happened.
+    pub kind: &'a str,
+    /// The canonical JSON of the particulars.
+    pub body: &'a [u8],
+}
+
+/// Writes the canonical record. The members stand in canonical order in the
+/// code, because building and sorting a tree for every event would cost more
+/// than storing it; a test holds this equal to the general serialiser.
+pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(parts.body.len() + 384);
+    text(&mut out, b"{\"actor\":", &parts.actor.to_string());
+    number(&mut out, b",\"at\":", parts.at);
+    out.extend_from_slice(b",\"body\":");
+    out.extend_from_slice(parts.body);
+    optional(&mut out, b",\"cause\":", parts.cause.map(|id| id.uuid().to_string()).as_deref());
+    optional(&mut out, b",\"command\":", parts.command);
+    text(&mut out, b",\"id\":", &parts.id.uuid().to_string());
+    text(&mut out, b",\"kind\":", parts.kind);
+    text(&mut out, b",\"principal\":", parts.principal);
+    number(&mut out, b",\"seq\":", parts.seq);
+    text(&mut out, b",\"stream\":", &parts.stream.to_string());
+    number(&mut out, b",\"version\":", parts.version);
+    out.push(b'}');
+    out
+}
+
+fn text(out: &mut Vec<u8>, key: &[u8], value: &str) {
+    out.extend_from_slice(key);
+    canonical::write_string(out, value);
+}
+
+fn optional(out: &mut Vec<u8>, key: &[u8], value: Option<&str>) {
+    out.extend_from_slice(key);
+    match value {
+        Some(value) => canonical::write_string(out, value),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+fn number(out: &mut Vec<u8>, key: &[u8], value: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = value;
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789"[usize::try_from(rest % 10).unwrap_or(0)];
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(key);
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// The hash of a record that follows the one with the hash `prev`.
+pub fn link(prev: &Hash, record: &[u8]) -> Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(prev.as_bytes());
+    hasher.update(record);
+    Hash::new(*hasher.finalize().as_bytes())
+}
+
+/// The content address of a blob, and the digest of a token.
+pub fn digest(bytes: &[u8]) -> Hash {
+    Hash::new(*blake3::hash(bytes).as_bytes())
+}
+
+/// The event as clients see it: the stored record with its place in the chain,
+/// made by joining texts.
+pub fn wire(record: &[u8], prev: &Hash, hash: &Hash) -> Vec<u8> {
+    let mut out = Vec::with_capacity(record.len() + 160);
+    out.extend_from_slice(record.strip_suffix(b"}").unwrap_or(record));
+    out.extend_from_slice(b",\"hash\":\"");
+    out.extend_from_slice(&hash.to_hex());
+    out.extend_from_slice(b"\",\"prev\":\"");
+    out.extend_from_slice(&prev.to_hex());
+    out.extend_from_slice(b"\"}");
+    out
+}
+
+/// The canonical body of a fact.
+pub fn body(fact: &provost_proto::Fact) -> Result<Vec<u8>, NotCanonical> {
+    let mut out = Vec::with_capacity(256);
+    canonical::write(&mut out, &fact.body()?)?;
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    fn parts(body: &[u8]) -> Parts<'_> {
+        Parts {
+            seq: 7,
+            stream: Stream::Project(Uuid::from_u128(1).into()),
+            version: 3,
+            id: Uuid::from_u128(2).into(),
+            at: 1_700_000_000_000_000,
+            principal: "local:ann",
+            actor: &Actor::Cli,
+            command: None,
+            cause: None,
+            kind: "PROJECT_CLOSED",
+            body,
+        }
+    }
+
+    #[test]
+    fn a_record_is_the_canonical_json_of_the_envelope_without_its_hashes() {
+        let record = encode(&parts(br#"{"project":"x"}"#));
+        let event = Record::read(&record).unwrap().into_event(Hash::ZERO, Hash::ZERO);
+        let mut value = serde_json::to_value(&event).unwrap();
+        let members = value.as_object_mut().unwrap();
+        members.remove("prev");
+        members.remove("hash");
+        assert_eq!(canonical::to_vec(&value).unwrap(), record);
+    }
+
+    #[test]
+    fn the_wire_form_reads_as_the_event() {
+        let record = encode(&parts(b"{}"));
+        let hash = link(&Hash::ZERO, &record);
+        let event: Event = serde_json::from_slice(&wire(&record, &Hash::ZERO, &hash)).unwrap();
+        assert_eq!(event, Record::read(&record).unwrap().into_event(Hash::ZERO, hash));
+    }
+
+    #[test]
+    fn the_hash_depends_on_every_byte_and_on_what_came_before() {
+        let record = encode(&parts(b"{}"));
+        let hash = link(&Hash::ZERO, &record);
+        assert_ne!(link(&hash, &record), hash);
+        for i in 0..record.len() {
+            let mut changed = record.clone();
+            changed[i] ^= 1;
+            assert_ne!(link(&Hash::ZERO, &changed), hash, "byte {i}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_with_any_texts_is_canonical(
+            principal in ".*", role in ".*", command in proptest::option::of(".*"),
+            kind in "[A-Z_]{1,20}", at in 0..(1_u64 << 53), seq in 0..(1_u64 << 53), body in ".*",
+        ) {
+            let body = canonical::to_vec(&json!({ "text": body })).unwrap();
+            let actor = Actor::Agent(role);
+            let record = encode(&Parts {
+                principal: &principal, actor: &actor, command: command.as_deref(), kind: &kind,
+                at, seq, ..parts(&body)
+            });
+            let value: Value = serde_json::from_slice(&record).unwrap();
+            prop_assert_eq!(canonical::to_vec(&value).unwrap(), record);
+        }
+    }
+}

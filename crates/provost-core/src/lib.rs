@@ -1,0 +1,11 @@
+//! The decisions of Provost, and nothing else.
+//!
+//! This crate opens no file, starts no process, reads no clock and draws no
+//! random number: whatever it needs comes in as an argument, whatever it wants
+//! done goes out as a value. So it compiles to WebAssembly, and every rule in
+//! it can be tested with plain data.
+
+pub mod canonical;
+pub mod chain;
+pub mod fold;
+pub mod slug;

@@ -1,0 +1,117 @@
+//! What is appended, and what comes back.
+
+use std::sync::Arc;
+
+use provost_core::chain;
+use provost_proto::{Actor, EventId, Fact, Hash, Principal, Stream, Version, limits};
+
+use crate::{Recorded, StoreError};
+
+/// How sure an append must be before it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Survives the death of any process, not a power failure.
+    Process,
+    /// Survives a power failure: it is on the disk.
+    Power,
+}
+
+/// One event to be.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    /// Whose it is.
+    pub stream: Stream,
+    /// What happened.
+    pub fact: Fact,
+    /// What led to it.
+    pub cause: Option<EventId>,
+}
+
+/// The same request sent twice happens once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The client's key.
+    pub key: String,
+    /// The hash of the request, so that a key used for two requests is noticed.
+    pub request: Hash,
+}
+
+/// Events that belong together: all are appended, or none.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// On whose authority.
+    pub principal: Principal,
+    /// What acts.
+    pub actor: Actor,
+    /// The client's key, if it gave one.
+    pub command: Option<Idempotency>,
+    /// Where these streams must be, or nothing is appended.
+    pub expect: Vec<(Stream, Version)>,
+    /// How sure it must be.
+    pub durability: Durability,
+    /// The events.
+    pub events: Vec<NewEvent>,
+}
+
+impl Append {
+    /// One event, durable, with no conditions.
+    pub fn one(principal: impl Into<Principal>, actor: Actor, stream: Stream, fact: Fact) -> Self {
+        Self {
+            principal: principal.into(),
+            actor,
+            command: None,
+            expect: Vec::new(),
+            durability: Durability::Power,
+            events: vec![NewEvent { stream, fact, cause: None }],
+        }
+    }
+}
+
+/// What an append came to.
+#[derive(Debug, Clone)]
+pub enum Appended {
+    /// The events are new in the log.
+    Fresh(Vec<Arc<Recorded>>),
+    /// The command had been carried out before; these are its events.
+    Repeated(Vec<Arc<Recorded>>),
+}
+
+impl Appended {
+    /// The events, new or not.
+    pub fn events(&self) -> &[Arc<Recorded>] {
+        match self {
+            Self::Fresh(events) | Self::Repeated(events) => events,
+        }
+    }
+}
+
+/// An event whose body is canonical and small; made on the caller's thread, so
+/// that the one writer has less to do.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) stream: Stream,
+    pub(crate) fact: Fact,
+    pub(crate) cause: Option<EventId>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) blob: Option<(Hash, Vec<u8>)>,
+}
+
+impl Prepared {
+    pub(crate) fn new(event: NewEvent) -> Result<Self, StoreError> {
+        let NewEvent { stream, fact, cause } = event;
+        let body = chain::body(&fact)?;
+        if body.len() <= limits::INLINE_BODY {
+            return Ok(Self { stream, fact, cause, body, blob: None });
+        }
+        check_blob(&body)?;
+        let hash = chain::digest(&body);
+        let reference = format!("{{\"$blob\":\"{hash}\",\"size\":{}}}", body.len()).into_bytes();
+        Ok(Self { stream, fact, cause, body: reference, blob: Some((hash, body)) })
+    }
+}
+
+/// Whether these bytes may be a blob.
+pub(crate) fn check_blob(bytes: &[u8]) -> Result<(), StoreError> {
+    let (size, limit) = (bytes.len(), limits::BLOB);
+    if size > limit { Err(StoreError::TooLarge { size, limit }) } else { Ok(()) }
+}

@@ -1,0 +1,92 @@
+//! What can go wrong with the log.
+
+use std::io;
+use std::path::PathBuf;
+
+use provost_core::canonical::NotCanonical;
+use provost_proto::{Stream, Version};
+
+/// Why the store did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// The disk is full. Nothing was written.
+    #[error("the disk that holds the log is full; free some space and try again")]
+    NoSpace,
+    /// The stream has moved on since the caller looked.
+    #[error("{stream} is at version {actual}, not {expected}; someone else was first")]
+    Conflict {
+        /// The stream.
+        stream: Stream,
+        /// What the caller expected.
+        expected: Version,
+        /// Where it is.
+        actual: Version,
+    },
+    /// The idempotency key was used for something else.
+    #[error("the idempotency key `{0}` was used for another request; use a new one")]
+    CommandReused(String),
+    /// The bytes are more than a blob may have.
+    #[error("{size} bytes are more than the {limit} that a blob may have")]
+    TooLarge {
+        /// How many there are.
+        size: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// The body has no canonical JSON.
+    #[error("this event has no canonical form: {0}")]
+    NotCanonical(String),
+    /// What is on disk is not what was written.
+    #[error("the log is damaged: {0}; run `provost audit verify`")]
+    Damaged(String),
+    /// A newer Provost wrote this file.
+    #[error("{path} was written by a newer Provost (schema {found}, this one knows {known})")]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// The store was closed.
+    #[error("the log is closed")]
+    Closed,
+    /// The file system refused.
+    #[error("cannot use {path}: {why}")]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The database refused.
+    #[error("the log's database failed: {0}")]
+    Database(String),
+}
+
+impl StoreError {
+    /// An error of the file system at a path.
+    pub(crate) fn io(path: impl Into<PathBuf>, error: &io::Error) -> Self {
+        Self::Io { path: path.into(), why: error.to_string() }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::NoSpace,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Damaged(error.to_string())
+            }
+            Some(_) | None => Self::Database(error.to_string()),
+        }
+    }
+}
+
+impl From<NotCanonical> for StoreError {
+    fn from(error: NotCanonical) -> Self {
+        Self::NotCanonical(error.to_string())
+    }
+}

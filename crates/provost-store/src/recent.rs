@@ -1,0 +1,67 @@
+//! The newest events, in memory, for the many readers that are nearly at the
+//! end of the log. A bounded window: whoever is behind it reads from disk.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use provost_proto::Seq;
+
+use crate::{Page, Recorded, Scope};
+
+/// Events kept at most.
+const EVENTS: usize = 4096;
+
+/// Bytes of records kept at most.
+const BYTES: usize = 2 * 1024 * 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct Recent(RwLock<Window>);
+
+#[derive(Debug, Default)]
+struct Window {
+    events: VecDeque<Arc<Recorded>>,
+    bytes: usize,
+}
+
+impl Recent {
+    /// Adds what was just committed.
+    pub(crate) fn push(&self, events: impl IntoIterator<Item = Arc<Recorded>>) {
+        let mut window = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        for event in events {
+            window.bytes += event.record().len();
+            window.events.push_back(event);
+        }
+        while window.events.len() > EVENTS || window.bytes > BYTES {
+            let Some(old) = window.events.pop_front() else { break };
+            window.bytes -= old.record().len();
+        }
+    }
+
+    /// Reads from the window; `None` if it begins too late for this reader.
+    pub(crate) fn read(&self, scope: Scope, after: Seq, limit: usize) -> Option<Page> {
+        let window = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let first = window.events.front()?.seq;
+        let last = window.events.back()?.seq;
+        if after + 1 < first {
+            return None;
+        }
+        // Places are gap-free, so the index follows from the place.
+        let start = usize::try_from((after + 1).saturating_sub(first)).ok()?;
+        let mut page = Page { events: Vec::new(), up_to: after.max(last) };
+        for event in window.events.iter().skip(start) {
+            let wanted = match scope {
+                Scope::All => true,
+                Scope::One(stream) => event.stream == stream,
+            };
+            if !wanted {
+                continue;
+            }
+            if page.events.len() == limit {
+                page.up_to = page.events.last().map_or(after, |event| event.seq);
+                break;
+            }
+            page.events.push(Arc::clone(event));
+        }
+        Some(page)
+    }
+}

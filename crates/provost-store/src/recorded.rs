@@ -1,0 +1,50 @@
+//! An event as it rests in the log: the bytes that were hashed.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use provost_core::chain::{self, Record};
+use provost_proto::{Event, Hash, Seq, Stream};
+
+use crate::StoreError;
+
+/// One event, not yet read.
+///
+/// Most events are passed on to clients without anyone looking inside, so the
+/// record stays bytes until it is asked for.
+#[derive(Debug)]
+pub struct Recorded {
+    /// Place in the whole log.
+    pub seq: Seq,
+    /// Whose event it is.
+    pub stream: Stream,
+    /// The hash of the event before.
+    pub prev: Hash,
+    /// Its own.
+    pub hash: Hash,
+    record: Vec<u8>,
+    wire: OnceLock<Bytes>,
+}
+
+impl Recorded {
+    pub(crate) fn new(seq: Seq, stream: Stream, prev: Hash, hash: Hash, record: Vec<u8>) -> Self {
+        Self { seq, stream, prev, hash, record, wire: OnceLock::new() }
+    }
+
+    /// The bytes that were hashed.
+    pub fn record(&self) -> &[u8] {
+        &self.record
+    }
+
+    /// The JSON that clients see; made once, however many clients there are.
+    pub fn wire(&self) -> Bytes {
+        self.wire.get_or_init(|| chain::wire(&self.record, &self.prev, &self.hash).into()).clone()
+    }
+
+    /// The event, read.
+    pub fn event(&self) -> Result<Event, StoreError> {
+        let record = Record::read(&self.record)
+            .map_err(|error| StoreError::Damaged(format!("event {}: {error}", self.seq)))?;
+        Ok(record.into_event(self.prev, self.hash))
+    }
+}

@@ -1,0 +1,142 @@
+//! Reading: a few connections of their own, on blocking threads.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use provost_core::fold::{Doc, View};
+use provost_proto::{Hash, Seq, Stream};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use tokio::sync::Semaphore;
+
+use super::schema;
+use crate::{Page, Recorded, Scope, StoreError};
+
+/// Reads at one time, at most: the disk does not get faster by more.
+const AT_ONCE: usize = 4;
+
+/// Connections kept open while nobody reads.
+const KEPT: usize = 2;
+
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    turn: Arc<Semaphore>,
+    idle: Arc<Mutex<Vec<Connection>>>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, turn: Arc::new(Semaphore::new(AT_ONCE)), idle: Arc::default() }
+    }
+
+    /// Runs a read on a blocking thread with a connection of its own.
+    pub(super) async fn with<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let turn = Arc::clone(&self.turn).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let idle = Arc::clone(&self.idle);
+        let path = self.path.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut db = match kept {
+                Some(db) => db,
+                None => schema::open_read_only(&path)?,
+            };
+            let result = read(&mut db)?;
+            // A connection that failed is dropped with the error above.
+            let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < KEPT {
+                idle.push(db);
+            }
+            drop(turn);
+            Ok(result)
+        });
+        task.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+/// A page of events from disk, up to `head`, which is committed.
+pub(super) fn page(
+    db: &mut Connection,
+    scope: Scope,
+    after: Seq,
+    limit: usize,
+    head: Seq,
+) -> Result<Page, StoreError> {
+    // The last event's hash is the next one's `prev`: read one row further back.
+    const ALL: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
+        FROM events e JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
+        WHERE e.seq > ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3";
+    const ONE: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
+        FROM streams s JOIN events e ON e.stream = s.id LEFT JOIN events p ON p.seq = e.seq - 1
+        WHERE s.name = ?4 AND e.seq > ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3";
+    let limit_sql = i64::try_from(limit).unwrap_or(i64::MAX);
+    let read = |row: &Row<'_>| Ok(recorded(row));
+    let rows: Vec<Result<Recorded, StoreError>> = match scope {
+        Scope::All => db
+            .prepare_cached(ALL)?
+            .query_map(params![after, head, limit_sql], read)?
+            .collect::<Result<_, _>>()?,
+        Scope::One(stream) => db
+            .prepare_cached(ONE)?
+            .query_map(params![after, head, limit_sql, stream.to_string()], read)?
+            .collect::<Result<_, _>>()?,
+    };
+    let events = rows.into_iter().map(|row| row.map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+    let full = events.len() == limit;
+    let up_to = events.last().filter(|_| full).map_or(head, |event| event.seq);
+    Ok(Page { events, up_to })
+}
+
+/// One row of the queries above.
+pub(super) fn recorded(row: &Row<'_>) -> Result<Recorded, StoreError> {
+    let seq: Seq = row.get(0)?;
+    let damaged = |what: &str| StoreError::Damaged(format!("event {seq}: {what}"));
+    let stream: Stream = row
+        .get_ref(1)?
+        .as_str()
+        .ok()
+        .and_then(|name| name.parse().ok())
+        .ok_or_else(|| damaged("its stream has no name"))?;
+    let prev = match row.get_ref(2)?.as_blob_or_null() {
+        Ok(Some(bytes)) => {
+            Hash::try_from(bytes).map_err(|_| damaged("the one before has no hash"))?
+        }
+        Ok(None) => Hash::ZERO,
+        Err(_) => return Err(damaged("the one before has no hash")),
+    };
+    let hash = row.get_ref(3)?.as_blob().ok().and_then(|bytes| Hash::try_from(bytes).ok());
+    let hash = hash.ok_or_else(|| damaged("it has no hash"))?;
+    let record = row.get_ref(4)?.as_blob().map_err(|_| damaged("it is not bytes"))?.to_vec();
+    Ok(Recorded::new(seq, stream, prev, hash, record))
+}
+
+pub(super) fn doc(db: &Connection, view: View, key: &str) -> Result<Option<Doc>, StoreError> {
+    let mut find = db.prepare_cached("SELECT doc FROM docs WHERE view = ?1 AND key = ?2")?;
+    let bytes: Option<Vec<u8>> =
+        find.query_row(params![view.name(), key], |row| row.get(0)).optional()?;
+    bytes.map(|bytes| read_doc(view, key, &bytes)).transpose()
+}
+
+pub(super) fn docs(db: &mut Connection, view: View) -> Result<Vec<Doc>, StoreError> {
+    let mut list = db.prepare_cached("SELECT key, doc FROM docs WHERE view = ?1 ORDER BY key")?;
+    let mut rows = list.query([view.name()])?;
+    let mut docs = Vec::new();
+    while let Some(row) = rows.next()? {
+        let key: String = row.get(0)?;
+        let bytes: Vec<u8> = row.get(1)?;
+        docs.push(read_doc(view, &key, &bytes)?);
+    }
+    Ok(docs)
+}
+
+fn read_doc(view: View, key: &str, bytes: &[u8]) -> Result<Doc, StoreError> {
+    Doc::read(view, bytes)
+        .map_err(|error| StoreError::Damaged(format!("{} {key}: {error}", view.name())))
+}
+
+pub(super) fn blob(db: &mut Connection, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut find = db.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?;
+    Ok(find.query_row([hash.as_bytes()], |row| row.get(0)).optional()?)
+}

@@ -1,0 +1,139 @@
+//! The tables, and how an older file becomes a newer one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::StoreError;
+
+/// How long to wait for someone else's lock on the file.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Each entry brings the schema one version further. Never edit one that was
+/// released; add another.
+const MIGRATIONS: &[&str] = &[
+    "
+    -- The log. `record` holds the very bytes that were hashed.
+    CREATE TABLE events (
+        seq    INTEGER PRIMARY KEY,
+        stream INTEGER NOT NULL,
+        hash   BLOB NOT NULL,
+        record BLOB NOT NULL
+    );
+    -- The row id is part of every index, so this one finds a stream's events in order.
+    CREATE INDEX events_of_stream ON events (stream);
+
+    CREATE TRIGGER events_stay BEFORE UPDATE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+    CREATE TRIGGER events_remain BEFORE DELETE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
+
+    CREATE TABLE streams (
+        id      INTEGER PRIMARY KEY,
+        name    TEXT NOT NULL UNIQUE,
+        version INTEGER NOT NULL
+    );
+
+    -- Where the log ends: a tail that was cut off is noticed.
+    CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL);
+    INSERT INTO head VALUES (1, 0, zeroblob(32));
+
+    -- The commands that clients gave a key to.
+    CREATE TABLE commands (
+        principal TEXT NOT NULL,
+        key       TEXT NOT NULL,
+        request   BLOB NOT NULL,
+        first     INTEGER NOT NULL,
+        count     INTEGER NOT NULL,
+        PRIMARY KEY (principal, key)
+    ) WITHOUT ROWID;
+
+    -- What was folded from the log; can be thrown away and folded again.
+    CREATE TABLE docs (
+        view TEXT NOT NULL,
+        key  TEXT NOT NULL,
+        doc  BLOB NOT NULL,
+        PRIMARY KEY (view, key)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL);
+    ",
+];
+
+/// Opens the database for writing and brings its schema up to date.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    let mut db = Connection::open(path)?;
+    db.set_prepared_statement_cache_capacity(32);
+    // Another process may look at the file, `sqlite3` or a backup, and hold it for a moment.
+    db.busy_timeout(BUSY)?;
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    // A checkpoint every few MiB keeps the WAL short; the limit gives the space back.
+    db.pragma_update(None, "wal_autocheckpoint", 2000)?;
+    db.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
+    db.pragma_update(None, "cache_size", -2000)?;
+    migrate(&mut db, path)?;
+    Ok(db)
+}
+
+/// Opens the database for reading.
+pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.pragma_update(None, "cache_size", -1000)?;
+    // Readers never wait for the writer in WAL mode, but recovery after a
+    // crash takes a lock for a moment.
+    db.busy_timeout(BUSY)?;
+    Ok(db)
+}
+
+fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    if found > known {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+    }
+    for (version, sql) in (1_u32..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
+        let step = db.transaction()?;
+        step.execute_batch(sql)?;
+        step.pragma_update(None, "user_version", version)?;
+        step.commit()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_newer_provost_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+        let error = open(&path).unwrap_err().to_string();
+        assert!(error.contains("written by a newer Provost (schema 99"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_file_is_brought_to_the_newest_schema_and_stays_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        for _ in 0..2 {
+            let db = open(&path).unwrap();
+            let version: usize = db.pragma_query_value(None, "user_version", |r| r.get(0)).unwrap();
+            assert_eq!(version, MIGRATIONS.len());
+        }
+    }
+
+    #[test]
+    fn the_database_itself_refuses_to_change_an_event() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = open(&folder.path().join("log.db")).unwrap();
+        db.execute("INSERT INTO events VALUES (1, 1, x'00', x'00')", []).unwrap();
+        for sql in ["UPDATE events SET record = x'01'", "DELETE FROM events"] {
+            let error = db.execute(sql, []).unwrap_err().to_string();
+            assert!(error.contains("events are never"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Following the log: history from disk, then live.
+
+use std::sync::Arc;
+
+use provost_proto::Seq;
+use tokio::sync::watch;
+
+use crate::{Recorded, Scope, Store, StoreError};
+
+/// Events handed out at once, at most.
+const PAGE: usize = 512;
+
+/// A cursor in the log.
+///
+/// It holds a place and nothing else, so it neither misses nor repeats an
+/// event, however slow its reader is and however fast the log grows.
+#[derive(Debug)]
+pub struct Tail {
+    store: Arc<dyn Store>,
+    scope: Scope,
+    after: Seq,
+    head: watch::Receiver<Seq>,
+}
+
+impl Tail {
+    /// Follows the scope from behind a place; 0 is the beginning.
+    pub fn new(store: Arc<dyn Store>, scope: Scope, after: Seq) -> Self {
+        let head = store.head();
+        Self { store, scope, after, head }
+    }
+
+    /// The next events, at least one; waits for them if need be. Dropping the
+    /// future loses nothing.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Recorded>>, StoreError> {
+        loop {
+            let page = self.store.read(self.scope, self.after, PAGE).await?;
+            self.after = page.up_to;
+            if !page.events.is_empty() {
+                return Ok(page.events);
+            }
+            let after = self.after;
+            if self.head.wait_for(|head| *head > after).await.is_err() {
+                return Err(StoreError::Closed);
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Appending: place, idempotency, expected versions, many writers at once.
+
+use std::sync::Arc;
+
+use provost_proto::{Hash, Stream};
+use provost_store::{Append, Appended, Clock, Idempotency, NewEvent, Scope, Store, StoreError};
+
+use super::{append, events, fresh, note, one, open};
+
+fn keyed(key: &str, request: u8, text: &str) -> Append {
+    let command = Idempotency { key: key.to_owned(), request: Hash::new([request; 32]) };
+    Append { command: Some(command), ..one(Stream::Sys, note(text)) }
+}
+
+#[tokio::test]
+async fn events_get_their_place_in_the_log_and_in_their_stream() {
+    let (store, _folder) = fresh();
+    let project = Stream::Project(Clock::system().id());
+    let mut places = Vec::new();
+    for stream in [Stream::Sys, project, Stream::Sys, project] {
+        let event = append(&store, one(stream, note("x"))).await.remove(0);
+        places.push((event.seq, event.stream, event.version));
+    }
+    assert_eq!(
+        places,
+        [(1, Stream::Sys, 1), (2, project, 1), (3, Stream::Sys, 2), (4, project, 2)]
+    );
+}
+
+#[tokio::test]
+async fn each_event_carries_the_hash_of_the_one_before() {
+    let (store, _folder) = fresh();
+    let mut prev = Hash::ZERO;
+    for n in 0..5 {
+        let event = append(&store, one(Stream::Sys, note(n))).await.remove(0);
+        assert_eq!(event.prev, prev);
+        prev = event.hash;
+    }
+    assert_eq!(store.verify().await.unwrap().head, prev);
+}
+
+#[tokio::test]
+async fn the_log_goes_on_where_it_was_after_it_was_closed() {
+    let (store, folder) = fresh();
+    let first = append(&store, one(Stream::Sys, note(1))).await.remove(0);
+    drop(store);
+    let store = open(folder.path());
+    let second = append(&store, one(Stream::Sys, note(2))).await.remove(0);
+    assert_eq!((second.seq, second.version, second.prev), (2, 2, first.hash));
+    assert!(second.at >= first.at, "time ran backwards");
+}
+
+#[tokio::test]
+async fn a_command_sent_twice_happens_once() {
+    let (store, _folder) = fresh();
+    let first = store.append(keyed("k", 1, "once")).await.unwrap();
+    let again = store.append(keyed("k", 1, "once")).await.unwrap();
+    assert!(matches!(first, Appended::Fresh(_)));
+    assert!(matches!(again, Appended::Repeated(_)));
+    assert_eq!(events(&first), events(&again));
+    assert_eq!(*store.head().borrow(), 1);
+}
+
+#[tokio::test]
+async fn a_command_sent_many_times_at_once_happens_once() {
+    let (store, _folder) = fresh();
+    let sent: Vec<_> = (0..32)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.append(keyed("k", 1, "once")).await.unwrap() })
+        })
+        .collect();
+    let mut n_fresh = 0;
+    for answer in sent {
+        n_fresh += usize::from(matches!(answer.await.unwrap(), Appended::Fresh(_)));
+    }
+    assert_eq!((n_fresh, *store.head().borrow()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_key_used_for_another_request_is_refused_and_writes_nothing() {
+    let (store, _folder) = fresh();
+    store.append(keyed("k", 1, "once")).await.unwrap();
+    let error = store.append(keyed("k", 2, "other")).await.unwrap_err();
+    assert!(matches!(error, StoreError::CommandReused(_)), "{error}");
+    assert_eq!(*store.head().borrow(), 1);
+}
+
+#[tokio::test]
+async fn the_same_key_of_two_principals_is_two_commands() {
+    let (store, _folder) = fresh();
+    store.append(keyed("k", 1, "mine")).await.unwrap();
+    let other = Append { principal: "local:bob".to_owned(), ..keyed("k", 2, "his") };
+    assert!(matches!(store.append(other).await.unwrap(), Appended::Fresh(_)));
+}
+
+#[tokio::test]
+async fn of_many_who_expect_the_same_version_one_wins_and_nothing_else_is_written() {
+    let (store, _folder) = fresh();
+    append(&store, one(Stream::Sys, note("first"))).await;
+    let sent: Vec<_> = (0..32)
+        .map(|n| {
+            let store = Arc::clone(&store);
+            let expect = vec![(Stream::Sys, 1)];
+            let append = Append { expect, ..one(Stream::Sys, note(n)) };
+            tokio::spawn(async move { store.append(append).await })
+        })
+        .collect();
+    let mut n_won = 0;
+    for answer in sent {
+        match answer.await.unwrap() {
+            Ok(_) => n_won += 1,
+            Err(error) => assert!(
+                matches!(error, StoreError::Conflict { expected: 1, actual: 2, .. }),
+                "{error}"
+            ),
+        }
+    }
+    assert_eq!((n_won, *store.head().borrow()), (1, 2));
+}
+
+#[tokio::test]
+async fn events_that_belong_together_stand_together() {
+    let (store, _folder) = fresh();
+    let writers: Vec<_> = (0..16)
+        .map(|n| {
+            let store = Arc::clone(&store);
+            let event = |part| NewEvent {
+                stream: Stream::Sys,
+                fact: note(format!("{n}.{part}")),
+                cause: None,
+            };
+            let events = vec![event(0), event(1), event(2)];
+            let append = Append { events, ..one(Stream::Sys, note("")) };
+            tokio::spawn(async move { store.append(append).await.unwrap() })
+        })
+        .collect();
+    for writer in writers {
+        let seqs: Vec<_> = writer.await.unwrap().events().iter().map(|e| e.seq).collect();
+        assert!(seqs.windows(2).all(|pair| pair[1] == pair[0] + 1), "{seqs:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sixty_four_writers_leave_a_log_without_gaps() {
+    const EACH: u64 = 20;
+    let (store, _folder) = fresh();
+    let writers: Vec<_> = (0..64)
+        .map(|n| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                for i in 0..EACH {
+                    store.append(one(Stream::Sys, note(format!("{n}.{i}")))).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let page = store.read(Scope::All, 0, usize::MAX).await.unwrap();
+    let seqs: Vec<_> = page.events.iter().map(|event| event.seq).collect();
+    assert_eq!(seqs, (1..=64 * EACH).collect::<Vec<_>>());
+    assert_eq!(store.verify().await.unwrap().bad, None);
+}

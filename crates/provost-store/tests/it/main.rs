@@ -1,0 +1,66 @@
+//! The log, by its promises.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod append;
+mod blobs;
+mod disk;
+mod tail;
+mod verify;
+mod views;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use provost_proto::{Actor, Event, Fact, Hash, ProjectId, Stream, TokenClass};
+use provost_store::{Append, Appended, Clock, Sqlite, Store, StoreOptions};
+use tempfile::TempDir;
+
+/// A clock that ticks one millisecond each time it is read.
+fn ticking() -> Clock {
+    let ticks = AtomicU64::new(0);
+    Clock::from_fn(move || 1_700_000_000_000_000 + 1000 * ticks.fetch_add(1, Ordering::Relaxed))
+}
+
+fn open(folder: &Path) -> Arc<Sqlite> {
+    let path = folder.join("log.db");
+    Arc::new(Sqlite::open(StoreOptions { path, clock: ticking() }).unwrap())
+}
+
+fn fresh() -> (Arc<Sqlite>, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    (open(folder.path()), folder)
+}
+
+fn note(text: impl std::fmt::Display) -> Fact {
+    Fact::DaemonStopped { reason: format!("{text}") }
+}
+
+fn opened(project: ProjectId, name: &str) -> Fact {
+    let name = name.to_owned();
+    Fact::ProjectOpened { project, slug: name.clone(), path: format!("/src/{name}"), name }
+}
+
+fn token(clock: &Clock, label: &str) -> Fact {
+    Fact::TokenCreated {
+        token: clock.id(),
+        class: TokenClass::Viewer,
+        project: None,
+        role: None,
+        label: label.to_owned(),
+        digest: Hash::ZERO,
+        expires_at: None,
+    }
+}
+
+fn one(stream: Stream, fact: Fact) -> Append {
+    Append::one("local:ann", Actor::Cli, stream, fact)
+}
+
+async fn append(store: &Sqlite, append: Append) -> Vec<Event> {
+    events(&store.append(append).await.unwrap())
+}
+
+fn events(appended: &Appended) -> Vec<Event> {
+    appended.events().iter().map(|event| event.event().unwrap()).collect()
+}

@@ -1,0 +1,70 @@
+//! The views: written with the event, and equal to a new fold.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use provost_core::fold::{Doc, View, World};
+use provost_proto::{Fact, Stream};
+use provost_store::{Clock, Scope, Sqlite, Store};
+
+use super::{append, fresh, one, opened, token};
+
+async fn docs(store: &Sqlite) -> Vec<Doc> {
+    let mut docs = store.docs(View::Projects).await.unwrap();
+    docs.extend(store.docs(View::Tokens).await.unwrap());
+    docs
+}
+
+#[tokio::test]
+async fn a_project_is_in_the_view_when_its_append_returns() {
+    let (store, _folder) = fresh();
+    let clock = Clock::system();
+    let project = clock.id();
+    append(&store, one(Stream::Sys, opened(project, "app"))).await;
+    let doc = store.doc(View::Projects, project.uuid().to_string()).await.unwrap();
+    assert_eq!(doc.and_then(Doc::into_project).unwrap().name, "app");
+    assert!(store.docs(View::Tokens).await.unwrap().is_empty());
+}
+
+#[test]
+fn any_log_has_the_same_views_stored_rebuilt_and_folded_in_memory() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let facts = prop::collection::vec((0..4_u8, 0..3_usize), 1..30);
+    TestRunner::new(ProptestConfig::with_cases(24))
+        .run(&facts, |plan| {
+            runtime.block_on(check(plan));
+            Ok(())
+        })
+        .unwrap();
+}
+
+async fn check(plan: Vec<(u8, usize)>) {
+    let (store, _folder) = fresh();
+    let clock = Clock::system();
+    let projects: [provost_proto::ProjectId; 3] = std::array::from_fn(|_| clock.id());
+    let made: [Fact; 3] = std::array::from_fn(|n| token(&clock, &n.to_string()));
+    for (what, n) in plan {
+        let fact = match (what, &made[n]) {
+            (0, _) => opened(projects[n], "app"),
+            (1, _) => Fact::ProjectClosed { project: projects[n] },
+            (2, fact) => fact.clone(),
+            (_, Fact::TokenCreated { token, .. }) => Fact::TokenRevoked { token: *token },
+            (_, fact) => fact.clone(),
+        };
+        append(&store, one(Stream::Sys, fact)).await;
+    }
+    let stored = docs(&store).await;
+    let mut world = World::default();
+    for event in store.read(Scope::All, 0, usize::MAX).await.unwrap().events {
+        world.apply(&event.event().unwrap());
+    }
+    let folded: Vec<_> =
+        View::ALL.iter().flat_map(|view| world.docs(*view)).map(|(_, doc)| doc.clone()).collect();
+    assert_eq!(stored, folded);
+    let store: Arc<dyn Store> = store;
+    store.rebuild().await.unwrap();
+    let mut rebuilt = store.docs(View::Projects).await.unwrap();
+    rebuilt.extend(store.docs(View::Tokens).await.unwrap());
+    assert_eq!(rebuilt, folded);
+}
