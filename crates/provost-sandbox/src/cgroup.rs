@@ -1,0 +1,138 @@
+//! Where limits on processes and memory can be set, if anywhere.
+//!
+//! Three worlds have to be handled: version 2 with a delegated subtree (a login
+//! session under systemd), version 1 hierarchies that we may write (root, older
+//! systems), and none. A place counts only if a group can be made in it now.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// Where groups with limits can be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cgroups {
+    /// For a limit on the number of processes.
+    pub pids: Option<Place>,
+    /// For a limit on memory.
+    pub memory: Option<Place>,
+}
+
+/// A folder of the cgroup file system in which we can make groups.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// The version of the interface, 1 or 2.
+    pub version: u8,
+    /// The folder.
+    pub path: PathBuf,
+}
+
+impl Cgroups {
+    /// Looks at where this process is and tries to make a group there.
+    pub fn find() -> Self {
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        Self { pids: place("pids", &groups, &mounts), memory: place("memory", &groups, &mounts) }
+    }
+}
+
+fn place(controller: &str, groups: &str, mounts: &str) -> Option<Place> {
+    let v2 = mounted(mounts, "cgroup2", None)
+        .zip(own(groups, ""))
+        .and_then(|(mount, group)| unified(controller, &mount, group));
+    v2.or_else(|| {
+        let path = join(&mounted(mounts, "cgroup", Some(controller))?, own(groups, controller)?);
+        makes_groups(&path).then_some(Place { version: 1, path })
+    })
+}
+
+/// A group's own folder qualifies if it hands the controller on; else the one
+/// above, since a group that holds processes cannot hand anything on.
+fn unified(controller: &str, mount: &Path, group: &str) -> Option<Place> {
+    let own = join(mount, group);
+    own.ancestors()
+        .take(2)
+        .take_while(|folder| folder.starts_with(mount))
+        .find(|folder| {
+            fs::read_to_string(folder.join("cgroup.subtree_control"))
+                .is_ok_and(|list| list.split_whitespace().any(|name| name == controller))
+                && makes_groups(folder)
+                && writable(&folder.join("cgroup.procs"))
+        })
+        .map(|folder| Place { version: 2, path: folder.to_owned() })
+}
+
+/// The path after the controller's name in `/proc/self/cgroup`.
+fn own<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let names = fields.next()?;
+        let found = if controller.is_empty() {
+            names.is_empty()
+        } else {
+            names.split(',').any(|name| name == controller)
+        };
+        fields.next().filter(|_| found)
+    })
+}
+
+/// The mount point of a cgroup file system of this kind, with this controller.
+fn mounted(mounts: &str, kind: &str, controller: Option<&str>) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let (front, back) = line.split_once(" - ")?;
+        let mut after = back.split(' ');
+        let same = after.next() == Some(kind)
+            && controller.is_none_or(|name| {
+                after.nth(1).is_some_and(|options| options.split(',').any(|option| option == name))
+            });
+        let point = front.split(' ').nth(4)?;
+        same.then(|| PathBuf::from(point))
+    })
+}
+
+fn join(mount: &Path, group: &str) -> PathBuf {
+    let inside = group.trim_start_matches('/');
+    if inside.is_empty() { mount.to_owned() } else { mount.join(inside) }
+}
+
+fn makes_groups(folder: &Path) -> bool {
+    let probe = folder.join(format!("provost-probe-{}", std::process::id()));
+    fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
+}
+
+fn writable(file: &Path) -> bool {
+    rustix::fs::access(file, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUPS: &str = "8:pids:/\n4:memory:/a/b\n0::/user.slice/x.scope\n";
+    const MOUNTS: &str = "\
+30 25 0:26 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
+31 25 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+32 25 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+";
+
+    #[test]
+    fn own_group_and_mount_are_read_per_controller() {
+        assert_eq!(own(GROUPS, "memory"), Some("/a/b"));
+        assert_eq!(own(GROUPS, ""), Some("/user.slice/x.scope"));
+        assert_eq!(own(GROUPS, "cpu"), None);
+        let memory = mounted(MOUNTS, "cgroup", Some("memory")).unwrap();
+        assert_eq!(join(&memory, "/a/b"), Path::new("/sys/fs/cgroup/memory/a/b"));
+        assert_eq!(mounted(MOUNTS, "cgroup2", None).unwrap(), Path::new("/sys/fs/cgroup/unified"));
+        assert_eq!(mounted(MOUNTS, "cgroup", Some("cpu")), None);
+    }
+
+    #[test]
+    fn a_place_that_is_found_can_hold_a_group() {
+        let found = Cgroups::find();
+        for place in [found.pids, found.memory].into_iter().flatten() {
+            assert!(makes_groups(&place.path), "{place:?}");
+        }
+    }
+}

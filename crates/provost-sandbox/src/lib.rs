@@ -1,0 +1,11 @@
+//! The wall between what an agent asked for and the machine.
+//!
+//! This crate turns a decision that was made elsewhere into a confined child
+//! process or a file operation that cannot leave its root. It is mechanism: it
+//! never decides whether something may run, reads no configuration and no
+//! environment, and keeps no record. It is the only crate that starts processes
+//! and the only one with `unsafe`.
+
+pub mod cgroup;
+pub mod launch;
+pub mod probe;

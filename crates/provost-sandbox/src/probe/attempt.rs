@@ -1,0 +1,147 @@
+//! One try in one throwaway child.
+//!
+//! The child is forked from a process with many threads, so it may only make
+//! system calls: no allocation, no locks, no panics. Its exit status is the
+//! error number, 0 for success.
+
+use std::io;
+use std::ptr::null;
+
+use super::Support;
+
+/// What to try.
+#[derive(Clone, Copy)]
+pub(super) enum Try {
+    /// Make this kind of namespace with the rights we have.
+    Direct(i32),
+    /// Make a user namespace and this kind inside it.
+    InUserNamespace(i32),
+    /// Mount a `/proc` for a new process id namespace.
+    Proc { direct: bool },
+    /// Install a filter that allows everything.
+    Seccomp,
+    /// Set the flag.
+    NoNewPrivs,
+}
+
+pub(super) fn child(what: Try) -> Support {
+    // SAFETY: the child only makes the async-signal-safe calls of `run` and leaves by `_exit`.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        -1 => refused(&io::Error::last_os_error()),
+        0 => {
+            let error = run(what);
+            // SAFETY: `_exit` runs no destructors, which belong to the parent.
+            unsafe { libc::_exit(error) }
+        }
+        _ => reap(pid),
+    }
+}
+
+fn reap(pid: libc::pid_t) -> Support {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is a valid place for the answer.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return refused(&error);
+        }
+    }
+    if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
+        return Support::Available;
+    }
+    if libc::WIFSIGNALED(status) {
+        let signal = libc::WTERMSIG(status);
+        return Support::Refused { reason: format!("the attempt was killed by signal {signal}") };
+    }
+    refused(&io::Error::from_raw_os_error(libc::WEXITSTATUS(status)))
+}
+
+fn refused(error: &io::Error) -> Support {
+    Support::Refused { reason: error.to_string() }
+}
+
+fn run(what: Try) -> i32 {
+    match what {
+        Try::Direct(flag) => unshare(flag),
+        // In two steps: some systems let everybody make a user namespace and
+        // then grant no rights inside it.
+        Try::InUserNamespace(flag) => first_error(unshare(libc::CLONE_NEWUSER), || unshare(flag)),
+        Try::Proc { direct } => {
+            let entered = if direct { 0 } else { unshare(libc::CLONE_NEWUSER) };
+            first_error(entered, || {
+                first_error(unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS), mount_proc)
+            })
+        }
+        Try::Seccomp => first_error(no_new_privs(), seccomp),
+        Try::NoNewPrivs => no_new_privs(),
+    }
+}
+
+fn first_error(first: i32, then: impl FnOnce() -> i32) -> i32 {
+    if first == 0 { then() } else { first }
+}
+
+fn errno(result: i64) -> i32 {
+    if result >= 0 { 0 } else { io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) }
+}
+
+fn unshare(flags: i32) -> i32 {
+    // SAFETY: changes only this throwaway process.
+    errno(unsafe { libc::unshare(flags) }.into())
+}
+
+fn no_new_privs() -> i32 {
+    // SAFETY: changes only this throwaway process.
+    errno(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into())
+}
+
+fn seccomp() -> i32 {
+    let mut allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
+    let program = libc::sock_fprog { len: 1, filter: &raw mut allow };
+    // SAFETY: `program` points to one valid instruction; only this process is filtered.
+    errno(unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
+    })
+}
+
+/// The new process id namespace holds only children made after it, so the mount needs one.
+fn mount_proc() -> i32 {
+    // SAFETY: this process has a single thread; the child makes system calls only.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        -1 => errno(-1),
+        0 => {
+            let error = first_error(mount(c"none", c"/", null(), MAKE_PRIVATE), || {
+                mount(c"proc", c"/proc", c"proc".as_ptr(), 0)
+            });
+            // SAFETY: `_exit` runs no destructors.
+            unsafe { libc::_exit(error) }
+        }
+        _ => {
+            let mut status = 0;
+            // SAFETY: `status` is a valid place for the answer.
+            let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+            if waited == pid && libc::WIFEXITED(status) {
+                libc::WEXITSTATUS(status)
+            } else {
+                libc::EIO
+            }
+        }
+    }
+}
+
+const MAKE_PRIVATE: libc::c_ulong = libc::MS_REC | libc::MS_PRIVATE;
+
+fn mount(
+    source: &std::ffi::CStr,
+    target: &std::ffi::CStr,
+    kind: *const libc::c_char,
+    flags: libc::c_ulong,
+) -> i32 {
+    // SAFETY: all strings end with a NUL; the mount is seen only in this throwaway namespace.
+    errno(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, null()) }.into())
+}
