@@ -123,20 +123,22 @@ pub fn fold(doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
         (Fact::ProjectClosed { .. }, Some(Doc::Project(project))) => {
             Some(Doc::Project(Project { status: ProjectStatus::Closed, ..project }))
         }
-        (Fact::TokenCreated { token, class, project, role, label, digest, expires_at }, _) => {
-            Some(Doc::Token(Token {
-                id: *token,
-                class: *class,
-                project: *project,
-                role: role.clone(),
-                label: label.clone(),
-                digest: *digest,
-                created_by: stamp.principal.to_owned(),
-                created_at: stamp.at,
-                expires_at: *expires_at,
-                revoked_at: None,
-            }))
-        }
+        (
+            Fact::TokenCreated { token, class, project, role, holder, label, digest, expires_at },
+            _,
+        ) => Some(Doc::Token(Token {
+            id: *token,
+            class: *class,
+            project: *project,
+            role: role.clone(),
+            holder: holder.clone(),
+            label: label.clone(),
+            digest: *digest,
+            created_by: stamp.principal.to_owned(),
+            created_at: stamp.at,
+            expires_at: *expires_at,
+            revoked_at: None,
+        })),
         (Fact::TokenRevoked { .. }, Some(Doc::Token(token))) => {
             let revoked_at = token.revoked_at.or(Some(stamp.at));
             Some(Doc::Token(Token { revoked_at, ..token }))

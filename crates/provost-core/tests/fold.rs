@@ -47,6 +47,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
                 class: TokenClass::Viewer,
                 project: None,
                 role: None,
+                holder: None,
                 label: text,
                 digest: Hash::ZERO,
                 expires_at: None,

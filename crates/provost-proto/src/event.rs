@@ -207,6 +207,8 @@ pub enum Fact {
         project: Option<ProjectId>,
         /// The role it acts in, if it is an agent's.
         role: Option<String>,
+        /// The person it speaks for, if it is a browser's; else it speaks for itself.
+        holder: Option<Principal>,
         /// What it is for, in its maker's words.
         label: String,
         /// BLAKE3 of the token. The token itself is never stored.

@@ -54,6 +54,8 @@ pub struct Token {
     pub project: Option<ProjectId>,
     /// The role it acts in, if it is an agent's.
     pub role: Option<String>,
+    /// The person it speaks for, if it is a browser's; else it speaks for itself.
+    pub holder: Option<Principal>,
     /// What it is for, in its maker's words.
     pub label: String,
     /// BLAKE3 of the token.

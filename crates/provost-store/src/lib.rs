@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use provost_core::fold::{Doc, View};
-use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream};
+use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, Version};
 use tokio::sync::watch;
 
 pub use append::{Append, Appended, Durability, Idempotency, NewEvent};
@@ -64,6 +64,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// The place of the last event, now and whenever it changes.
     fn head(&self) -> watch::Receiver<Seq>;
+
+    /// How many events a stream has; the version to expect in an [`Append`].
+    fn version(&self, stream: Stream) -> BoxFuture<'_, Result<Version, StoreError>>;
 
     /// One document of a view.
     fn doc(&self, view: View, key: String) -> BoxFuture<'_, Result<Option<Doc>, StoreError>>;

@@ -17,7 +17,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use provost_core::chain;
 use provost_core::fold::{Doc, View};
-use provost_proto::{AuditReport, BlobRef, Hash, Seq};
+use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, Version};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::append::{self, Prepared};
@@ -82,6 +82,8 @@ impl Sqlite {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         self.inbox = None;
+        // Whoever closes the file last clears the WAL away, and only the writer can.
+        self.readers.close();
         if let Some(writer) = self.writer.take()
             && writer.join().is_err()
         {
@@ -122,6 +124,10 @@ impl Store for Sqlite {
 
     fn head(&self) -> watch::Receiver<Seq> {
         self.head.clone()
+    }
+
+    fn version(&self, stream: Stream) -> BoxFuture<'_, Result<Version, StoreError>> {
+        self.readers.with(move |db| reader::version(db, stream)).boxed()
     }
 
     fn doc(&self, view: View, key: String) -> BoxFuture<'_, Result<Option<Doc>, StoreError>> {

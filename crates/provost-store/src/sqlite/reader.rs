@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_core::fold::{Doc, View};
-use provost_proto::{Hash, Seq, Stream};
+use provost_proto::{Hash, Seq, Stream, Version};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 
@@ -27,6 +27,11 @@ pub(super) struct Readers {
 impl Readers {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, turn: Arc::new(Semaphore::new(AT_ONCE)), idle: Arc::default() }
+    }
+
+    /// Closes the connections that nobody uses.
+    pub(super) fn close(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Runs a read on a blocking thread with a connection of its own.
@@ -110,6 +115,12 @@ pub(super) fn recorded(row: &Row<'_>) -> Result<Recorded, StoreError> {
     let hash = hash.ok_or_else(|| damaged("it has no hash"))?;
     let record = row.get_ref(4)?.as_blob().map_err(|_| damaged("it is not bytes"))?.to_vec();
     Ok(Recorded::new(seq, stream, prev, hash, record))
+}
+
+pub(super) fn version(db: &mut Connection, stream: Stream) -> Result<Version, StoreError> {
+    let mut find = db.prepare_cached("SELECT version FROM streams WHERE name = ?1")?;
+    let version = find.query_row([stream.to_string()], |row| row.get(0)).optional()?;
+    Ok(version.unwrap_or(0))
 }
 
 pub(super) fn doc(db: &Connection, view: View, key: &str) -> Result<Option<Doc>, StoreError> {

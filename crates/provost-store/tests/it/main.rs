@@ -47,6 +47,7 @@ fn token(clock: &Clock, label: &str) -> Fact {
         class: TokenClass::Viewer,
         project: None,
         role: None,
+        holder: None,
         label: label.to_owned(),
         digest: Hash::ZERO,
         expires_at: None,

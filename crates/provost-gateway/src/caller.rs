@@ -1,0 +1,114 @@
+//! Who is calling, and what that permits.
+
+use provost_proto::{Actor, Principal, ProjectId, Stream, TokenClass};
+use provost_store::Scope;
+
+use crate::GatewayError;
+use crate::error::class_name;
+
+/// An authenticated caller. Made by [`Gateway::authenticate`](crate::Gateway::authenticate) only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    principal: Principal,
+    actor: Actor,
+    class: TokenClass,
+    project: Option<ProjectId>,
+}
+
+/// A caller that is a person: may decide.
+///
+/// ```compile_fail
+/// let forged = provost_gateway::Operator { principal: String::new(), actor: todo!() };
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operator {
+    principal: Principal,
+    actor: Actor,
+}
+
+/// A caller that may look, at one project or at everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reader {
+    project: Option<ProjectId>,
+}
+
+impl Caller {
+    pub(crate) fn new(
+        principal: Principal,
+        actor: Actor,
+        class: TokenClass,
+        project: Option<ProjectId>,
+    ) -> Self {
+        Self { principal, actor, class, project }
+    }
+
+    /// On whose authority it calls.
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// What kind of token it holds.
+    pub fn class(&self) -> TokenClass {
+        self.class
+    }
+
+    /// The caller as a person, if it is one.
+    pub fn operator(self) -> Result<Operator, GatewayError> {
+        match (self.class, self.project) {
+            (TokenClass::Operator, None) => {
+                Ok(Operator { principal: self.principal, actor: self.actor })
+            }
+            (TokenClass::Operator, Some(_)) => Err(GatewayError::OtherProject),
+            (class @ (TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer), _) => {
+                Err(GatewayError::Forbidden { class: class_name(class), needs: "an operator" })
+            }
+        }
+    }
+
+    /// The caller as one that may look, if it may.
+    pub fn reader(self) -> Result<Reader, GatewayError> {
+        match self.class {
+            TokenClass::Operator | TokenClass::Viewer => Ok(Reader { project: self.project }),
+            class @ (TokenClass::Agent | TokenClass::Runtime) => Err(GatewayError::Forbidden {
+                class: class_name(class),
+                needs: "an operator or a viewer",
+            }),
+        }
+    }
+}
+
+impl Operator {
+    /// On whose authority it calls.
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// What acts.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+}
+
+impl Reader {
+    /// Whether it may see this project.
+    pub fn may_see(&self, project: ProjectId) -> bool {
+        self.project.is_none_or(|only| only == project)
+    }
+
+    /// What it may read of the log, given what it asks for. A reader that is
+    /// bound to a project gets that project's stream and nothing else.
+    pub fn scope(&self, wanted: Option<Stream>) -> Result<Scope, GatewayError> {
+        match (self.project, wanted) {
+            (None, None) => Ok(Scope::All),
+            (None, Some(stream)) => Ok(Scope::One(stream)),
+            (Some(only), None) => Ok(Scope::One(Stream::Project(only))),
+            (Some(only), Some(stream)) if stream == Stream::Project(only) => Ok(Scope::One(stream)),
+            (Some(_), Some(_)) => Err(GatewayError::OtherProject),
+        }
+    }
+
+    /// Fails unless it may see everything.
+    pub fn whole(&self) -> Result<(), GatewayError> {
+        if self.project.is_none() { Ok(()) } else { Err(GatewayError::OtherProject) }
+    }
+}

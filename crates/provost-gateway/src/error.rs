@@ -1,0 +1,70 @@
+//! Why the gateway said no.
+
+use provost_proto::TokenClass;
+use provost_store::StoreError;
+
+/// A refusal, in the reader's words.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum GatewayError {
+    /// No token, or one that does not work.
+    #[error("{0}; run `provost up` for a new login link, or create another token")]
+    Unauthenticated(&'static str),
+    /// A login link that does not work any more.
+    #[error("this login link was used already or is too old; run `provost up` to get a new one")]
+    LoginExpired,
+    /// The caller's class does not permit this.
+    #[error("{class} tokens may not do this; it takes {needs}")]
+    Forbidden {
+        /// What the caller has.
+        class: &'static str,
+        /// What it would take.
+        needs: &'static str,
+    },
+    /// The caller is bound to another project.
+    #[error("this token is bound to one project and cannot see beyond it")]
+    OtherProject,
+    /// No such project.
+    #[error("there is no project `{0}`; `provost projects` lists them")]
+    ProjectNotFound(String),
+    /// No such token.
+    #[error("there is no token `{0}` that still works; `provost token list` shows them")]
+    TokenNotFound(String),
+    /// The folder is not there.
+    #[error("{0} does not exist")]
+    PathNotFound(String),
+    /// The path is not a folder.
+    #[error("{0} is not a folder; open the folder it is in")]
+    NotADirectory(String),
+    /// The folder may not be a project.
+    #[error("{path} cannot be a project: {why}")]
+    PathRefused {
+        /// The folder.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// A field of the request does not fit.
+    #[error("{field}: {why}")]
+    Invalid {
+        /// Which.
+        field: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// The machine gave no random numbers.
+    #[error("the machine gives no random numbers: {0}")]
+    NoRandomness(String),
+    /// The log refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A class in a sentence.
+pub(crate) const fn class_name(class: TokenClass) -> &'static str {
+    match class {
+        TokenClass::Operator => "operator",
+        TokenClass::Agent => "agent",
+        TokenClass::Runtime => "runtime",
+        TokenClass::Viewer => "viewer",
+    }
+}

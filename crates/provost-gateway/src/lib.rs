@@ -1,0 +1,88 @@
+//! The authority: who may do what, and the one road to the log.
+//!
+//! Doors (HTTP, the command line, editors) translate what they hear into calls
+//! to [`Gateway`]; it checks, records and answers. What only a person may do
+//! takes an [`Operator`], which nothing but a check of the caller can make.
+
+mod caller;
+mod error;
+mod login;
+mod paths;
+mod projects;
+mod secret;
+mod tokens;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use provost_proto::{Actor, Fact, Hash, Principal, Stream};
+use provost_store::{Append, Clock, Store};
+
+pub use caller::{Caller, Operator, Reader};
+pub use error::GatewayError;
+pub use login::Browser;
+pub use projects::{Opened, Request};
+pub use secret::Secret;
+pub use tokens::Bearer;
+
+use login::Logins;
+use tokens::Keyring;
+
+/// The person whose daemon this is.
+#[derive(Debug, Clone)]
+pub struct Owner {
+    /// `local:<user>`.
+    pub principal: Principal,
+    /// BLAKE3 of the token in the data folder.
+    pub digest: Hash,
+}
+
+/// What the gateway must know of the machine to refuse unfit folders.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// The owner's home folder.
+    pub home: Option<PathBuf>,
+    /// Where Provost keeps its own things.
+    pub data: PathBuf,
+}
+
+/// The authority over one log.
+#[derive(Debug)]
+pub struct Gateway {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    owner: Owner,
+    places: Places,
+    keyring: Keyring,
+    logins: Logins,
+}
+
+impl Gateway {
+    /// Takes up the log: from now on this is the only one that writes it.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        clock: Clock,
+        owner: Owner,
+        places: Places,
+    ) -> Result<Self, GatewayError> {
+        let keyring = Keyring::load(&*store).await?;
+        Ok(Self { store, clock, owner, places, keyring, logins: Logins::default() })
+    }
+
+    /// The log, for reading.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The clock of the log.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Records something the daemon did by itself.
+    pub async fn record(&self, fact: Fact) -> Result<(), GatewayError> {
+        let append = Append::one(self.owner.principal.clone(), Actor::Daemon, Stream::Sys, fact);
+        self.store.append(append).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Projects: opening, closing, finding.
+
+use std::path::Path;
+
+use provost_core::fold::{Doc, View};
+use provost_core::slug::slug;
+use provost_proto::{Fact, Project, ProjectId, ProjectStatus, Stream};
+use provost_store::{Append, Idempotency, StoreError};
+
+use crate::{Gateway, GatewayError, Operator, paths};
+
+/// How often to look again when someone else wrote between our look and our
+/// append. Each round someone got further, so this is plenty.
+const ROUNDS: usize = 64;
+
+/// Who asks for a change, and the idempotency key they gave.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Who.
+    pub by: &'a Operator,
+    /// Their key.
+    pub command: Option<Idempotency>,
+}
+
+/// What opening came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opened {
+    /// It is open now.
+    Fresh(Project),
+    /// It had been open.
+    Already(Project),
+}
+
+impl Gateway {
+    /// Opens a folder as a project. A folder that was a project before is the
+    /// same project again, with its history.
+    pub async fn open_project(
+        &self,
+        request: Request<'_>,
+        path: &str,
+    ) -> Result<Opened, GatewayError> {
+        let (text, places) = (path.to_owned(), self.places.clone());
+        let folder = tokio::task::spawn_blocking(move || paths::project_folder(&text, &places))
+            .await
+            .map_err(|_| StoreError::Closed)??;
+        let path = folder.to_string_lossy().into_owned();
+        for _ in 0..ROUNDS {
+            // First the version, then the look: what changes after is a conflict.
+            let version = self.store.version(Stream::Sys).await?;
+            let known = self.all_projects().await?;
+            let before = known.iter().find(|project| project.path == path);
+            if let Some(project) = before.filter(|project| project.status == ProjectStatus::Open) {
+                return Ok(Opened::Already(project.clone()));
+            }
+            let fact = if let Some(project) = before {
+                opened(project.id, &project.slug, &folder)
+            } else {
+                let taken = |slug: &str| known.iter().any(|project| project.slug == slug);
+                opened(self.clock.id(), &slug(&folder_name(&folder), taken), &folder)
+            };
+            let append = Append {
+                expect: vec![(Stream::Sys, version)],
+                command: request.command.clone(),
+                ..change(request.by, fact)
+            };
+            match self.store.append(append).await {
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+                Ok(appended) => return self.just_opened(&appended).await,
+            }
+        }
+        Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
+    }
+
+    async fn just_opened(
+        &self,
+        appended: &provost_store::Appended,
+    ) -> Result<Opened, GatewayError> {
+        let event = appended.events().first().ok_or(StoreError::Closed)?.event()?;
+        let Some(Fact::ProjectOpened { project, .. }) = event.fact() else {
+            let key = event.command.unwrap_or_default();
+            return Err(StoreError::CommandReused(key).into());
+        };
+        Ok(Opened::Fresh(self.project(&project.uuid().to_string()).await?))
+    }
+
+    /// Closes a project. Its folder and its history stay.
+    pub async fn close_project(
+        &self,
+        request: Request<'_>,
+        name: &str,
+    ) -> Result<Project, GatewayError> {
+        let project = self.project(name).await?;
+        if project.status == ProjectStatus::Open {
+            let fact = Fact::ProjectClosed { project: project.id };
+            let append = Append { command: request.command, ..change(request.by, fact) };
+            self.store.append(append).await?;
+        }
+        self.project(name).await
+    }
+
+    /// The project with this id or slug, open or closed.
+    pub async fn project(&self, name: &str) -> Result<Project, GatewayError> {
+        let not_found = || GatewayError::ProjectNotFound(name.to_owned());
+        if let Ok(id) = name.parse::<ProjectId>() {
+            let doc = self.store.doc(View::Projects, id.uuid().to_string()).await?;
+            return doc.and_then(Doc::into_project).ok_or_else(not_found);
+        }
+        self.all_projects().await?.into_iter().find(|p| p.slug == name).ok_or_else(not_found)
+    }
+
+    /// All projects, open and closed, the first opened first.
+    pub async fn all_projects(&self) -> Result<Vec<Project>, GatewayError> {
+        let docs = self.store.docs(View::Projects).await?;
+        Ok(docs.into_iter().filter_map(Doc::into_project).collect())
+    }
+}
+
+fn change(by: &Operator, fact: Fact) -> Append {
+    Append::one(by.principal(), by.actor().clone(), Stream::Sys, fact)
+}
+
+fn opened(project: ProjectId, slug: &str, folder: &Path) -> Fact {
+    Fact::ProjectOpened {
+        project,
+        name: folder_name(folder),
+        slug: slug.to_owned(),
+        path: folder.to_string_lossy().into_owned(),
+    }
+}
+
+fn folder_name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

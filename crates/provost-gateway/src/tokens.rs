@@ -1,0 +1,207 @@
+//! Tokens: handing them out, taking them back, and knowing who holds one.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use provost_core::fold::{Doc, View};
+use provost_proto::{
+    Actor, CreateToken, Fact, Hash, Principal, Stream, Token, TokenClass, TokenId, limits,
+};
+use provost_store::{Append, Store};
+
+use crate::error::class_name;
+use crate::login::minutes;
+use crate::{Caller, Gateway, GatewayError, Operator, Secret, secret};
+
+/// The tokens that were handed out and not taken back, by digest. A copy of
+/// the view, since every request needs it.
+#[derive(Debug, Default)]
+pub(crate) struct Keyring(RwLock<HashMap<Hash, Token>>);
+
+impl Keyring {
+    pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
+        let tokens = store.docs(View::Tokens).await?.into_iter().filter_map(Doc::into_token);
+        let alive = tokens.filter(|token| token.revoked_at.is_none());
+        Ok(Self(RwLock::new(alive.map(|token| (token.digest, token)).collect())))
+    }
+
+    fn find(&self, digest: &Hash) -> Option<Token> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
+    }
+
+    fn add(&self, token: Token) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(token.digest, token);
+    }
+
+    fn remove(&self, id: TokenId) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|_, token| token.id != id);
+    }
+
+    fn list(&self) -> Vec<Token> {
+        let mut list: Vec<_> =
+            self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        list.sort_by_key(|token| token.id);
+        list
+    }
+}
+
+/// On whose authority a token is handed out, and for whom it speaks.
+pub(crate) enum Holder<'a> {
+    /// A browser of the owner's.
+    Owner,
+    /// Itself; an operator asked for it.
+    Itself(&'a Operator),
+}
+
+/// How a token reached us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bearer<'a> {
+    /// In the `Authorization` header.
+    Header(&'a str),
+    /// In the cookie.
+    Cookie(&'a str),
+}
+
+impl Gateway {
+    /// Who holds this token.
+    pub fn authenticate(&self, bearer: Bearer<'_>) -> Result<Caller, GatewayError> {
+        let (Bearer::Header(text) | Bearer::Cookie(text)) = bearer;
+        let digest = secret::digest(text);
+        if matches!(bearer, Bearer::Header(_)) && secret::same(&digest, &self.owner.digest) {
+            let principal = self.owner.principal.clone();
+            return Ok(Caller::new(principal, Actor::Cli, TokenClass::Operator, None));
+        }
+        let token = self
+            .keyring
+            .find(&digest)
+            .filter(|token| secret::same(&token.digest, &digest))
+            .ok_or(GatewayError::Unauthenticated("this token is unknown or was revoked"))?;
+        if token.expires_at.is_some_and(|end| end <= self.clock.now()) {
+            return Err(GatewayError::Unauthenticated("this token has expired"));
+        }
+        let actor = match (token.class, bearer) {
+            (TokenClass::Agent, _) => Actor::Agent(token.role.unwrap_or_default()),
+            (TokenClass::Runtime, _) => Actor::Runtime(token.id.uuid().to_string()),
+            (TokenClass::Operator | TokenClass::Viewer, Bearer::Cookie(_)) => Actor::Ui,
+            (TokenClass::Operator | TokenClass::Viewer, Bearer::Header(_)) => Actor::Cli,
+        };
+        let principal = token.holder.unwrap_or_else(|| format!("token:{}", token.id.uuid()));
+        Ok(Caller::new(principal, actor, token.class, token.project))
+    }
+
+    /// Hands out a token. The secret is returned this once and stored nowhere.
+    pub async fn create_token(
+        &self,
+        by: &Operator,
+        wanted: CreateToken,
+    ) -> Result<(Secret, Token), GatewayError> {
+        check(&wanted)?;
+        if let Some(project) = wanted.project {
+            self.project(&project.uuid().to_string()).await?;
+        }
+        self.hand_out(wanted, Holder::Itself(by)).await
+    }
+
+    pub(crate) async fn hand_out(
+        &self,
+        wanted: CreateToken,
+        holder: Holder<'_>,
+    ) -> Result<(Secret, Token), GatewayError> {
+        let CreateToken { class, project, role, label, ttl_minutes } = wanted;
+        let secret = Secret::random(&format!("provost_{}_", class_name(class)))?;
+        let now = self.clock.now();
+        let (principal, actor, holder) = match holder {
+            Holder::Owner => {
+                let owner = self.owner.principal.clone();
+                (owner.clone(), Actor::Ui, Some(owner))
+            }
+            Holder::Itself(by) => (by.principal().to_owned(), by.actor().clone(), None),
+        };
+        let token = Token {
+            id: self.clock.id(),
+            class,
+            project,
+            role,
+            holder,
+            label: label.unwrap_or_default(),
+            digest: secret.digest(),
+            created_by: principal.clone(),
+            created_at: now,
+            expires_at: ttl_minutes.map(|ttl| now + minutes(ttl)),
+            revoked_at: None,
+        };
+        self.store.append(Append::one(principal, actor, Stream::Sys, created(&token))).await?;
+        self.keyring.add(token.clone());
+        Ok((secret, token))
+    }
+
+    /// The tokens that still work.
+    pub fn tokens(&self, _by: &Operator) -> Vec<Token> {
+        let now = self.clock.now();
+        let mut list = self.keyring.list();
+        list.retain(|token| token.expires_at.is_none_or(|end| end > now));
+        list
+    }
+
+    /// Takes a token back. It stops working before this returns.
+    pub async fn revoke_token(&self, by: &Operator, id: &str) -> Result<(), GatewayError> {
+        let not_found = || GatewayError::TokenNotFound(id.to_owned());
+        let token: TokenId = id.parse().map_err(|_| not_found())?;
+        if !self.keyring.list().iter().any(|known| known.id == token) {
+            return Err(not_found());
+        }
+        let (principal, actor): (Principal, _) = (by.principal().to_owned(), by.actor().clone());
+        let fact = Fact::TokenRevoked { token };
+        self.store.append(Append::one(principal, actor, Stream::Sys, fact)).await?;
+        self.keyring.remove(token);
+        Ok(())
+    }
+}
+
+fn created(token: &Token) -> Fact {
+    let token = token.clone();
+    Fact::TokenCreated {
+        token: token.id,
+        class: token.class,
+        project: token.project,
+        role: token.role,
+        holder: token.holder,
+        label: token.label,
+        digest: token.digest,
+        expires_at: token.expires_at,
+    }
+}
+
+fn check(wanted: &CreateToken) -> Result<(), GatewayError> {
+    let invalid = |field, why: &str| Err(GatewayError::Invalid { field, why: why.to_owned() });
+    let too_long = |text: &Option<String>| text.as_ref().is_some_and(|t| t.len() > limits::NAME);
+    match wanted.class {
+        TokenClass::Agent if wanted.project.is_none() => {
+            return invalid("project", "an agent's token is bound to a project; name one");
+        }
+        TokenClass::Agent if wanted.role.as_ref().is_none_or(String::is_empty) => {
+            return invalid("role", "an agent's token is bound to a role; name one");
+        }
+        TokenClass::Operator if wanted.project.is_some() => {
+            return invalid("project", "an operator is not bound to a project; leave it out");
+        }
+        TokenClass::Operator | TokenClass::Runtime | TokenClass::Viewer
+            if wanted.role.is_some() =>
+        {
+            return invalid("role", "only an agent's token has a role; leave it out");
+        }
+        TokenClass::Agent | TokenClass::Operator | TokenClass::Runtime | TokenClass::Viewer => {}
+    }
+    if too_long(&wanted.role) {
+        return invalid("role", "it is longer than 128 bytes");
+    }
+    if too_long(&wanted.label) {
+        return invalid("label", "it is longer than 128 bytes");
+    }
+    match wanted.ttl_minutes {
+        Some(ttl) if ttl == 0 || ttl > limits::TOKEN_MINUTES => {
+            invalid("ttlMinutes", "it lies between 1 and 527040, a year")
+        }
+        Some(_) | None => Ok(()),
+    }
+}

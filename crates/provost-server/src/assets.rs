@@ -1,0 +1,112 @@
+//! The web UI, embedded.
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    HeaderMap, HeaderValue, IF_NONE_MATCH, VARY,
+};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use provost_proto::{Code, Hash};
+use rust_embed::{EmbeddedFile, RustEmbed};
+
+use crate::problem::Failure;
+
+#[derive(RustEmbed)]
+#[folder = "$PROVOST_WEB"]
+struct Web;
+
+/// What the pages of the UI may do: talk to their own origin, and nothing else.
+/// Inline styles are allowed because the terminal and the editor need them.
+const UI_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+     img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'";
+
+/// Serves a file of the UI. Its routes live behind `#`, so there is one page.
+pub(crate) async fn asset(uri: Uri, headers: HeaderMap) -> Response {
+    let path = match uri.path() {
+        "/" => "index.html",
+        path => path.trim_start_matches('/'),
+    };
+    // The compressed copies are reached by negotiation only.
+    let plain = std::path::Path::new(path).extension().is_none_or(|extension| extension != "br");
+    match Web::get(path).filter(|_| plain) {
+        Some(file) => respond(path, file, &headers),
+        None => Failure::new(Code::NotFound, format!("there is nothing at {}", uri.path()))
+            .into_response(),
+    }
+}
+
+fn respond(path: &str, file: EmbeddedFile, request: &HeaderMap) -> Response {
+    let etag = format!("\"{}\"", Hash::new(file.metadata.sha256_hash()));
+    let lasting = path.starts_with("assets/");
+    let mut headers = HeaderMap::new();
+    let mut set = |name, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    };
+    // Files below assets/ have their hash in their name; the page has not.
+    let cache = if lasting { "public, max-age=31536000, immutable" } else { "no-cache" };
+    set(CACHE_CONTROL, cache);
+    set(ETAG, &etag);
+    set(VARY, "accept-encoding");
+    set(CONTENT_TYPE, content_type(path, &file));
+    set(CONTENT_SECURITY_POLICY, UI_POLICY);
+    let known = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    if known.flat_map(|list| list.split(',')).any(|tag| same_tag(tag, &etag)) {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    let compressed = accepts_brotli(request).then(|| Web::get(&format!("{path}.br"))).flatten();
+    let body = match compressed {
+        Some(brotli) => {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("br"));
+            brotli.data
+        }
+        None => file.data,
+    };
+    (headers, Body::from(body)).into_response()
+}
+
+fn same_tag(given: &str, ours: &str) -> bool {
+    let given = given.trim();
+    given == "*" || given.strip_prefix("W/").unwrap_or(given) == ours
+}
+
+fn content_type<'a>(path: &str, file: &'a EmbeddedFile) -> &'a str {
+    match path.rsplit_once('.') {
+        Some((_, "html")) => "text/html; charset=utf-8",
+        Some((_, "js")) => "text/javascript; charset=utf-8",
+        Some((_, "css")) => "text/css; charset=utf-8",
+        Some(_) | None => file.metadata.mimetype(),
+    }
+}
+
+fn accepts_brotli(request: &HeaderMap) -> bool {
+    let values = request.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|list| list.split(',')).any(|entry| {
+        let mut parts = entry.split(';').map(str::trim);
+        let refused = |q: &str| q.strip_prefix("q=").and_then(|q| q.parse().ok()) == Some(0.0);
+        parts.next() == Some("br") && !parts.any(refused)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brotli_is_sent_to_those_who_take_it() {
+        for (header, expected) in [
+            ("gzip, deflate, br", true),
+            ("br;q=0.5", true),
+            ("br;q=0", false),
+            ("gzip", false),
+            ("brotli", false),
+        ] {
+            let mut request = HeaderMap::new();
+            request.insert(ACCEPT_ENCODING, HeaderValue::from_static(header));
+            assert_eq!(accepts_brotli(&request), expected, "{header}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Reading what a request holds: JSON bodies, queries, idempotency keys; with
+//! errors that say what was expected.
+
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
+use bytes::Bytes;
+use provost_core::chain;
+use provost_proto::{Code, Hash, limits};
+use provost_store::Idempotency;
+use serde::de::DeserializeOwned;
+
+use crate::problem::Failure;
+
+/// How long a body may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(30);
+
+/// A JSON body, and the idempotency key that came with it.
+pub(crate) struct JsonBody<T> {
+    pub(crate) value: T,
+    pub(crate) command: Option<Idempotency>,
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let json = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let json = json.is_some_and(|value| {
+            let essence = value.split(';').next().unwrap_or_default().trim();
+            essence.eq_ignore_ascii_case("application/json")
+        });
+        if !json {
+            return Err(Failure::new(
+                Code::UnsupportedMediaType,
+                "send JSON, with `Content-Type: application/json`",
+            ));
+        }
+        let key = key(&request)?;
+        let target = format!("{} {}\n", request.method(), request.uri().path());
+        let bytes = read(request).await?;
+        let value = parse(&bytes)?;
+        let request = digest(&target, &bytes);
+        Ok(Self { value, command: key.map(|key| Idempotency { key, request }) })
+    }
+}
+
+/// The idempotency key of a request without a body.
+pub(crate) struct Key(pub(crate) Option<Idempotency>);
+
+impl<S: Send + Sync> FromRequest<S> for Key {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let target = format!("{} {}\n", request.method(), request.uri().path());
+        let request_digest = digest(&target, b"");
+        Ok(Self(key(&request)?.map(|key| Idempotency { key, request: request_digest })))
+    }
+}
+
+fn digest(target: &str, body: &[u8]) -> Hash {
+    chain::digest(&[target.as_bytes(), body].concat())
+}
+
+fn key(request: &Request) -> Result<Option<String>, Failure> {
+    let Some(value) = request.headers().get("idempotency-key") else { return Ok(None) };
+    match value.to_str() {
+        Ok(key) if !key.is_empty() && key.len() <= limits::COMMAND_KEY => Ok(Some(key.to_owned())),
+        Ok(_) | Err(_) => Err(Failure::new(
+            Code::InvalidRequest,
+            "`Idempotency-Key` takes 1 to 128 visible ASCII characters",
+        )),
+    }
+}
+
+async fn read(request: Request) -> Result<Bytes, Failure> {
+    let too_large = || {
+        let limit = limits::REQUEST_BODY / 1024;
+        Failure::new(Code::TooLarge, format!("the body is larger than {limit} KiB"))
+    };
+    let declared = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if declared.and_then(|n| n.parse().ok()).is_some_and(|n: usize| n > limits::REQUEST_BODY) {
+        return Err(too_large());
+    }
+    match tokio::time::timeout(ARRIVAL, to_bytes(request.into_body(), limits::REQUEST_BODY)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        // Either over the limit or cut off by a client that is gone and reads no answer.
+        Ok(Err(_)) => Err(too_large()),
+        Err(_) => Err(Failure::new(Code::RequestTimeout, "the body did not arrive in 30 s")),
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let code = if error.is_data() { Code::InvalidRequest } else { Code::BadJson };
+        let error = if error.is_data() {
+            format!("the body is not what this route takes: {error}")
+        } else {
+            format!("the body is not JSON: {error}")
+        };
+        Failure::new(code, error)
+    })
+}
+
+/// The query of a request.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        axum::extract::Query::try_from_uri(&parts.uri).map(|query| Self(query.0)).map_err(|error| {
+            let why = std::error::Error::source(&error).map(ToString::to_string);
+            let why = why.unwrap_or_else(|| error.to_string());
+            Failure::new(
+                Code::InvalidRequest,
+                format!("the query is not what this route takes: {why}"),
+            )
+        })
+    }
+}

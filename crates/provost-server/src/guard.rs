@@ -1,0 +1,129 @@
+//! What stands before every route: a known `Host`, an `Origin` of ours, a
+//! request id, a log line, a measurement, and the headers of every answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::uri::Authority;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use provost_proto::Code;
+use tracing::Instrument;
+
+use crate::Door;
+use crate::problem::Failure;
+
+/// The names under which we may be called.
+#[derive(Debug)]
+pub(crate) struct Hosts(Vec<String>);
+
+impl Hosts {
+    /// The loopback names with our port, and what the operator added.
+    pub(crate) fn new(listen: SocketAddr, allowed: &[String]) -> Self {
+        let port = listen.port();
+        let mut hosts: Vec<_> =
+            ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")).into();
+        for host in allowed {
+            hosts.push(format!("{host}:{port}").to_ascii_lowercase());
+            // Behind a proxy on a standard port, browsers leave the port out.
+            hosts.push(host.to_ascii_lowercase());
+        }
+        Self(hosts)
+    }
+
+    fn know(&self, host: &str) -> bool {
+        self.0.iter().any(|known| known.eq_ignore_ascii_case(host))
+    }
+
+    /// Whether an `Origin` is the page that we ourselves served.
+    fn own(&self, origin: &str) -> bool {
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host.is_some_and(|host| self.know(host))
+    }
+}
+
+/// Checks, times and logs one request.
+pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = door.gateway.clock().id::<provost_proto::EventId>().uuid().to_string();
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
+    let span = tracing::info_span!("request", id, %method, path);
+
+    let mut response = match check(&door.hosts, &request) {
+        Ok(()) => next.run(request).instrument(span.clone()).await,
+        Err(failure) => span.in_scope(|| failure.into_response()),
+    };
+    let status = response.status().as_u16();
+    let route = route.as_deref().unwrap_or("other");
+    door.meter.request(&method, route, status, started.elapsed());
+    span.in_scope(|| {
+        tracing::debug!(status, micros = started.elapsed().as_micros(), "answered");
+    });
+    stamp(response.headers_mut(), &id);
+    response
+}
+
+fn check(hosts: &Hosts, request: &Request) -> Result<(), Failure> {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    // HTTP/2 and absolute-form requests name the host in the target.
+    let host = request.uri().authority().map(Authority::as_str).or(host);
+    if !host.is_some_and(|host| hosts.know(host)) {
+        return Err(Failure::new(
+            Code::HostUnknown,
+            "Provost is not known by this name; call it as localhost, or start it with --allow-host",
+        ));
+    }
+    let foreign = || {
+        let why = "pages of other origins may not talk to Provost";
+        Err(Failure::new(Code::OriginForbidden, why))
+    };
+    if let Some(origin) = request.headers().get(header::ORIGIN)
+        && !origin.to_str().is_ok_and(|origin| hosts.own(origin))
+    {
+        return foreign();
+    }
+    if fetched_by_us(request) { Ok(()) } else { foreign() }
+}
+
+/// Browsers leave `Origin` out of some requests, such as those for images, but
+/// say where a request comes from in `Sec-Fetch-Site`. Another port of this
+/// machine is the same site, so `SameSite` cookies alone would not do.
+fn fetched_by_us(request: &Request) -> bool {
+    let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+    match text("sec-fetch-site") {
+        None | Some("same-origin" | "none") => true,
+        // Following a link to our page, or the login link, is harmless.
+        Some(_) => {
+            text("sec-fetch-mode") == Some("navigate")
+                && text("sec-fetch-dest") == Some("document")
+                && matches!(request.uri().path(), "/" | "/login")
+        }
+    }
+}
+
+fn stamp(headers: &mut HeaderMap, id: &str) {
+    let fixed = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    for (name, value) in [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    ] {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert("x-request-id", id);
+    }
+}

@@ -1,0 +1,48 @@
+//! The doors of Provost: HTTP, server-sent events, login, the embedded web UI.
+//!
+//! It translates and never decides: requests become calls to the gateway, and
+//! whatever the gateway answers becomes JSON. It runs no SQL, starts no process
+//! and reads no configuration.
+
+mod accept;
+mod assets;
+mod auth;
+mod body;
+mod guard;
+mod meter;
+mod problem;
+mod routes;
+mod sse;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use provost_gateway::Gateway;
+use tokio_util::sync::CancellationToken;
+
+pub use accept::serve;
+pub use meter::Meter;
+pub use routes::openapi;
+
+/// How the door is set up.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Further names under which it may be called, as in `Host`, without a port.
+    pub allowed_hosts: Vec<String>,
+}
+
+/// What every request can reach.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) meter: Meter,
+    pub(crate) hosts: guard::Hosts,
+    pub(crate) cookie: String,
+    /// Cancelled when the daemon stops; ends every stream.
+    pub(crate) closing: CancellationToken,
+}
+
+/// The version of this Provost.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,70 @@
+//! Every error leaves as `{error, code, status}`; this is where codes are chosen.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use provost_gateway::GatewayError;
+use provost_proto::{Code, Problem};
+use provost_store::StoreError;
+
+/// An error on its way out.
+#[derive(Debug)]
+pub(crate) struct Failure(Problem);
+
+impl Failure {
+    /// A failure with a sentence for people.
+    pub(crate) fn new(code: Code, error: impl Into<String>) -> Self {
+        Self(Problem { error: error.into(), code, status: code.status(), details: None })
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status =
+            StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if status.is_server_error() {
+            tracing::warn!(code = %self.0.code, error = %self.0.error, "failed");
+        }
+        (status, Json(self.0)).into_response()
+    }
+}
+
+impl From<GatewayError> for Failure {
+    fn from(error: GatewayError) -> Self {
+        let code = match &error {
+            GatewayError::Unauthenticated(_) => Code::Unauthenticated,
+            GatewayError::LoginExpired => Code::LoginExpired,
+            GatewayError::Forbidden { .. } | GatewayError::OtherProject => Code::Forbidden,
+            GatewayError::ProjectNotFound(_) => Code::ProjectNotFound,
+            GatewayError::TokenNotFound(_) => Code::NotFound,
+            GatewayError::PathNotFound(_) => Code::PathNotFound,
+            GatewayError::NotADirectory(_) => Code::NotADirectory,
+            GatewayError::PathRefused { .. } => Code::PathRefused,
+            GatewayError::Invalid { .. } => Code::InvalidRequest,
+            GatewayError::NoRandomness(_) => Code::Unavailable,
+            GatewayError::Store(error) => store_code(error),
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(store_code(&error), error.to_string())
+    }
+}
+
+fn store_code(error: &StoreError) -> Code {
+    match error {
+        StoreError::NoSpace => Code::NoSpace,
+        StoreError::Conflict { .. } => Code::Conflict,
+        StoreError::CommandReused(_) => Code::CommandReused,
+        StoreError::TooLarge { .. } => Code::TooLarge,
+        StoreError::Closed => Code::Unavailable,
+        StoreError::NotCanonical(_) => Code::InvalidRequest,
+        StoreError::Damaged(_)
+        | StoreError::Newer { .. }
+        | StoreError::Io { .. }
+        | StoreError::Database(_) => Code::Internal,
+    }
+}

@@ -1,0 +1,31 @@
+//! Blobs: the bodies that are too large to stand in the log.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::IntoResponse;
+use provost_proto::{Code, Hash, Problem};
+
+use crate::Door;
+use crate::auth::Look;
+use crate::problem::Failure;
+
+/// The bytes with this hash.
+#[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 404, body = Problem)))]
+pub(crate) async fn get(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(hash): Path<String>,
+) -> Result<impl IntoResponse, Failure> {
+    // Blobs know no project, so whoever is bound to one may not fetch by hash.
+    reader.whole()?;
+    let not_found = || Failure::new(Code::NotFound, format!("there is no blob {hash}"));
+    let address: Hash = hash.parse().map_err(|_| not_found())?;
+    let bytes = door.gateway.store().blob(address).await?.ok_or_else(not_found)?;
+    let headers = [
+        (CONTENT_TYPE, "application/octet-stream"),
+        (CACHE_CONTROL, "private, max-age=31536000, immutable"),
+    ];
+    Ok((headers, bytes))
+}

@@ -1,0 +1,38 @@
+//! The daemon itself: is it well, what does it measure, stop it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use provost_proto::{Health, Problem};
+
+use crate::auth::{Look, Op};
+use crate::problem::Failure;
+use crate::{Door, VERSION};
+
+/// Tell whether the daemon is well. Needs no token.
+#[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health)))]
+pub(crate) async fn health() -> Json<Health> {
+    Json(Health { status: "ok".to_owned(), version: VERSION.to_owned() })
+}
+
+/// Measurements in Prometheus' text format.
+#[utoipa::path(get, path = "/metrics", responses((status = 200, body = String), (status = 401, body = Problem)))]
+pub(crate) async fn metrics(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+) -> Result<impl IntoResponse, Failure> {
+    reader.whole()?;
+    let events = *door.gateway.store().head().borrow();
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], door.meter.render(events)))
+}
+
+/// Stop the daemon in good order.
+#[utoipa::path(post, path = "/api/shutdown", responses((status = 202), (status = 403, body = Problem)))]
+pub(crate) async fn shutdown(State(door): State<Arc<Door>>, Op(_): Op) -> StatusCode {
+    door.closing.cancel();
+    StatusCode::ACCEPTED
+}

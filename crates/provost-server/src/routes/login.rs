@@ -1,0 +1,46 @@
+//! Logging a browser in.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{LOCATION, SET_COOKIE};
+use axum::response::IntoResponse;
+use provost_proto::{LoginLink, Problem};
+use serde::Deserialize;
+
+use super::Answer;
+use crate::Door;
+use crate::auth::Op;
+use crate::body::Query;
+use crate::problem::Failure;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Code {
+    code: String,
+}
+
+/// Make a link that logs one browser in, once.
+#[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = Problem)))]
+pub(crate) async fn create_link(State(door): State<Arc<Door>>, Op(by): Op) -> Answer<LoginLink> {
+    let (code, minutes) = door.gateway.login_code(&by)?;
+    Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
+}
+
+/// Take a login link, give a cookie.
+#[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = Problem)))]
+pub(crate) async fn log_in(
+    State(door): State<Arc<Door>>,
+    Query(Code { code }): Query<Code>,
+) -> Result<impl IntoResponse, Failure> {
+    let browser = door.gateway.log_in(&code).await?;
+    let cookie = format!(
+        "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",
+        door.cookie,
+        browser.cookie.reveal(),
+        u64::from(browser.minutes) * 60,
+    );
+    Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "/".to_owned())]))
+}

@@ -1,0 +1,105 @@
+//! The routes. One file per thing; each handler takes the right it needs.
+
+mod audit;
+mod blobs;
+mod daemon;
+mod events;
+mod login;
+mod projects;
+mod tokens;
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router, middleware};
+use provost_proto::Code;
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::problem::Failure;
+use crate::{Door, assets, guard};
+
+/// The parts of the OpenAPI document that no handler states.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Provost", description = "The runtime authority for AI agents."),
+    modifiers(&Bearer),
+    security(("bearer" = [])),
+    components(schemas(provost_proto::Problem, provost_proto::Event)),
+)]
+struct Document;
+
+struct Bearer;
+
+impl utoipa::Modify for Bearer {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
+}
+
+fn api() -> OpenApiRouter<Arc<Door>> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(daemon::health))
+        .routes(routes!(daemon::shutdown))
+        .routes(routes!(daemon::metrics))
+        .routes(routes!(login::log_in))
+        .routes(routes!(login::create_link))
+        .routes(routes!(projects::list, projects::open))
+        .routes(routes!(projects::show, projects::close))
+        .routes(routes!(events::follow))
+        .routes(routes!(audit::page))
+        .routes(routes!(audit::verify))
+        .routes(routes!(tokens::list, tokens::create))
+        .routes(routes!(tokens::revoke))
+        .routes(routes!(blobs::get))
+}
+
+/// The OpenAPI document, made from the handlers.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    api().into_openapi()
+}
+
+/// Everything that can be asked for.
+pub(crate) fn router(door: Arc<Door>) -> Router {
+    let (api, document) = api().split_for_parts();
+    let document = axum::body::Bytes::from(document.to_json().unwrap_or_default());
+    let show = move |_: crate::auth::Look| {
+        let answer = ([(CONTENT_TYPE, "application/json")], document.clone());
+        async move { answer }
+    };
+    api.route("/api/openapi.json", get(show))
+        .route("/", get(assets::asset))
+        .fallback(fallback)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(CatchPanicLayer::custom(|_| {
+            Failure::new(Code::Internal, "this request met a fault in Provost; see its log")
+                .into_response()
+        }))
+        .layer(middleware::from_fn_with_state(Arc::clone(&door), guard::guard))
+        .with_state(door)
+}
+
+async fn fallback(request: Request) -> Response {
+    let path = request.uri().path();
+    let page = !path.starts_with("/api/") && matches!(request.method().as_str(), "GET" | "HEAD");
+    if page {
+        return assets::asset(request.uri().clone(), request.headers().clone()).await;
+    }
+    Failure::new(Code::NotFound, format!("there is no route {path}")).into_response()
+}
+
+async fn wrong_method(request: Request) -> Failure {
+    let (method, path) = (request.method(), request.uri().path());
+    Failure::new(Code::MethodNotAllowed, format!("{path} does not take {method}"))
+}
+
+/// What a handler answers with.
+pub(crate) type Answer<T> = Result<Json<T>, Failure>;

@@ -1,0 +1,78 @@
+//! Projects.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use provost_gateway::{GatewayError, Opened, Request};
+use provost_proto::{OpenProject, Problem, Project, ProjectList, ProjectStatus};
+use serde::Deserialize;
+
+use super::Answer;
+use crate::Door;
+use crate::auth::{Look, Op};
+use crate::body::{JsonBody, Key, Query};
+use crate::problem::Failure;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    #[serde(default)]
+    all: bool,
+}
+
+/// List the open projects; with `all`, the closed ones too.
+#[utoipa::path(get, path = "/api/projects", params(("all" = Option<bool>, Query)), responses((status = 200, body = ProjectList), (status = 401, body = Problem)))]
+pub(crate) async fn list(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Query(which): Query<Which>,
+) -> Answer<ProjectList> {
+    let mut projects = door.gateway.all_projects().await?;
+    projects.retain(|project| {
+        reader.may_see(project.id) && (which.all || project.status == ProjectStatus::Open)
+    });
+    Ok(Json(ProjectList { projects }))
+}
+
+/// Open a folder as a project.
+#[utoipa::path(post, path = "/api/projects", request_body = OpenProject, responses((status = 201, body = Project, description = "opened"), (status = 200, body = Project, description = "was open already"), (status = 422, body = Problem)))]
+pub(crate) async fn open(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    JsonBody { value, command }: JsonBody<OpenProject>,
+) -> Result<impl IntoResponse, Failure> {
+    let request = Request { by: &by, command };
+    Ok(match door.gateway.open_project(request, &value.path).await? {
+        Opened::Fresh(project) => (StatusCode::CREATED, Json(project)),
+        Opened::Already(project) => (StatusCode::OK, Json(project)),
+    })
+}
+
+/// Show one project, by id or slug.
+#[utoipa::path(get, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = Problem)))]
+pub(crate) async fn show(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(name): Path<String>,
+) -> Answer<Project> {
+    let project = door.gateway.project(&name).await?;
+    if !reader.may_see(project.id) {
+        // Whether it exists is not this reader's business either.
+        return Err(GatewayError::ProjectNotFound(name).into());
+    }
+    Ok(Json(project))
+}
+
+/// Close a project. Its folder and its history stay.
+#[utoipa::path(delete, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = Problem)))]
+pub(crate) async fn close(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    Path(name): Path<String>,
+    Key(command): Key,
+) -> Answer<Project> {
+    Ok(Json(door.gateway.close_project(Request { by: &by, command }, &name).await?))
+}

@@ -1,0 +1,42 @@
+//! Tokens.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use provost_proto::{CreateToken, CreatedToken, Problem, TokenList};
+
+use super::Answer;
+use crate::Door;
+use crate::auth::Op;
+use crate::body::JsonBody;
+use crate::problem::Failure;
+
+/// List the tokens that still work.
+#[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = Problem)))]
+pub(crate) async fn list(State(door): State<Arc<Door>>, Op(by): Op) -> Json<TokenList> {
+    Json(TokenList { tokens: door.gateway.tokens(&by) })
+}
+
+/// Hand out a token. It is shown this once.
+#[utoipa::path(post, path = "/api/tokens", request_body = CreateToken, responses((status = 200, body = CreatedToken), (status = 403, body = Problem)))]
+pub(crate) async fn create(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    JsonBody { value, .. }: JsonBody<CreateToken>,
+) -> Answer<CreatedToken> {
+    let (secret, entry) = door.gateway.create_token(&by, value).await?;
+    Ok(Json(CreatedToken { token: secret.reveal().to_owned(), entry }))
+}
+
+/// Take a token back.
+#[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = String, Path)), responses((status = 204), (status = 404, body = Problem)))]
+pub(crate) async fn revoke(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Failure> {
+    door.gateway.revoke_token(&by, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,97 @@
+//! Talking to the daemon of the data folder.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use provost_gateway::Secret;
+use provost_proto::Problem;
+use reqwest::{Method, RequestBuilder, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::config::Config;
+use crate::daemon::folder::{Folder, Running};
+
+/// How long an answer may take. Verifying a large log is the slowest thing.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// The daemon, as a client sees it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Secret,
+    pub(crate) running: Running,
+}
+
+impl Client {
+    /// The daemon that runs, or an error that says how to start one.
+    pub(crate) fn connect(config: &Config) -> anyhow::Result<Self> {
+        Self::find(config)?
+            .ok_or_else(|| anyhow!("no daemon is running\nhint: `provost up` starts one"))
+    }
+
+    /// The daemon that runs, if one does.
+    pub(crate) fn find(config: &Config) -> anyhow::Result<Option<Self>> {
+        let folder = Folder::at(&config.data.value);
+        let Some(running) = folder.running() else { return Ok(None) };
+        let token = folder.token()?;
+        // A proxy has no business between us and a daemon on this machine.
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .connect_timeout(Duration::from_secs(5))
+            .build()?;
+        Ok(Some(Self { http, base: format!("http://{}", running.address), token, running }))
+    }
+
+    /// The address with a path behind it.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, self.url(path)).bearer_auth(self.token.reveal())
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        let request = self.request(Method::GET, path).timeout(PATIENCE);
+        Ok(send(request).await?.json().await?)
+    }
+
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        let request = self.request(Method::POST, path).timeout(PATIENCE).json(body);
+        Ok(send(request).await?.json().await?)
+    }
+
+    /// A request whose answer has no body.
+    pub(crate) async fn tell(&self, method: Method, path: &str) -> anyhow::Result<()> {
+        send(self.request(method, path).timeout(PATIENCE)).await.map(|_| ())
+    }
+
+    pub(crate) async fn delete<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        let request = self.request(Method::DELETE, path).timeout(PATIENCE);
+        Ok(send(request).await?.json().await?)
+    }
+
+    /// An answer without an end.
+    pub(crate) async fn stream(&self, path: &str) -> anyhow::Result<Response> {
+        send(self.request(Method::GET, path)).await
+    }
+}
+
+async fn send(request: RequestBuilder) -> anyhow::Result<Response> {
+    let response = request.send().await.context("the daemon did not answer")?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let text = response.text().await.unwrap_or_default();
+    match serde_json::from_str::<Problem>(&text) {
+        Ok(problem) => bail!("{} ({})", problem.error, problem.code),
+        Err(_) => bail!("the daemon answered {status}: {text}"),
+    }
+}

@@ -1,0 +1,113 @@
+//! `provost doctor`: what this machine offers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use provost_sandbox::probe::{self, Machine, Support};
+use serde::Serialize;
+
+use crate::args::JsonArgs;
+use crate::config::Config;
+use crate::daemon::folder::{Folder, Running};
+use crate::output::{self, bold, faint, line};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    version: &'static str,
+    machine: Machine,
+    data: Data,
+    browser: Option<PathBuf>,
+    daemon: Option<Running>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    path: PathBuf,
+    exists: bool,
+    private: bool,
+    log_bytes: u64,
+}
+
+pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let folder = Folder::at(&config.data.value);
+    let found = fs::metadata(folder.path());
+    let data = Data {
+        path: folder.path().to_owned(),
+        exists: found.is_ok(),
+        private: found.is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6),
+        log_bytes: fs::metadata(folder.log()).map_or(0, |log| log.len()),
+    };
+    let report = Report {
+        version: provost_server::VERSION,
+        machine: probe::machine(),
+        data,
+        browser: config.find_program(&["chromium", "google-chrome", "firefox", "xdg-open"]),
+        daemon: folder.running(),
+    };
+    if args.json {
+        output::json(&report)?;
+    } else {
+        show(&report)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(report: &Report) -> anyhow::Result<()> {
+    let Report { version, machine, data, browser, daemon } = report;
+    line(&bold(&format!("Provost {version} on Linux {}", machine.kernel)))?;
+    let landlock = match machine.landlock_abi {
+        0 => Err("this kernel has none, so commands cannot be confined".to_owned()),
+        abi => Ok(format!("ABI {abi}")),
+    };
+    row("Landlock", &landlock)?;
+    row("seccomp", &said(&machine.seccomp))?;
+    row("no_new_privs", &said(&machine.no_new_privs))?;
+    for (name, support) in [
+        ("user namespaces", &machine.namespaces.user),
+        ("PID namespaces", &machine.namespaces.pid),
+        ("network namespaces", &machine.namespaces.net),
+        ("mount namespaces", &machine.namespaces.mount),
+        ("IPC namespaces", &machine.namespaces.ipc),
+    ] {
+        row(name, &said(support))?;
+    }
+    for (name, place) in
+        [("cgroup for pids", &machine.cgroups.pids), ("cgroup for memory", &machine.cgroups.memory)]
+    {
+        let place = place.as_ref().ok_or("none is writable; rlimits are used".to_owned());
+        row(name, &place.map(|place| format!("v{} at {}", place.version, place.path.display())))?;
+    }
+    let root = "Provost runs as root; commands lose root's capabilities all the same".to_owned();
+    row("ordinary user", &if machine.root { Err(root) } else { Ok("yes".to_owned()) })?;
+    row(
+        "browser",
+        &browser.as_ref().map(|path| path.display().to_string()).ok_or("none found".to_owned()),
+    )?;
+    let private = match (data.exists, data.private) {
+        (false, _) => Ok(format!("{} (made at the first start)", data.path.display())),
+        (true, true) => Ok(format!("{}, log {} KiB", data.path.display(), data.log_bytes / 1024)),
+        (true, false) => Err(format!("{} can be read by others", data.path.display())),
+    };
+    row("data folder", &private)?;
+    let daemon = daemon.as_ref().map(|d| format!("pid {} on http://{}", d.pid, d.address));
+    row("daemon", &daemon.ok_or("not running; `provost up` starts it".to_owned()))
+}
+
+fn said(support: &Support) -> Result<String, String> {
+    match support {
+        Support::Available => Ok("yes".to_owned()),
+        Support::Refused { reason } => Err(reason.clone()),
+    }
+}
+
+fn row(name: &str, found: &Result<String, String>) -> anyhow::Result<()> {
+    let (mark, text) = match found {
+        Ok(text) => ("\x1b[32m✓\x1b[0m", text.clone()),
+        Err(why) => ("\x1b[33m–\x1b[0m", faint(why)),
+    };
+    line(&format!("  {mark} {name:<20} {text}"))
+}

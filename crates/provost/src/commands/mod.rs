@@ -1,0 +1,36 @@
+//! One file per command.
+
+mod audit;
+pub(crate) mod completions;
+mod config;
+mod doctor;
+mod down;
+mod events;
+mod projects;
+mod status;
+mod token;
+mod up;
+
+use std::process::ExitCode;
+
+use crate::args::{AuditCommand, Command};
+use crate::config::Config;
+use crate::daemon;
+
+/// Does what was asked for.
+pub(crate) async fn dispatch(command: Command, config: Config) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Up(args) => up::run(args, &config).await,
+        Command::Serve(_) => daemon::serve(config).await,
+        Command::Down => down::run(&config).await,
+        Command::Status(json) => status::run(&json, &config).await,
+        Command::Projects { what, json, all } => projects::run(what, &json, all, &config).await,
+        Command::Events(args) => events::run(&args, &config).await,
+        Command::Audit { what: AuditCommand::Verify(json) } => audit::verify(&json, &config).await,
+        Command::Token { what } => token::run(what, &config).await,
+        Command::Doctor(json) => doctor::run(&json, &config),
+        Command::Config(json) => config::run(&json, &config),
+        Command::Completions { shell } => completions::shell(shell),
+        Command::Man { folder } => completions::man(folder.as_deref()),
+    }
+}

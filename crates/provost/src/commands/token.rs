@@ -1,0 +1,63 @@
+//! `provost token`.
+
+use std::process::ExitCode;
+
+use provost_proto::{CreateToken, CreatedToken, Project, TokenList};
+use reqwest::Method;
+
+use super::projects::segment;
+use crate::args::{JsonArgs, TokenCommand};
+use crate::client::Client;
+use crate::config::Config;
+use crate::output::{self, bold, faint, line, plain, remark};
+
+pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::connect(config)?;
+    match what {
+        TokenCommand::Create { class, project, role, label, minutes, json } => {
+            let project = match project {
+                Some(name) => {
+                    let path = format!("/api/projects/{}", segment(&name));
+                    Some(client.get::<Project>(&path).await?.id)
+                }
+                None => None,
+            };
+            let wanted =
+                CreateToken { class: class.into(), project, role, label, ttl_minutes: minutes };
+            let created: CreatedToken = client.post("/api/tokens", &wanted).await?;
+            if json.json {
+                output::json(&created)?;
+            } else {
+                remark(&faint(&format!("{}; shown this once:", created.entry.id)));
+                line(&created.token)?;
+            }
+        }
+        TokenCommand::List(JsonArgs { json }) => {
+            let TokenList { tokens } = client.get("/api/tokens").await?;
+            if json {
+                output::json(&tokens)?;
+            } else {
+                for token in tokens {
+                    let end = token.expires_at.map_or_else(
+                        || "until revoked".to_owned(),
+                        |end| format!("until {}", output::time(end)),
+                    );
+                    let class = serde_json::to_string(&token.class)?;
+                    let role = token.role.map(|role| format!(":{role}")).unwrap_or_default();
+                    line(&format!(
+                        "{}  {}  {}  {}",
+                        token.id,
+                        bold(&format!("{}{}", class.trim_matches('"'), plain(&role))),
+                        plain(&token.label),
+                        faint(&end)
+                    ))?;
+                }
+            }
+        }
+        TokenCommand::Revoke { id } => {
+            client.tell(Method::DELETE, &format!("/api/tokens/{}", segment(&id))).await?;
+            line("It no longer works.")?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

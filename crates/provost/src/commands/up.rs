@@ -1,0 +1,120 @@
+//! `provost up`: from nothing to a page in the browser.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use provost_proto::{Health, LoginLink, OpenProject, Project};
+use provost_sandbox::launch;
+
+use crate::args::UpArgs;
+use crate::client::Client;
+use crate::config::{Config, Source};
+use crate::daemon::folder::Folder;
+use crate::output::{bold, faint, line, plain, remark};
+
+/// How long a daemon may take to answer for the first time.
+const START: Duration = Duration::from_secs(20);
+
+/// How often to look whether it does.
+const LOOK: Duration = Duration::from_millis(15);
+
+/// A log of a daemon in the background that is larger is begun anew.
+const LOG_LIMIT: u64 = 8 * 1024 * 1024;
+
+pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let path = std::path::absolute(args.path.as_deref().unwrap_or(Path::new(".")))?;
+    let client = match Client::find(config)? {
+        Some(client) => client,
+        None => start(config).await?,
+    };
+    let address = client.running.address;
+    line(&format!(
+        "Provost runs on http://{address} {}",
+        faint(&format!("(pid {})", client.running.pid))
+    ))?;
+
+    let path = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+    let project: anyhow::Result<Project> =
+        client.post("/api/projects", &OpenProject { path: path.to_owned() }).await;
+    // The daemon is up even if the folder is unfit, so the link is shown either way.
+    if let Ok(project) = &project {
+        let name = bold(&plain(&project.slug));
+        line(&format!("Project {name} is open: {}", plain(&project.path)))?;
+    }
+    let link: LoginLink = client.post("/api/login-links", &serde_json::json!({})).await?;
+    let url = client.url(&link.path);
+    line(&format!(
+        "Log in: {} {}",
+        bold(&url),
+        faint(&format!("(works once, for {} minutes)", link.minutes))
+    ))?;
+    if !args.no_open && config.browser.display {
+        let opened = launch::open_in_browser(&url, config.browser.preferred.as_deref());
+        if let Err(error) = opened {
+            remark(&format!("No browser could be opened ({error}); open the link by hand."));
+        }
+    }
+    line(&faint("Stop it with `provost down`."))?;
+    project?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts a daemon in the background and waits until it answers.
+async fn start(config: &Config) -> anyhow::Result<Client> {
+    let folder = Folder::create(&config.data.value)?;
+    let log = folder.daemon_log();
+    if fs::metadata(&log).is_ok_and(|log| log.len() > LOG_LIMIT) {
+        fs::rename(&log, log.with_extension("log.old"))?;
+    }
+    let from = fs::metadata(&log).map_or(0, |log| log.len());
+    let program = std::env::current_exe().context("cannot find my own program file")?;
+    let pid = launch::detached(&program, &arguments(config, &folder), &log, &[])
+        .context("cannot start the daemon")?;
+    let began = Instant::now();
+    loop {
+        if let Some(client) = Client::find(config)?
+            && client.get::<Health>("/api/health").await.is_ok()
+        {
+            return Ok(client);
+        }
+        let alive = i32::try_from(pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+            .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+        if !alive {
+            bail!("the daemon ended at once; it said:\n{}", since(&log, from)?);
+        }
+        if began.elapsed() > START {
+            bail!("the daemon (pid {pid}) does not answer; see {}", log.display());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn arguments(config: &Config, folder: &Folder) -> Vec<OsString> {
+    let mut args: Vec<OsString> = vec!["serve".into(), "--data".into(), folder.path().into()];
+    if config.listen.source == Source::Flag {
+        args.extend(["--listen".into(), config.listen.value.to_string().into()]);
+    }
+    if config.allow_hosts.source == Source::Flag {
+        for host in &config.allow_hosts.value {
+            args.extend(["--allow-host".into(), host.into()]);
+        }
+    }
+    if config.log.source == Source::Flag {
+        args.extend(["--log".into(), config.log.value.clone().into()]);
+    }
+    args
+}
+
+/// What was written to the log since we looked.
+fn since(log: &Path, from: u64) -> io::Result<String> {
+    let text = fs::read(log)?;
+    let new = text.get(usize::try_from(from).unwrap_or(0)..).unwrap_or(&text);
+    Ok(String::from_utf8_lossy(new).trim_end().to_owned())
+}

@@ -1,0 +1,218 @@
+//! The configuration: defaults < `config.toml` < environment < flags, resolved
+//! here and only here.
+//!
+//! The environment, all of it:
+//!
+//! | variable | sets |
+//! |---|---|
+//! | `PROVOST_DATA` | the data folder (`--data`) |
+//! | `PROVOST_CONFIG` | where `config.toml` is |
+//! | `PROVOST_LISTEN` | where the daemon listens (`--listen`) |
+//! | `PROVOST_ALLOW_HOSTS` | further names it answers to (`--allow-host`) |
+//! | `PROVOST_LOG` | what it logs (`--log`) |
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+
+use crate::args::{Cli, Command};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Source {
+    /// Nobody said anything.
+    Default,
+    /// `config.toml`.
+    File,
+    /// A `PROVOST_…` variable.
+    Environment,
+    /// An argument.
+    Flag,
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Value<T> {
+    pub(crate) value: T,
+    pub(crate) source: Source,
+}
+
+/// The configuration, resolved.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Config {
+    /// The file that was looked for; it need not exist.
+    pub(crate) file: PathBuf,
+    pub(crate) data: Value<PathBuf>,
+    pub(crate) listen: Value<SocketAddr>,
+    pub(crate) allow_hosts: Value<Vec<String>>,
+    pub(crate) log: Value<String>,
+    #[serde(skip)]
+    pub(crate) home: Option<PathBuf>,
+    #[serde(skip)]
+    pub(crate) user: String,
+    #[serde(skip)]
+    pub(crate) browser: Browser,
+    #[serde(skip)]
+    path: Option<OsString>,
+    #[serde(skip)]
+    daemon: bool,
+}
+
+/// Whether a browser can be opened, and which the person prefers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Browser {
+    pub(crate) display: bool,
+    pub(crate) preferred: Option<String>,
+}
+
+/// What `config.toml` may hold. A typo is an error, not a default.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    data: Option<PathBuf>,
+    listen: Option<SocketAddr>,
+    allow_hosts: Option<Vec<String>>,
+    log: Option<String>,
+}
+
+impl Config {
+    /// Puts the layers together.
+    pub(crate) fn resolve(cli: &Cli) -> anyhow::Result<Self> {
+        let places = etcetera::choose_base_strategy();
+        let file = match (env::var_os("PROVOST_CONFIG"), &places) {
+            (Some(path), _) => PathBuf::from(path),
+            (None, Ok(places)) => places.config_dir().join("provost/config.toml"),
+            (None, Err(_)) => PathBuf::from("/etc/provost/config.toml"),
+        };
+        let written = read(&file)?;
+        let default_data = match &places {
+            Ok(places) => places.data_dir().join("provost"),
+            Err(_) => PathBuf::new(),
+        };
+        let serve = cli.command.serve_args().cloned().unwrap_or_default();
+        let data = layer(default_data, written.data, variable("PROVOST_DATA")?, cli.data.clone());
+        let config = Self {
+            file,
+            data: Value { value: absolute(&data.value)?, ..data },
+            listen: layer(
+                default_listen(),
+                written.listen,
+                variable("PROVOST_LISTEN")?,
+                serve.listen,
+            ),
+            allow_hosts: layer(
+                Vec::new(),
+                written.allow_hosts,
+                variable("PROVOST_ALLOW_HOSTS")?.map(|names: String| {
+                    names.split(',').map(|name| name.trim().to_owned()).collect()
+                }),
+                serve.allow_hosts,
+            ),
+            log: layer("info".to_owned(), written.log, variable("PROVOST_LOG")?, serve.log),
+            home: places.ok().map(|places| places.home_dir().to_owned()),
+            user: user_name(),
+            browser: browser(),
+            path: env::var_os("PATH"),
+            daemon: matches!(cli.command, Command::Serve(_)),
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The first of these programs that is on the path.
+    pub(crate) fn find_program(&self, names: &[&str]) -> Option<PathBuf> {
+        let folders = || self.path.iter().flat_map(env::split_paths);
+        names.iter().find_map(|name| folders().map(|f| f.join(name)).find(|file| file.is_file()))
+    }
+
+    /// Threads of the runtime. The daemon shares the machine with the work it
+    /// supervises; the client waits for one answer.
+    pub(crate) fn workers(&self) -> usize {
+        if self.daemon { 2 } else { 1 }
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if !self.listen.value.ip().is_loopback() && self.allow_hosts.value.is_empty() {
+            bail!(
+                "listening on {} would let other machines call Provost, and it would not know \
+                 the name they use\nhint: add --allow-host NAME with that name, and put TLS in \
+                 front of it",
+                self.listen.value
+            );
+        }
+        Ok(())
+    }
+}
+
+fn default_listen() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 3001).into()
+}
+
+fn layer<T>(default: T, file: Option<T>, environment: Option<T>, flag: Option<T>) -> Value<T> {
+    let (value, source) = match (flag, environment, file) {
+        (Some(value), _, _) => (value, Source::Flag),
+        (None, Some(value), _) => (value, Source::Environment),
+        (None, None, Some(value)) => (value, Source::File),
+        (None, None, None) => (default, Source::Default),
+    };
+    Value { value, source }
+}
+
+/// An environment variable, if it is set to anything.
+fn variable<T: FromStr>(name: &str) -> anyhow::Result<Option<T>>
+where
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    match env::var(name) {
+        Ok(text) if text.is_empty() => Ok(None),
+        Ok(text) => {
+            let value =
+                text.parse().with_context(|| format!("{name} is `{text}`, which does not fit"))?;
+            Ok(Some(value))
+        }
+        Err(env::VarError::NotPresent) => Ok(None),
+        Err(env::VarError::NotUnicode(_)) => bail!("{name} is not UTF-8"),
+    }
+}
+
+fn read(file: &Path) -> anyhow::Result<File> {
+    match fs::read_to_string(file) {
+        Ok(text) => toml::from_str(&text)
+            .with_context(|| format!("{} is not what Provost understands", file.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(File::default()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+    }
+}
+
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    if path.as_os_str().is_empty() {
+        bail!(
+            "there is no home folder to keep data in\nhint: set HOME, or name a folder with --data"
+        );
+    }
+    std::path::absolute(path).with_context(|| format!("`{}` is no path", path.display()))
+}
+
+fn user_name() -> String {
+    let named = ["USER", "LOGNAME"].into_iter().find_map(|name| env::var(name).ok());
+    let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
+    named.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()))
+}
+
+fn browser() -> Browser {
+    let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    Browser {
+        display: set("DISPLAY") || set("WAYLAND_DISPLAY") || set("BROWSER"),
+        preferred: env::var("BROWSER").ok(),
+    }
+}

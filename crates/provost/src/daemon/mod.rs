@@ -1,0 +1,115 @@
+//! The daemon: takes the data folder, opens the log and the door, and ends in
+//! good order.
+
+pub(crate) mod folder;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use provost_gateway::{Bearer, Gateway, Owner, Places};
+use provost_proto::Fact;
+use provost_server::Settings;
+use provost_store::{Clock, Sqlite, Store, StoreOptions};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::Config;
+use crate::output;
+use folder::{Folder, Running};
+
+/// Runs the daemon until it is told to stop.
+pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
+    log_to_stderr(&config.log.value)?;
+    let folder = Folder::create(&config.data.value)?;
+    let _lock = folder.lock()?;
+    let token = folder.token_or_new()?;
+    let clock = Clock::system();
+    let listener = listen(&config).await?;
+    let address = listener.local_addr()?;
+
+    let options = StoreOptions { path: folder.log(), clock: clock.clone() };
+    let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).context("cannot open the log")?);
+    let owner = Owner { principal: format!("local:{}", config.user), digest: token.digest() };
+    let places = Places { home: config.home.clone(), data: folder.path().to_owned() };
+    let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
+
+    let pid = std::process::id();
+    let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
+    gateway.record(Fact::DaemonStarted { pid, version: version.clone(), listen }).await?;
+    folder.announce(&Running { pid, address, version, started_at: clock.now() })?;
+    tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
+    greet(&gateway, &token, address)?;
+
+    let closing = CancellationToken::new();
+    let reason = tokio::spawn(wait_for_a_signal(closing.clone()));
+    let settings = Settings { listen: address, allowed_hosts: config.allow_hosts.value };
+    provost_server::serve(listener, Arc::clone(&gateway), settings, closing).await?;
+
+    let reason = reason.await.unwrap_or("asked to stop").to_owned();
+    folder.withdraw();
+    gateway.record(Fact::DaemonStopped { reason }).await?;
+    tracing::info!("Provost is down");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a login link to a person who watches. Never to a file: a link is a key.
+fn greet(
+    gateway: &Gateway,
+    token: &provost_gateway::Secret,
+    address: std::net::SocketAddr,
+) -> anyhow::Result<()> {
+    if !output::on_terminal() {
+        return Ok(());
+    }
+    let operator = gateway.authenticate(Bearer::Header(token.reveal()))?.operator()?;
+    let (code, minutes) = gateway.login_code(&operator)?;
+    output::line(&format!(
+        "Provost listens on http://{address}\nLog in: {} {}",
+        output::bold(&format!("http://{address}/login?code={}", code.reveal())),
+        output::faint(&format!("(works once, for {minutes} minutes)")),
+    ))
+}
+
+async fn listen(config: &Config) -> anyhow::Result<TcpListener> {
+    let address = config.listen.value;
+    TcpListener::bind(address).await.with_context(|| {
+        format!(
+            "cannot listen on {address}; another program may be using it\n\
+             hint: choose another address with --listen, or port 0 for any free one"
+        )
+    })
+}
+
+async fn wait_for_a_signal(closing: CancellationToken) -> &'static str {
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        closing.cancelled().await;
+        return "asked to stop";
+    };
+    let reason = tokio::select! {
+        () = closing.cancelled() => "asked to stop",
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    closing.cancel();
+    reason
+}
+
+/// Lines for people on a terminal, JSON everywhere else.
+fn log_to_stderr(filter: &str) -> anyhow::Result<()> {
+    use std::io::IsTerminal;
+    let filter = EnvFilter::try_new(filter).with_context(|| {
+        format!("`{filter}` is no log filter; try info, debug or provost=debug")
+    })?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if std::io::stderr().is_terminal() {
+        lines.with_target(false).init();
+    } else {
+        lines.json().flatten_event(true).with_ansi(false).init();
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! The `provost` command: arguments, configuration, wiring, signals. No logic.
+
+mod args;
+mod client;
+mod commands;
+mod config;
+mod daemon;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::output::error_line;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            error_line(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reads the configuration and hands over to the command.
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    // These two need no configuration and must work even if it is broken.
+    if let Command::Completions { shell } = cli.command {
+        return commands::completions::shell(shell);
+    }
+    if let Command::Man { folder } = &cli.command {
+        return commands::completions::man(folder.as_deref());
+    }
+    let config = config::Config::resolve(&cli)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.workers())
+        .enable_all()
+        .build()?;
+    runtime.block_on(commands::dispatch(cli.command, config))
+}

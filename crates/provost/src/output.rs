@@ -1,0 +1,103 @@
+//! Printing for people: colour on a terminal only, times in local time, and
+//! nothing that came from outside may steer the terminal.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use anstream::stream::IsTerminal as _;
+use provost_proto::Micros;
+
+/// Prints a line; a closed pipe is not an error worth a word.
+pub(crate) fn line(text: &str) -> anyhow::Result<()> {
+    match writeln!(anstream::stdout(), "{text}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
+        other => Ok(other?),
+    }
+}
+
+/// Nobody reads our output any more.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+impl std::fmt::Display for Closed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the output was closed")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// Prints a value as JSON.
+pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    line(&serde_json::to_string_pretty(value)?)
+}
+
+/// Prints a remark to standard error.
+pub(crate) fn remark(text: &str) {
+    // If standard error is closed there is nobody to tell.
+    drop(writeln!(anstream::stderr(), "{text}"));
+}
+
+/// Prints an error with its causes.
+pub(crate) fn error_line(error: &anyhow::Error) {
+    if error.is::<Closed>() {
+        return;
+    }
+    let mut text = format!("\x1b[1;31merror:\x1b[0m {error}");
+    for cause in error.chain().skip(1) {
+        let _ = write!(text, "\n  because {cause}");
+    }
+    remark(&text);
+}
+
+/// Whether a person watches standard output.
+pub(crate) fn on_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Text in grey.
+pub(crate) fn faint(text: &str) -> String {
+    format!("\x1b[2m{text}\x1b[0m")
+}
+
+/// Text in bold.
+pub(crate) fn bold(text: &str) -> String {
+    format!("\x1b[1m{text}\x1b[0m")
+}
+
+/// A time in the machine's zone.
+pub(crate) fn time(at: Micros) -> String {
+    let micros = i64::try_from(at).unwrap_or(i64::MAX);
+    let Ok(time) = jiff::Timestamp::from_microsecond(micros) else { return at.to_string() };
+    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// Text from outside, with everything that could steer a terminal or mislead
+/// an eye made visible.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let hidden = c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}');
+        if hidden {
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_steer_the_terminal_or_the_eye_is_shown() {
+        assert_eq!(
+            plain("a\x1b[31mb\u{202e}c\u{200b}\n"),
+            "a\\u{1b}[31mb\\u{202e}c\\u{200b}\\u{a}"
+        );
+        assert_eq!(plain("Käse 日本 😀"), "Käse 日本 😀");
+    }
+}
