@@ -6,15 +6,19 @@ use axum::http::header::{
     HeaderMap, HeaderValue, IF_NONE_MATCH, VARY,
 };
 use axum::http::{StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use provost_proto::{Code, Hash};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::problem::Failure;
 
 #[derive(RustEmbed)]
-#[folder = "$PROVOST_WEB"]
+#[folder = "../../web/dist"]
+#[allow_missing = true]
 struct Web;
+
+/// Stands in for a UI that was not built, and says how to build it.
+const PLACEHOLDER: &str = include_str!("../placeholder.html");
 
 /// What the pages of the UI may do: talk to their own origin, and nothing else.
 /// Inline styles are allowed because the terminal and the editor need them.
@@ -32,6 +36,9 @@ pub(crate) async fn asset(uri: Uri, headers: HeaderMap) -> Response {
     let plain = std::path::Path::new(path).extension().is_none_or(|extension| extension != "br");
     match Web::get(path).filter(|_| plain) {
         Some(file) => respond(path, file, &headers),
+        None if path == "index.html" => {
+            ([(CONTENT_SECURITY_POLICY, UI_POLICY)], Html(PLACEHOLDER)).into_response()
+        }
         None => Failure::new(Code::NotFound, format!("there is nothing at {}", uri.path()))
             .into_response(),
     }

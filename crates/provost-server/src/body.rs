@@ -94,6 +94,11 @@ async fn read(request: Request) -> Result<Bytes, Failure> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    // serde would take a list of the fields for an object.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        let error = "the body is not what this route takes: a JSON object is expected, not a list";
+        return Err(Failure::new(Code::InvalidRequest, error));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         let code = if error.is_data() { Code::InvalidRequest } else { Code::BadJson };
         let error = if error.is_data() {

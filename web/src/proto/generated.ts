@@ -89,6 +89,10 @@ project: ProjectId | null,
  */
 role: string | null, 
 /**
+ * The person it speaks for, if it is a browser's; else it speaks for itself.
+ */
+holder: string | null, 
+/**
  * What it is for, in its maker's words.
  */
 label: string, 
@@ -154,6 +158,10 @@ project: ProjectId | null,
  * The role it acts in, if it is an agent's.
  */
 role: string | null, 
+/**
+ * The person it speaks for, if it is a browser's; else it speaks for itself.
+ */
+holder: string | null, 
 /**
  * What it is for, in its maker's words.
  */

@@ -1,0 +1,197 @@
+//! Tokens, classes, login links.
+
+use reqwest::Method;
+use reqwest::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};
+use serde_json::{Value, json};
+
+use super::{Server, refused};
+
+#[tokio::test]
+async fn every_documented_route_but_two_needs_a_token() {
+    let server = Server::start().await;
+    let document = server.get("/api/openapi.json").await;
+    assert_eq!(document["openapi"].as_str().unwrap().get(..4), Some("3.1."));
+    let mut n_checked = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            if matches!(path.as_str(), "/api/health" | "/login") {
+                continue;
+            }
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let path = path.replace("{p}", "x").replace("{id}", "x").replace("{hash}", "x");
+            for request in [
+                server.anyone(method.clone(), &path),
+                server.anyone(method.clone(), &path).bearer_auth("provost_operator_guess"),
+                server.anyone(method.clone(), &path).header(COOKIE, "provost_1=x"),
+                server.anyone(method.clone(), &path).header("authorization", "Basic eDp5"),
+            ] {
+                let response = request.json(&json!({})).send().await.unwrap();
+                refused(response, "UNAUTHENTICATED", "provost up").await;
+                n_checked += 1;
+            }
+        }
+    }
+    assert!(n_checked >= 50, "only {n_checked} requests: are the routes documented?");
+}
+
+#[tokio::test]
+async fn health_needs_no_token() {
+    let server = Server::start().await;
+    let response = server.anyone(Method::GET, "/api/health").send().await.unwrap();
+    assert_eq!(response.json::<Value>().await.unwrap()["status"], "ok");
+}
+
+#[tokio::test]
+async fn an_agent_may_do_nothing_that_takes_a_person_and_read_nothing() {
+    let server = Server::start().await;
+    let project = server.project("app").await;
+    let wanted = json!({ "class": "agent", "project": project.id, "role": "dev" });
+    let agent = server.token(wanted).await;
+    for (method, path, body) in [
+        (Method::POST, "/api/projects", json!({ "path": "/tmp" })),
+        (Method::DELETE, "/api/projects/app", json!({})),
+        (Method::POST, "/api/tokens", json!({ "class": "operator" })),
+        (Method::GET, "/api/tokens", json!({})),
+        (Method::POST, "/api/login-links", json!({})),
+        (Method::POST, "/api/shutdown", json!({})),
+        (Method::GET, "/api/events", json!({})),
+        (Method::GET, "/api/audit", json!({})),
+        (Method::GET, "/metrics", json!({})),
+    ] {
+        let request = server.anyone(method, path).bearer_auth(&agent).json(&body);
+        refused(request.send().await.unwrap(), "FORBIDDEN", "agent tokens may not do this").await;
+    }
+}
+
+#[tokio::test]
+async fn a_viewer_looks_and_changes_nothing() {
+    let server = Server::start().await;
+    server.project("app").await;
+    let viewer = server.token(json!({ "class": "viewer" })).await;
+    let look = server.anyone(Method::GET, "/api/projects").bearer_auth(&viewer);
+    assert_eq!(look.send().await.unwrap().status(), 200);
+    let close = server.anyone(Method::DELETE, "/api/projects/app").bearer_auth(&viewer);
+    refused(close.send().await.unwrap(), "FORBIDDEN", "it takes an operator").await;
+}
+
+#[tokio::test]
+async fn a_viewer_of_one_project_sees_that_one_only() {
+    let server = Server::start().await;
+    let mine = server.project("mine").await;
+    let other = server.project("other").await;
+    let viewer = server.token(json!({ "class": "viewer", "project": mine.id })).await;
+    let get = |path: String| server.anyone(Method::GET, &path).bearer_auth(&viewer).send();
+
+    let list: Value = get("/api/projects".into()).await.unwrap().json().await.unwrap();
+    assert_eq!(list["projects"].as_array().unwrap().len(), 1);
+    refused(get("/api/projects/other".into()).await.unwrap(), "PROJECT_NOT_FOUND", "other").await;
+    let stream = format!("/api/audit?stream=project/{}", other.id.uuid());
+    refused(get(stream).await.unwrap(), "FORBIDDEN", "one project").await;
+    refused(get("/api/events?stream=sys".into()).await.unwrap(), "FORBIDDEN", "one project").await;
+    let own: Value = get("/api/audit".into()).await.unwrap().json().await.unwrap();
+    assert_eq!(own["events"], json!([]), "only its own stream, which has no event yet");
+}
+
+#[tokio::test]
+async fn a_token_ends_when_it_is_revoked_and_when_its_time_is_up() {
+    let server = Server::start().await;
+    let created = server.owner(Method::POST, "/api/tokens");
+    let created = created.json(&json!({ "class": "viewer", "ttlMinutes": 5 }));
+    let created: Value = created.send().await.unwrap().json().await.unwrap();
+    let token = created["token"].as_str().unwrap();
+    let look = || server.anyone(Method::GET, "/api/projects").bearer_auth(token).send();
+    assert_eq!(look().await.unwrap().status(), 200);
+    server.pass_minutes(6);
+    refused(look().await.unwrap(), "UNAUTHENTICATED", "has expired").await;
+
+    let lasting = server.token(json!({ "class": "viewer", "label": "lasting" })).await;
+    let list = server.get("/api/tokens").await;
+    let id = list["tokens"][0]["id"].as_str().unwrap();
+    assert_eq!(list["tokens"].as_array().unwrap().len(), 1, "the expired one is not listed");
+    let revoke = format!("/api/tokens/{id}");
+    assert_eq!(server.owner(Method::DELETE, &revoke).send().await.unwrap().status(), 204);
+    let look = server.anyone(Method::GET, "/api/projects").bearer_auth(&lasting).send();
+    refused(look.await.unwrap(), "UNAUTHENTICATED", "unknown or was revoked").await;
+    let again = server.owner(Method::DELETE, &revoke).send().await.unwrap();
+    refused(again, "NOT_FOUND", "no token").await;
+}
+
+#[tokio::test]
+async fn tokens_that_make_no_sense_are_refused() {
+    let server = Server::start().await;
+    let project = server.project("app").await.id;
+    for (wanted, sentence) in [
+        (json!({ "class": "agent", "role": "dev" }), "project: an agent's token is bound"),
+        (json!({ "class": "agent", "project": project }), "role: an agent's token is bound"),
+        (json!({ "class": "viewer", "role": "dev" }), "role: only an agent's"),
+        (json!({ "class": "operator", "project": project }), "project: an operator"),
+        (json!({ "class": "viewer", "ttlMinutes": 0 }), "ttlMinutes"),
+        (json!({ "class": "viewer", "label": "x".repeat(129) }), "label"),
+    ] {
+        let response = server.owner(Method::POST, "/api/tokens").json(&wanted).send().await;
+        refused(response.unwrap(), "INVALID_REQUEST", sentence).await;
+    }
+}
+
+#[tokio::test]
+async fn the_secret_of_a_token_is_in_no_event() {
+    let server = Server::start().await;
+    let token = server.token(json!({ "class": "viewer" })).await;
+    let log = server.get("/api/audit").await.to_string();
+    assert!(log.contains("TOKEN_CREATED") && !log.contains(&token));
+    assert!(!log.contains(token.rsplit('_').next().unwrap()));
+}
+
+async fn link(server: &Server) -> String {
+    let link = server.owner(Method::POST, "/api/login-links").json(&json!({})).send().await;
+    let link: Value = link.unwrap().json().await.unwrap();
+    link["path"].as_str().unwrap().to_owned()
+}
+
+fn cookie(headers: &HeaderMap) -> String {
+    let cookie = headers[SET_COOKIE].to_str().unwrap();
+    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age="] {
+        assert!(cookie.contains(attribute), "{cookie}");
+    }
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_login_link_works_once_and_its_cookie_is_a_person_in_the_browser() {
+    let server = Server::start().await;
+    let link = link(&server).await;
+    let login = server.anyone(Method::GET, &link).send().await.unwrap();
+    assert_eq!((login.status().as_u16(), &login.headers()[LOCATION]), (303, &"/".parse().unwrap()));
+    let cookie = cookie(login.headers());
+    let again = server.anyone(Method::GET, &link).send().await.unwrap();
+    refused(again, "LOGIN_EXPIRED", "used already").await;
+
+    std::fs::create_dir(server.folder.path().join("app")).unwrap();
+    let body = json!({ "path": server.folder.path().join("app") });
+    let open = server.anyone(Method::POST, "/api/projects").header(COOKIE, &cookie).json(&body);
+    assert_eq!(open.send().await.unwrap().status(), 201);
+    let log = server.get("/api/audit").await;
+    let opened = log["events"].as_array().unwrap().last().unwrap();
+    assert_eq!((&opened["principal"], &opened["actor"]), (&json!("local:ann"), &json!("ui")));
+}
+
+#[tokio::test]
+async fn a_login_link_that_is_too_old_or_never_was_is_refused() {
+    let server = Server::start().await;
+    let link = link(&server).await;
+    server.pass_minutes(16);
+    for path in [link.as_str(), "/login?code=guess", "/login?code="] {
+        let response = server.anyone(Method::GET, path).send().await.unwrap();
+        refused(response, "LOGIN_EXPIRED", "run `provost up`").await;
+    }
+    let response = server.anyone(Method::GET, "/login").send().await.unwrap();
+    refused(response, "INVALID_REQUEST", "code").await;
+}
+
+#[tokio::test]
+async fn the_owners_token_does_not_work_as_a_cookie() {
+    let server = Server::start().await;
+    let cookie = format!("provost_{}={}", server.address.port(), server.token);
+    let response = server.anyone(Method::GET, "/api/projects").header(COOKIE, cookie).send().await;
+    refused(response.unwrap(), "UNAUTHENTICATED", "unknown").await;
+}

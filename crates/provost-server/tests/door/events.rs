@@ -1,0 +1,151 @@
+//! The log as server-sent events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_proto::{Actor, Event, Fact, Stream};
+use provost_store::{Append, Durability};
+use reqwest::{Method, Response};
+use tokio::time::timeout;
+
+use super::Server;
+
+/// Long enough for any machine; only a test that fails waits for it.
+const LONG: Duration = Duration::from_mins(1);
+
+impl Server {
+    async fn write(&self, n: u64) {
+        for i in 0..n {
+            let fact = Fact::DaemonStopped { reason: format!("note {i}\nwith two lines") };
+            let append = Append::one("local:ann", Actor::Daemon, Stream::Sys, fact);
+            let append = Append { durability: Durability::Process, ..append };
+            self.gateway.store().append(append).await.unwrap();
+        }
+    }
+
+    async fn follow(&self, path: &str, last: Option<u64>) -> Feed {
+        let mut request = self.owner(Method::GET, path);
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Feed { response, text: String::new() }
+    }
+}
+
+struct Feed {
+    response: Response,
+    text: String,
+}
+
+impl Feed {
+    /// The next message, as its lines.
+    async fn message(&mut self) -> Vec<String> {
+        loop {
+            if let Some((message, rest)) = self.text.split_once("\n\n") {
+                let lines = message.lines().map(str::to_owned).collect();
+                self.text = rest.to_string();
+                return lines;
+            }
+            let chunk = timeout(LONG, self.response.chunk()).await.unwrap().unwrap().unwrap();
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+
+    async fn event(&mut self) -> Event {
+        loop {
+            let lines = self.message().await;
+            if lines[0].starts_with(':') {
+                continue;
+            }
+            assert_eq!(lines.len(), 2, "{lines:?}");
+            let data = lines[1].strip_prefix("data: ").unwrap();
+            let event: Event = serde_json::from_str(data).unwrap();
+            assert_eq!(lines[0], format!("id: {}", event.seq));
+            return event;
+        }
+    }
+
+    async fn seqs(&mut self, n: u64) -> Vec<u64> {
+        let mut seqs = Vec::new();
+        for _ in 0..n {
+            seqs.push(self.event().await.seq);
+        }
+        seqs
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_then_live_without_a_gap_or_a_duplicate() {
+    let server = Arc::new(Server::start().await);
+    server.write(6000).await;
+    let mut feed = server.follow("/api/events", None).await;
+    let writer = tokio::spawn({
+        let server = Arc::clone(&server);
+        async move { server.write(2000).await }
+    });
+    assert_eq!(feed.seqs(8000).await, (1..=8000).collect::<Vec<_>>());
+    writer.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_comes_back_to_where_it_was() {
+    let server = Server::start().await;
+    server.write(10).await;
+    assert_eq!(server.follow("/api/events?after=7", None).await.seqs(3).await, [8, 9, 10]);
+    let mut feed = server.follow("/api/events?after=0", Some(8)).await;
+    assert_eq!(feed.seqs(2).await, [9, 10], "Last-Event-ID stands above after");
+}
+
+#[tokio::test]
+async fn a_client_that_has_seen_another_log_is_told_to_begin_anew() {
+    let server = Server::start().await;
+    server.write(3).await;
+    let mut feed = server.follow("/api/events", Some(99)).await;
+    assert_eq!(feed.message().await[0], "event: resync");
+    assert_eq!(feed.seqs(3).await, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn one_stream_is_followed_alone() {
+    let server = Server::start().await;
+    let project = server.project("app").await;
+    let path = format!("/api/events?stream=project/{}", project.id.uuid());
+    let mut feed = server.follow(&path, None).await;
+    server.write(2).await;
+    let fact = Fact::ProjectClosed { project: project.id };
+    let append = Append::one("local:ann", Actor::Daemon, Stream::Project(project.id), fact.clone());
+    server.gateway.store().append(append).await.unwrap();
+    let event = feed.event().await;
+    assert_eq!((event.seq, event.fact()), (4, Some(fact)));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_slows_nobody() {
+    let server = Server::start().await;
+    let stalled = server.follow("/api/events", None).await;
+    server.write(20_000).await;
+    let mut feed = server.follow("/api/events?after=19990", None).await;
+    assert_eq!(feed.seqs(10).await.last(), Some(&20_000));
+    drop(stalled);
+}
+
+#[tokio::test]
+async fn what_is_streamed_is_what_is_hashed() {
+    let server = Server::start().await;
+    server.write(3).await;
+    let mut feed = server.follow("/api/events", None).await;
+    let mut prev = provost_proto::Hash::ZERO;
+    for _ in 0..3 {
+        let event = feed.event().await;
+        assert_eq!(event.prev, prev);
+        let mut rest = serde_json::to_value(&event).unwrap();
+        let members = rest.as_object_mut().unwrap();
+        members.remove("prev");
+        members.remove("hash");
+        let record = provost_core::canonical::to_vec(&rest).unwrap();
+        assert_eq!(provost_core::chain::link(&prev, &record), event.hash);
+        prev = event.hash;
+    }
+}

@@ -1,0 +1,115 @@
+//! The door, over real HTTP: who gets in, what errors look like, what is streamed.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod auth;
+mod events;
+mod projects;
+mod refusals;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use provost_gateway::{Gateway, Owner, Places, Secret};
+use provost_proto::{Problem, Project};
+use provost_server::Settings;
+use provost_store::{Clock, Sqlite, Store, StoreOptions};
+use reqwest::{Method, RequestBuilder, Response};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A real server on a free port, with a log of its own and a clock that can be
+/// moved on.
+struct Server {
+    address: SocketAddr,
+    token: String,
+    gateway: Arc<Gateway>,
+    http: reqwest::Client,
+    folder: TempDir,
+    later: Arc<AtomicU64>,
+    closing: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let later = Arc::new(AtomicU64::new(0));
+        let (system, shift) = (Clock::system(), Arc::clone(&later));
+        let clock = Clock::from_fn(move || system.now() + shift.load(Ordering::Relaxed));
+        let data = folder.path().join("data");
+        std::fs::create_dir_all(&data).unwrap();
+        std::fs::create_dir_all(folder.path().join("home")).unwrap();
+        let options = StoreOptions { path: data.join("log.db"), clock: clock.clone() };
+        let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).unwrap());
+        let secret = Secret::random("test_").unwrap();
+        let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
+        let places = Places { home: Some(folder.path().join("home")), data };
+        let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let settings = Settings { listen: address, allowed_hosts: Vec::new() };
+        let closing = CancellationToken::new();
+        let serve =
+            provost_server::serve(listener, Arc::clone(&gateway), settings, closing.clone());
+        let task = tokio::spawn(async { serve.await.unwrap() });
+        let redirect = reqwest::redirect::Policy::none();
+        let http = reqwest::Client::builder().no_proxy().redirect(redirect).build().unwrap();
+        let token = secret.reveal().to_owned();
+        Self { address, token, gateway, http, folder, later, closing, task }
+    }
+
+    /// A request as anyone could make it.
+    fn anyone(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("http://{}{path}", self.address))
+    }
+
+    /// A request of the owner.
+    fn owner(&self, method: Method, path: &str) -> RequestBuilder {
+        self.anyone(method, path).bearer_auth(&self.token)
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let response = self.owner(Method::GET, path).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        response.json().await.unwrap()
+    }
+
+    fn open(&self, path: &Path) -> RequestBuilder {
+        self.owner(Method::POST, "/api/projects").json(&json!({ "path": path }))
+    }
+
+    /// A project in a new folder.
+    async fn project(&self, name: &str) -> Project {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        self.open(&path).send().await.unwrap().json().await.unwrap()
+    }
+
+    /// A token with these wishes.
+    async fn token(&self, wanted: Value) -> String {
+        let created = self.owner(Method::POST, "/api/tokens").json(&wanted).send().await.unwrap();
+        let created: Value = created.json().await.unwrap();
+        assert!(created["token"].is_string(), "{created}");
+        created["token"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn pass_minutes(&self, minutes: u64) {
+        self.later.fetch_add(minutes * 60_000_000, Ordering::Relaxed);
+    }
+}
+
+/// Fails unless the answer is this problem, well formed, with its status.
+async fn refused(response: Response, code: &str, sentence: &str) {
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    let problem: Problem =
+        serde_json::from_str(&text).map_err(|error| format!("{error}: {text}")).unwrap();
+    assert_eq!(problem.code.as_str(), code, "{}", problem.error);
+    assert_eq!(problem.status, status);
+    assert!(problem.error.contains(sentence), "{}", problem.error);
+}

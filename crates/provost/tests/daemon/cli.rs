@@ -1,0 +1,213 @@
+//! The command line.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use super::Home;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn from_nothing_to_a_project_and_back() {
+    let home = Home::new();
+    let said = home.says(&["up", "--no-open", home.path("app").to_str().unwrap()]);
+    assert!(said.contains("Project app is open") && said.contains("/login?code="), "{said}");
+    assert!(!said.contains('\x1b'), "colour in a pipe: {said:?}");
+
+    let again = home.says(&["up", "--no-open", home.path("app").to_str().unwrap()]);
+    assert_eq!(said.lines().next(), again.lines().next(), "the same daemon");
+
+    let status = json(&home.says(&["status", "--json"]));
+    assert_eq!(status["status"], "running");
+    assert_eq!(status["projects"][0]["slug"], "app");
+
+    let events = home.says(&["events", "--json"]);
+    let kinds: Vec<_> = events.lines().map(|line| json(line)["kind"].clone()).collect();
+    assert_eq!(kinds, ["DAEMON_STARTED", "PROJECT_OPENED"]);
+    assert!(home.says(&["events"]).contains("PROJECT_OPENED"));
+    assert!(home.says(&["projects", "close", "app"]).contains("Closed: app"));
+    assert_eq!(json(&home.says(&["projects", "--json"])), Value::Array(Vec::new()));
+
+    assert!(home.says(&["down"]).contains("has stopped"));
+    assert!(home.says(&["down"]).contains("No daemon is running"));
+    home.provost(&["status"]).assert().code(3);
+    let verified = json(&home.says(&["audit", "verify", "--json"]));
+    assert_eq!((&verified["events"], &verified["bad"]), (&Value::from(4), &Value::Null));
+}
+
+#[test]
+fn what_provost_keeps_is_closed_to_others() {
+    let home = Home::new();
+    home.up();
+    let mode = |name: &str| {
+        let path = if name.is_empty() { home.data() } else { home.data().join(name) };
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!((mode(""), mode("token"), mode("daemon.json")), (0o700, 0o600, 0o600));
+    let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
+    let token = home.running().token;
+    assert!(!log.contains(&token) && !log.contains("code="), "{log}");
+}
+
+#[test]
+fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
+    let home = Home::new();
+    let daemon = home.up();
+    let said = home.complains(&["serve"], 1);
+    let pid = daemon.pid.as_raw_nonzero().to_string();
+    assert!(said.contains(&format!("pid {pid}")) && said.contains("provost down"), "{said}");
+}
+
+#[test]
+fn the_lock_of_a_dead_daemon_is_taken_over() {
+    let home = Home::new();
+    let first = home.up();
+    first.kill();
+    assert!(home.data().join("daemon.json").exists(), "it died without tidying up");
+    home.provost(&["status"]).assert().code(3);
+    let second = home.up();
+    assert_ne!(first.pid, second.pid);
+}
+
+#[test]
+fn a_token_that_others_can_read_is_not_used() {
+    let home = Home::new();
+    home.up();
+    home.says(&["down"]);
+    fs::set_permissions(home.data().join("token"), fs::Permissions::from_mode(0o644)).unwrap();
+    let said = home.complains(&["serve"], 1);
+    assert!(said.contains("can be read by others") && said.contains("remove it"), "{said}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_with_what_to_do() {
+    let home = Home::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = home.complains(&["serve", "--listen", &address], 1);
+    assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
+    let said = home.complains(&["up", "--no-open", "--listen", &address], 1);
+    assert!(said.contains("the daemon ended at once") && said.contains("cannot listen"), "{said}");
+}
+
+#[test]
+fn listening_beyond_this_machine_needs_a_name() {
+    let home = Home::new();
+    let said = home.complains(&["serve", "--listen", "0.0.0.0:0"], 1);
+    assert!(said.contains("--allow-host"), "{said}");
+}
+
+#[test]
+fn commands_without_a_daemon_say_how_to_start_one() {
+    let home = Home::new();
+    for args in [&["projects"][..], &["events"], &["token", "list"]] {
+        let said = home.complains(args, 1);
+        assert!(said.contains("no daemon is running") && said.contains("provost up"), "{said}");
+    }
+    assert!(home.complains(&["audit", "verify"], 1).contains("there is no log"));
+}
+
+#[test]
+fn an_unfit_folder_is_refused_and_the_daemon_stays_up() {
+    let home = Home::new();
+    for (path, sentence) in [("/", "root of the whole file system"), ("nowhere", "does not exist")]
+    {
+        let said = home.complains(&["up", "--no-open", path], 1);
+        assert!(said.contains(sentence), "{said}");
+    }
+    assert_eq!(json(&home.says(&["status", "--json"]))["status"], "running");
+}
+
+#[test]
+fn tokens_are_shown_once_listed_and_revoked() {
+    let home = Home::new();
+    home.up();
+    let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
+    let token = home.says(&create);
+    assert!(token.starts_with("provost_agent_") && token.lines().count() == 1, "{token}");
+    let list = home.says(&["token", "list"]);
+    assert!(list.contains("agent:dev") && !list.contains(token.trim()), "{list}");
+    let id = list.split_whitespace().next().unwrap();
+    home.says(&["token", "revoke", id]);
+    assert_eq!(home.says(&["token", "list"]), "");
+}
+
+#[test]
+fn flags_stand_above_the_environment_above_the_file_above_defaults() {
+    let home = Home::new();
+    let config = home.path("config.toml");
+    let show = |args: &[&str], environment: &[(&str, &str)]| {
+        let mut command = home.provost(&[&["config", "--json"], args].concat());
+        command.env_remove("PROVOST_LISTEN").env("PROVOST_CONFIG", &config);
+        command.envs(environment.iter().copied());
+        let output = command.assert().success();
+        json(std::str::from_utf8(&output.get_output().stdout).unwrap())
+    };
+    let listen = |value: &Value| {
+        let text = |name: &str| value["listen"][name].as_str().unwrap().to_owned();
+        (text("value"), text("source"))
+    };
+    let pair = |value: &str, source: &str| (value.to_owned(), source.to_owned());
+    assert_eq!(listen(&show(&[], &[])), pair("127.0.0.1:3001", "default"));
+    fs::write(&config, "listen = \"127.0.0.1:4001\"\n").unwrap();
+    assert_eq!(listen(&show(&[], &[])), pair("127.0.0.1:4001", "file"));
+    let environment = [("PROVOST_LISTEN", "127.0.0.1:5001")];
+    assert_eq!(listen(&show(&[], &environment)), pair("127.0.0.1:5001", "environment"));
+    let data = home.path("elsewhere");
+    let shown = show(&["--data", data.to_str().unwrap()], &environment);
+    assert_eq!(shown["data"]["source"], "flag");
+}
+
+#[test]
+fn a_configuration_with_a_typo_is_an_error_that_names_it() {
+    let home = Home::new();
+    let config = home.path("config.toml");
+    fs::write(&config, "lisen = \"127.0.0.1:4001\"\n").unwrap();
+    let mut command = home.provost(&["status"]);
+    let output = command.env("PROVOST_CONFIG", &config).assert().failure();
+    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(said.contains("config.toml") && said.contains("lisen"), "{said}");
+    // What teaches must work even then.
+    home.provost(&["completions", "bash"]).env("PROVOST_CONFIG", &config).assert().success();
+}
+
+#[test]
+fn a_byte_flipped_in_the_database_is_named() {
+    let home = Home::new();
+    home.up();
+    home.says(&["token", "create", "--class", "viewer", "--label", "flip this label"]);
+    home.says(&["down"]);
+    let path = home.data().join("log.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let needle = b"flip this label";
+    let found: Vec<_> =
+        (0..bytes.len() - needle.len()).filter(|&at| bytes[at..].starts_with(needle)).collect();
+    assert!(!found.is_empty());
+    for at in found {
+        bytes[at] ^= 1;
+    }
+    fs::write(&path, bytes).unwrap();
+    let output = home.provost(&["audit", "verify"]).assert().code(2);
+    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(said.contains("Event 3 is bad"), "{said}");
+}
+
+#[test]
+fn the_help_teaches_and_every_shell_gets_completions() {
+    let home = Home::new();
+    let help = home.says(&["--help"]);
+    for word in ["provost up", "login", "doctor", "--data"] {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(home.says(&["completions", shell]).contains("provost"), "{shell}");
+    }
+    assert!(home.says(&["man"]).contains(".TH provost"));
+    let doctor = json(&home.says(&["doctor", "--json"]));
+    assert!(doctor["machine"]["landlockAbi"].is_number(), "{doctor}");
+}

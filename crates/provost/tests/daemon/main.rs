@@ -1,0 +1,110 @@
+//! The real binary, as a person or a script uses it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod cli;
+mod kill;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assert_cmd::Command;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A home of its own: no test sees another's, or the person's, Provost.
+struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("app")).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    /// The binary, with this home, free ports and nothing else in its environment.
+    fn provost(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_provost"));
+        command
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("USER", "ann")
+            .env("PROVOST_DATA", self.data())
+            .env("PROVOST_LISTEN", "127.0.0.1:0")
+            .args(args)
+            .timeout(Duration::from_mins(2));
+        command
+    }
+
+    /// Runs it and returns what it printed; fails unless it succeeds.
+    #[track_caller]
+    fn says(&self, args: &[&str]) -> String {
+        let output = self.provost(args).assert().success();
+        String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    }
+
+    /// Runs it and returns its complaint; fails unless it fails with this code.
+    #[track_caller]
+    fn complains(&self, args: &[&str], code: i32) -> String {
+        let output = self.provost(args).assert().code(code);
+        String::from_utf8(output.get_output().stderr.clone()).unwrap()
+    }
+
+    fn up(&self) -> Running {
+        self.says(&["up", "--no-open", self.path("app").to_str().unwrap()]);
+        self.running()
+    }
+
+    fn running(&self) -> Running {
+        let text = std::fs::read(self.data().join("daemon.json")).unwrap();
+        let value: Value = serde_json::from_slice(&text).unwrap();
+        Running {
+            pid: Pid::from_raw(i32::try_from(value["pid"].as_i64().unwrap()).unwrap()).unwrap(),
+            base: format!("http://{}", value["address"].as_str().unwrap()),
+            token: std::fs::read_to_string(self.data().join("token")).unwrap().trim().to_owned(),
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // Whatever the test did, no daemon outlives it.
+        let pid = std::fs::read_to_string(self.data().join("daemon.lock")).unwrap_or_default();
+        if let Some(pid) = pid.trim().parse().ok().and_then(Pid::from_raw)
+            && is_provost(pid)
+        {
+            let _gone = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+fn is_provost(pid: Pid) -> bool {
+    let program = format!("/proc/{}/exe", pid.as_raw_nonzero());
+    std::fs::read_link(program).is_ok_and(|exe| exe == Path::new(env!("CARGO_BIN_EXE_provost")))
+}
+
+/// A daemon that runs.
+struct Running {
+    pid: Pid,
+    base: String,
+    token: String,
+}
+
+impl Running {
+    fn kill(&self) {
+        kill_process(self.pid, Signal::KILL).unwrap();
+        while test_kill_process(self.pid).is_ok() && is_provost(self.pid) {
+            std::thread::yield_now();
+        }
+    }
+}

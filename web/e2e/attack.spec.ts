@@ -1,0 +1,86 @@
+/** A page on another origin, in a browser that is logged in, tries what it can. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, login, test } from './provost.ts'
+
+/** Serves one page at a free port of the loopback, under any host name. */
+async function serve(html: string): Promise<{ readonly server: Server; readonly port: number }> {
+  const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html))
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return { server, port: (server.address() as AddressInfo).port }
+}
+
+// The port is no part of a "site": from 127.0.0.1 a SameSite cookie is sent, from localhost it is not.
+for (const host of ['127.0.0.1', 'localhost']) {
+  test(`a page on another port of ${host} can neither read, write nor frame`, async ({ page, context, daemon }) => {
+    await login(page, daemon)
+    const path = await daemon.folder('victim')
+    const { server, port } = await serve('<!doctype html><title>attack</title><body></body>')
+    try {
+      const attack = await context.newPage()
+      await attack.goto(`http://${host}:${String(port)}/`)
+      const results = await attack.evaluate(
+        async ([target, folder]) => {
+          const body = JSON.stringify({ path: folder })
+          const attempt = async (init: RequestInit, url: string): Promise<string> => {
+            try {
+              const response = await fetch(target + url, { credentials: 'include', ...init })
+              return response.type === 'opaque' ? 'opaque' : `read ${await response.text()}`
+            } catch {
+              return 'failed'
+            }
+          }
+          const stream = await new Promise<string>((done) => {
+            const source = new EventSource(`${target}/api/events?after=0`, { withCredentials: true })
+            source.onmessage = (event) => done(`read ${String(event.data)}`)
+            source.onerror = () => done('failed')
+          })
+          return {
+            read: await attempt({}, '/api/projects'),
+            health: await attempt({}, '/api/health'),
+            events: await attempt({}, '/api/events?after=0'),
+            write: await attempt({ method: 'POST', body, headers: { 'content-type': 'application/json' } }, '/api/projects'),
+            blind: await attempt({ method: 'POST', body, mode: 'no-cors', headers: { 'content-type': 'text/plain' } }, '/api/projects'),
+            blindToken: await attempt({ method: 'POST', body: '{"class":"operator"}', mode: 'no-cors' }, '/api/tokens'),
+            blindLink: await attempt({ method: 'POST', body: '{}', mode: 'no-cors' }, '/api/login-links'),
+            stream,
+          }
+        },
+        [daemon.origin, path] as const,
+      )
+      expect(Object.values(results).filter((result) => result.startsWith('read'))).toEqual([])
+
+      await attack.evaluate(
+        ([target, folder]) => {
+          const frame = document.createElement('iframe')
+          frame.name = 'sink'
+          const form = document.createElement('form')
+          form.method = 'post'
+          form.action = `${target}/api/projects`
+          form.enctype = 'text/plain'
+          form.target = 'sink'
+          const input = document.createElement('input')
+          input.name = `{"path":${JSON.stringify(folder)},"x":"`
+          input.value = '"}'
+          form.append(input)
+          document.body.append(frame, form)
+          form.submit()
+          const victim = document.createElement('iframe')
+          victim.name = 'victim'
+          victim.src = target
+          document.body.append(victim)
+        },
+        [daemon.origin, path] as const,
+      )
+      await expect.poll(() => attack.frame('victim')?.url()).toMatch(/^chrome-error:/)
+      await expect.poll(() => attack.frame('sink')?.url()).not.toBe('about:blank')
+
+      expect(await daemon.ask('GET', '/api/projects?all=true')).toEqual({ projects: [] })
+      const { tokens } = (await daemon.ask('GET', '/api/tokens')) as { readonly tokens: readonly { readonly class: string; readonly createdBy: string }[] }
+      expect(tokens.filter((token) => token.class === 'operator' && token.createdBy.startsWith('token:'))).toEqual([])
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+}

@@ -1,0 +1,33 @@
+/** A Vite plugin: puts a Brotli copy beside each file that gets smaller by it. */
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants } from 'node:zlib'
+import type { Plugin } from 'vite'
+
+const COMPRESSIBLE = /\.(?:js|css|html|svg|json|wasm)$/
+const compress = promisify(brotliCompress)
+
+/** The plugin. */
+export function brotli(): Plugin {
+  let folder = ''
+  return {
+    name: 'provost-brotli',
+    apply: 'build',
+    configResolved: (config) => {
+      folder = config.build.outDir
+    },
+    closeBundle: async () => {
+      const names = await readdir(folder, { recursive: true })
+      await Promise.all(names.filter((name) => COMPRESSIBLE.test(name)).map((name) => copy(join(folder, name))))
+    },
+  }
+}
+
+async function copy(path: string): Promise<void> {
+  const raw = await readFile(path)
+  const small = await compress(raw, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: raw.length },
+  })
+  if (small.length < raw.length) await writeFile(`${path}.br`, small)
+}

@@ -1,0 +1,2 @@
+/** The command palette. */
+export { default as Palette } from './Palette.svelte';

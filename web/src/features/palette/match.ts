@@ -1,0 +1,27 @@
+/** Finds what someone means by a few letters. */
+
+/** Whether the letters occur in the text in this order, and how well: higher is better. */
+export function score(text: string, letters: string): number | null {
+  const wanted = letters.toLowerCase().replace(/\s+/g, '')
+  const within = text.toLowerCase()
+  if (wanted === '') return 0
+  let from = 0
+  let total = 0
+  for (const letter of wanted) {
+    const at = within.indexOf(letter, from)
+    if (at < 0) return null
+    const begins = at === 0 || /[^a-z0-9]/.test(within[at - 1] ?? '')
+    total += (at === from ? 3 : 0) + (begins ? 2 : 0) - Math.min(at - from, 5) * 0.1
+    from = at + 1
+  }
+  return total
+}
+
+/** The items that match, best first; equals keep their order. */
+export function best<T extends { readonly title: string }>(items: readonly T[], letters: string): readonly T[] {
+  return items
+    .map((item) => ({ item, rank: score(item.title, letters) }))
+    .filter((entry): entry is { item: T; rank: number } => entry.rank !== null)
+    .sort((a, b) => b.rank - a.rank)
+    .map(({ item }) => item)
+}

@@ -1,0 +1,3 @@
+/** What the store may use of the network. Nothing above the store imports this. */
+export { Follower, type Connection, type Sink, type World } from './follow.ts'
+export { ask, commandId, type Answer, type Ask } from './http.ts'

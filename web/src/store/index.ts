@@ -1,0 +1,11 @@
+/** What features may use of the store. */
+export type { Check } from './audit.svelte.ts'
+export type { Pending, Wish } from './commands.svelte.ts'
+export type { Daemon } from './daemon.ts'
+export { isEmpty, NO_FILTER, type Filter } from './filter.ts'
+export type { Notice } from './notices.svelte.ts'
+export type { Place } from './route.ts'
+export { provideStore, Store, useStore, type View } from './store.svelte.ts'
+export type { Theme } from './theme.svelte.ts'
+export { HELD_LIMIT, type Facet, type Rows } from './timeline.ts'
+export type { Connection } from '../net/index.ts'

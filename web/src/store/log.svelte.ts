@@ -1,0 +1,149 @@
+/**
+ * The log as the screen sees it: the connection, what is folded, and the rows.
+ *
+ * Events come in bursts of thousands. They are gathered and folded once a
+ * frame, and reading waits while more than a frame's worth is gathered.
+ */
+import type { Event } from '../proto/index.ts'
+import { Follower, type Connection } from '../net/index.ts'
+import { fold, NOTHING, type Folded } from './fold.ts'
+import type { Filter, Scope } from './filter.ts'
+import { Timeline, type Rows } from './timeline.ts'
+
+const BURST = 2_500
+const QUIET_MS = 250
+const EMPTY_MS = 2_000
+const HIDDEN_MS = 200
+
+/** See the head of this file. */
+export class Log {
+  #connection = $state.raw<Connection>({ kind: 'connecting', attempt: 0, lostSince: null })
+  #folded = $state.raw<Folded>(NOTHING)
+  #rows: Rows
+  #replaying = $state(true)
+  #partial = $state(false)
+  readonly #timeline = new Timeline()
+  readonly #confirmed: (events: readonly Event[]) => void
+  readonly #follower: Follower
+  #gathered: Event[] = []
+  #flushed: Promise<void> | null = null
+  #quiet: ReturnType<typeof setTimeout> | undefined
+
+  /** `confirmed` is told of every event after it was folded. */
+  constructor(confirmed: (events: readonly Event[]) => void) {
+    this.#rows = $state.raw(this.#timeline.rows())
+    this.#confirmed = confirmed
+    this.#follower = new Follower({
+      state: (state) => this.#became(state),
+      events: (events) => this.#gather(events),
+      reset: () => this.#reset(),
+      partial: () => (this.#partial = true),
+    })
+  }
+
+  /** How things stand with the daemon. */
+  get connection(): Connection {
+    return this.#connection
+  }
+
+  /** What the log says. */
+  get folded(): Folded {
+    return this.#folded
+  }
+
+  /** The events that are looked at. */
+  get rows(): Rows {
+    return this.#rows
+  }
+
+  /** Whether the past is still being read: nothing may be called missing yet. */
+  get replaying(): boolean {
+    return this.#replaying
+  }
+
+  /** Whether this login is shown only a part of the log. */
+  get partial(): boolean {
+    return this.#partial
+  }
+
+  /** Begins to follow; also begins again after the login had ended. */
+  follow(): void {
+    void this.#follower.start()
+  }
+
+  /** Ends following, for good. */
+  stop(): void {
+    this.#follower.stop()
+    clearTimeout(this.#quiet)
+  }
+
+  /** Ends the wait for the next attempt. */
+  retryNow(): void {
+    this.#follower.retryNow()
+  }
+
+  /** Some request was answered with 401: the login has ended. */
+  loggedOut(): void {
+    this.#follower.stop()
+    this.#connection = { kind: 'loggedOut' }
+  }
+
+  /** Looks at other events. */
+  look(scope: Scope, filter: Filter): void {
+    this.#timeline.look(scope, filter)
+    this.#rows = this.#timeline.rows()
+  }
+
+  /** The event with this place in the log, if it is held. */
+  find(seq: number): Event | undefined {
+    return this.#timeline.find(seq)
+  }
+
+  #became(state: Connection): void {
+    // Checking whether the login is back is no news until it is.
+    if (state.kind === 'connecting' && this.#connection.kind === 'loggedOut') return
+    this.#connection = state
+    if (state.kind === 'live') this.#settle(EMPTY_MS)
+    else clearTimeout(this.#quiet)
+  }
+
+  #gather(events: readonly Event[]): Promise<void> | undefined {
+    for (const event of events) this.#gathered.push(event)
+    this.#flushed ??= nextFrame().then(() => this.#flush())
+    return this.#gathered.length >= BURST ? this.#flushed : undefined
+  }
+
+  #flush(): void {
+    const events = this.#gathered
+    this.#gathered = []
+    this.#flushed = null
+    if (events.length === 0) return
+    this.#folded = fold(this.#folded, events)
+    this.#timeline.append(events)
+    this.#rows = this.#timeline.rows()
+    this.#settle(QUIET_MS)
+    this.#confirmed(events)
+  }
+
+  #reset(): void {
+    this.#gathered = []
+    this.#folded = NOTHING
+    this.#timeline.clear()
+    this.#rows = this.#timeline.rows()
+    this.#replaying = true
+  }
+
+  #settle(ms: number): void {
+    if (!this.#replaying) return
+    clearTimeout(this.#quiet)
+    this.#quiet = setTimeout(() => (this.#replaying = false), ms)
+  }
+}
+
+/** The next frame; a hidden page draws none, so there it is a timer. */
+function nextFrame(): Promise<void> {
+  return new Promise((resolve) => {
+    if (document.hidden) setTimeout(resolve, HIDDEN_MS)
+    else requestAnimationFrame(() => resolve())
+  })
+}

@@ -1,0 +1,25 @@
+/** Addresses: what is written is what is read. */
+import { describe, expect, it } from 'vitest'
+import { formatRoute, HOME, parseRoute, type Route } from './route.ts'
+import { NO_FILTER } from './filter.ts'
+
+describe('an address', () => {
+  it.each<[string, Route]>([
+    ['#/', HOME],
+    ['#/timeline', { ...HOME, place: { kind: 'all' } }],
+    ['#/projects/atlas/timeline', { ...HOME, place: { kind: 'project', slug: 'atlas' } }],
+    ['#/projects/a%2Fb/timeline?event=42', { place: { kind: 'project', slug: 'a/b' }, filter: NO_FILTER, event: 42 }],
+    ['#/timeline?kind=A&kind=B&actor=agent%3Ax&q=two+words', { place: { kind: 'all' }, filter: { kinds: ['A', 'B'], actors: ['agent:x'], text: 'two words' }, event: null }],
+  ])('%s is read and written', (hash, route) => {
+    expect(parseRoute(hash)).toEqual(route)
+    expect(formatRoute(route)).toBe(hash)
+  })
+
+  it.each(['', '#', '#/nowhere', '#/projects/', '#/projects/%E0%A4%A/timeline', '#/timeline/x'])('%s is home', (hash) => {
+    expect(parseRoute(hash).place).toEqual({ kind: 'home' })
+  })
+
+  it.each(['x', '-1', '0', '1.5', '1e99'])('an event called %s is none', (event) => {
+    expect(parseRoute(`#/timeline?event=${event}`).event).toBeNull()
+  })
+})

@@ -1,0 +1,12 @@
+/** What features may use of the ui: parts that know nothing of Provost. */
+export { default as Button } from './Button.svelte'
+export { default as Copy } from './Copy.svelte'
+export { default as Icon } from './Icon.svelte'
+export { default as Key } from './Key.svelte'
+export { default as Menu } from './Menu.svelte'
+export { default as Text } from './Text.svelte'
+export { default as VirtualList } from './VirtualList.svelte'
+export { isMod, isTyping, MOD } from './keys.ts'
+export { now } from './now.ts'
+export { clock, count, day, exact, span } from './time.ts'
+export { pieces, visible } from './visible.ts'

@@ -1,0 +1,17 @@
+//! Benchmarks: they print ratios measured in one run, never a verdict on time alone.
+
+use anyhow::{Result, bail};
+
+use crate::shell::{cargo, must};
+
+pub(crate) fn run(name: &str) -> Result<()> {
+    let (package, example) = match name {
+        "store" => ("provost-store", "bench_store"),
+        "http" => {
+            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
+            ("provost", "bench_http")
+        }
+        other => bail!("there is no benchmark `{other}`; there are: store, http"),
+    };
+    must(&mut cargo(&["run", "--release", "--package", package, "--example", example]))
+}

@@ -1,0 +1,53 @@
+//! Running other programs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// A program, to be run at the root of the workspace.
+pub(crate) fn program(name: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(name);
+    command.args(args).current_dir(root());
+    command
+}
+
+/// cargo, the one that runs us.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    program(&cargo, args)
+}
+
+/// Says what it does, does it, and fails if that failed.
+pub(crate) fn must(command: &mut Command) -> Result<()> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
+    let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
+    let line = format!("{name} {}", args.join(" "));
+    println!("\n▸ {line}");
+    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// What a program prints, if it succeeds.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run `{name}`"))?;
+    if !output.status.success() {
+        bail!("`{name}` failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Where a program is on the path.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
