@@ -1,7 +1,8 @@
 //! The log as server-sent events.
 //!
 //! `id:` is the place in the log, so a browser that reconnects says where it
-//! was. Whatever is there goes out in one piece; under a flood a client is
+//! was. When it has seen all that there was, it is told so (`event: live`), so
+//! that a page knows when it may call something missing. Whatever is there goes out in one piece; under a flood a client is
 //! served at most every few milliseconds, which costs a person nothing and
 //! saves a system call per event and client.
 
@@ -32,6 +33,7 @@ struct Feed {
     door: Arc<Door>,
     tail: Tail,
     first: Option<Bytes>,
+    replaying: bool,
     not_before: Instant,
     _follower: Follower,
 }
@@ -48,6 +50,7 @@ pub(crate) fn follow(door: Arc<Door>, scope: Scope, after: Seq) -> Response {
     let feed = Feed {
         tail: Tail::new(Arc::clone(door.gateway.store()), scope, after),
         first: Some(first),
+        replaying: true,
         not_before: Instant::now(),
         _follower: door.meter.follower(),
         door,
@@ -75,18 +78,36 @@ impl Feed {
     }
 
     async fn piece(&mut self) -> Option<Bytes> {
+        let piece = if self.replaying { self.past().await } else { self.present().await };
+        match piece {
+            Ok(piece) => Some(piece),
+            Err(StoreError::Closed) => None,
+            Err(error) => {
+                tracing::error!(%error, "a follower of the log was cut off");
+                None
+            }
+        }
+    }
+
+    /// What was there when the client came, as fast as it reads.
+    async fn past(&mut self) -> Result<Bytes, StoreError> {
+        let events = self.tail.now().await?;
+        if events.is_empty() {
+            self.replaying = false;
+            return Ok(Bytes::from_static(b"event: live\ndata: {}\n\n"));
+        }
+        Ok(frames(&events))
+    }
+
+    /// What happens now.
+    async fn present(&mut self) -> Result<Bytes, StoreError> {
         sleep_until(self.not_before).await;
         let piece = match timeout(PING, self.tail.next()).await {
             Err(_) => Bytes::from_static(b": ping\n\n"),
-            Ok(Ok(events)) => frames(&events),
-            Ok(Err(StoreError::Closed)) => return None,
-            Ok(Err(error)) => {
-                tracing::error!(%error, "a follower of the log was cut off");
-                return None;
-            }
+            Ok(events) => frames(&events?),
         };
         self.not_before = Instant::now() + PACE;
-        Some(piece)
+        Ok(piece)
     }
 }
 

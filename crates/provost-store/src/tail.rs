@@ -29,14 +29,20 @@ impl Tail {
         Self { store, scope, after, head }
     }
 
+    /// The next events that are there already; none if the reader has seen all.
+    pub async fn now(&mut self) -> Result<Vec<Arc<Recorded>>, StoreError> {
+        let page = self.store.read(self.scope, self.after, PAGE).await?;
+        self.after = page.up_to;
+        Ok(page.events)
+    }
+
     /// The next events, at least one; waits for them if need be. Dropping the
     /// future loses nothing.
     pub async fn next(&mut self) -> Result<Vec<Arc<Recorded>>, StoreError> {
         loop {
-            let page = self.store.read(self.scope, self.after, PAGE).await?;
-            self.after = page.up_to;
-            if !page.events.is_empty() {
-                return Ok(page.events);
+            let events = self.now().await?;
+            if !events.is_empty() {
+                return Ok(events);
             }
             let after = self.after;
             if self.head.wait_for(|head| *head > after).await.is_err() {

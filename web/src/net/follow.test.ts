@@ -43,6 +43,7 @@ function follow(...answers: readonly Answerer[]) {
         seen.length = 0
       },
       partial: () => undefined,
+      caughtUp: () => seen.push(0),
     },
     {
       now: Date.now,
@@ -81,6 +82,14 @@ describe('the follower', () => {
     expect(it.asked).toEqual(['0', '2'])
     expect(it.seen).toEqual([1, 2, 3])
     expect(it.kinds().slice(-2)).toEqual(['connecting', 'live'])
+    it.follower.stop()
+  })
+
+  it('says when it has read all that was, after handing it on', async () => {
+    const stream = open(line(1) + line(2) + 'event: live\ndata: {}\n\n' + line(3))
+    const it = follow(() => stream.response)
+    await settle()
+    expect(it.seen).toEqual([1, 2, 3, 0])
     it.follower.stop()
   })
 

@@ -24,6 +24,8 @@ export type Sink = {
   readonly state: (state: Connection) => void
   /** New events, in order, none twice. Reading waits for the promise, if there is one. */
   readonly events: (events: readonly Event[]) => Promise<void> | undefined
+  /** All that was in the log when the connection began has been handed on. */
+  readonly caughtUp: () => void
   /** Forget every event: the log is read again from its beginning. */
   readonly reset: () => void
   /** This login is shown only a part of the log. */
@@ -157,8 +159,10 @@ export class Follower {
   /** Hands on what the bytes bring; false when the log must be read again. */
   async #deliver(parser: SseParser, bytes: Uint8Array): Promise<boolean> {
     const batch: Event[] = []
+    let caughtUp = false
     for (const message of parser.push(bytes)) {
       if (message.type === 'resync') return false
+      if (message.type === 'live') caughtUp = true
       if (message.type === 'message') batch.push(decodeEvent(message.data))
     }
     const wasPartial = this.#cursor.partial
@@ -166,6 +170,7 @@ export class Follower {
     if (step.kind === 'broken') return false
     if (this.#cursor.partial && !wasPartial) this.#sink.partial()
     if (step.events.length > 0) await this.#sink.events(step.events)
+    if (caughtUp) this.#sink.caughtUp()
     return true
   }
 

@@ -11,8 +11,6 @@ import type { Filter, Scope } from './filter.ts'
 import { Timeline, type Rows } from './timeline.ts'
 
 const BURST = 2_500
-const QUIET_MS = 250
-const EMPTY_MS = 2_000
 const HIDDEN_MS = 200
 
 /** See the head of this file. */
@@ -27,7 +25,7 @@ export class Log {
   readonly #follower: Follower
   #gathered: Event[] = []
   #flushed: Promise<void> | null = null
-  #quiet: ReturnType<typeof setTimeout> | undefined
+  #caughtUp = false
 
   /** `confirmed` is told of every event after it was folded. */
   constructor(confirmed: (events: readonly Event[]) => void) {
@@ -36,6 +34,7 @@ export class Log {
     this.#follower = new Follower({
       state: (state) => this.#became(state),
       events: (events) => this.#gather(events),
+      caughtUp: () => this.#arrive(),
       reset: () => this.#reset(),
       partial: () => (this.#partial = true),
     })
@@ -74,7 +73,6 @@ export class Log {
   /** Ends following, for good. */
   stop(): void {
     this.#follower.stop()
-    clearTimeout(this.#quiet)
   }
 
   /** Ends the wait for the next attempt. */
@@ -103,8 +101,6 @@ export class Log {
     // Checking whether the login is back is no news until it is.
     if (state.kind === 'connecting' && this.#connection.kind === 'loggedOut') return
     this.#connection = state
-    if (state.kind === 'live') this.#settle(EMPTY_MS)
-    else clearTimeout(this.#quiet)
   }
 
   #gather(events: readonly Event[]): Promise<void> | undefined {
@@ -121,7 +117,7 @@ export class Log {
     this.#folded = fold(this.#folded, events)
     this.#timeline.append(events)
     this.#rows = this.#timeline.rows()
-    this.#settle(QUIET_MS)
+    this.#replaying &&= !this.#caughtUp
     this.#confirmed(events)
   }
 
@@ -131,12 +127,13 @@ export class Log {
     this.#timeline.clear()
     this.#rows = this.#timeline.rows()
     this.#replaying = true
+    this.#caughtUp = false
   }
 
-  #settle(ms: number): void {
-    if (!this.#replaying) return
-    clearTimeout(this.#quiet)
-    this.#quiet = setTimeout(() => (this.#replaying = false), ms)
+  /** The past has been read; it is on the screen once what is gathered is folded. */
+  #arrive(): void {
+    this.#caughtUp = true
+    if (this.#flushed === null) this.#replaying = false
   }
 }
 

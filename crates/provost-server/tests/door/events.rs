@@ -56,7 +56,7 @@ impl Feed {
     async fn event(&mut self) -> Event {
         loop {
             let lines = self.message().await;
-            if lines[0].starts_with(':') {
+            if lines[0].starts_with(':') || lines[0] == "event: live" {
                 continue;
             }
             assert_eq!(lines.len(), 2, "{lines:?}");
@@ -105,6 +105,25 @@ async fn a_client_that_has_seen_another_log_is_told_to_begin_anew() {
     let mut feed = server.follow("/api/events", Some(99)).await;
     assert_eq!(feed.message().await[0], "event: resync");
     assert_eq!(feed.seqs(3).await, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_client_is_told_when_it_has_seen_all_that_was() {
+    let server = Server::start().await;
+    server.write(2).await;
+    for (path, n_before) in [("/api/events", 2), ("/api/events?after=2", 0)] {
+        let mut feed = server.follow(path, None).await;
+        assert_eq!(feed.message().await, [": provost"]);
+        for _ in 0..n_before {
+            assert!(feed.message().await[0].starts_with("id: "), "{path}");
+        }
+        assert_eq!(feed.message().await[0], "event: live", "{path}");
+    }
+    let project = server.project("app").await;
+    let path = format!("/api/events?stream=project/{}", project.id.uuid());
+    let mut feed = server.follow(&path, None).await;
+    assert_eq!(feed.message().await, [": provost"]);
+    assert_eq!(feed.message().await[0], "event: live", "a stream without events");
 }
 
 #[tokio::test]
