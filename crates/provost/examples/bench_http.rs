@@ -130,8 +130,8 @@ impl Bench {
             resident_kib(daemon.pid)
         );
         let expected = u64::try_from(CLIENTS).unwrap() * RATE * SECONDS;
-        let lost = expected.saturating_sub(total);
-        verdict("events lost or out of order", f64::from(u32::try_from(lost).unwrap()), 0.0);
+        let missing = expected.saturating_sub(total);
+        verdict("events lost or out of order", f64::from(u32::try_from(missing).unwrap()), 0.0);
     }
 }
 
