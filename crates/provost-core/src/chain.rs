@@ -98,13 +98,17 @@ pub struct Parts<'a> {
 /// than storing it; a test holds this equal to the general serialiser.
 pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(parts.body.len() + 384);
-    text(&mut out, b"{\"actor\":", &parts.actor.to_string());
+    out.extend_from_slice(b"{\"actor\":");
+    write_actor(&mut out, parts.actor);
     number(&mut out, b",\"at\":", parts.at);
     out.extend_from_slice(b",\"body\":");
     out.extend_from_slice(parts.body);
-    optional(&mut out, b",\"cause\":", parts.cause.map(|id| id.uuid().to_string()).as_deref());
+    match parts.cause {
+        Some(cause) => id(&mut out, b",\"cause\":", cause),
+        None => out.extend_from_slice(b",\"cause\":null"),
+    }
     optional(&mut out, b",\"command\":", parts.command);
-    text(&mut out, b",\"id\":", &parts.id.uuid().to_string());
+    id(&mut out, b",\"id\":", parts.id);
     text(&mut out, b",\"kind\":", parts.kind);
     text(&mut out, b",\"principal\":", parts.principal);
     number(&mut out, b",\"seq\":", parts.seq);
@@ -112,6 +116,25 @@ pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
     number(&mut out, b",\"version\":", parts.version);
     out.push(b'}');
     out
+}
+
+/// Most actors are words of our own, which need no escaping and no allocation.
+fn write_actor(out: &mut Vec<u8>, actor: &Actor) {
+    match actor {
+        Actor::Ui => out.extend_from_slice(b"\"ui\""),
+        Actor::Cli => out.extend_from_slice(b"\"cli\""),
+        Actor::Kernel => out.extend_from_slice(b"\"kernel\""),
+        Actor::Daemon => out.extend_from_slice(b"\"daemon\""),
+        Actor::Agent(_) | Actor::Runtime(_) => canonical::write_string(out, &actor.to_string()),
+    }
+}
+
+fn id(out: &mut Vec<u8>, key: &[u8], id: EventId) {
+    let mut buffer = [0; uuid::fmt::Hyphenated::LENGTH];
+    out.extend_from_slice(key);
+    out.push(b'"');
+    out.extend_from_slice(id.uuid().as_hyphenated().encode_lower(&mut buffer).as_bytes());
+    out.push(b'"');
 }
 
 fn text(out: &mut Vec<u8>, key: &[u8], value: &str) {

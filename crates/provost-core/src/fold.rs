@@ -91,18 +91,25 @@ pub struct Stamp<'a> {
     pub principal: &'a str,
 }
 
+/// Whether the fold of a fact looks at the document as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// It changes it.
+    Needed,
+    /// It makes it anew, whatever was there.
+    Replaced,
+}
+
 /// The documents that a fact touches.
-pub fn touched(fact: &Fact) -> Vec<Key> {
-    let (view, id) = match fact {
+pub fn touched(fact: &Fact) -> Vec<(Key, Before)> {
+    let (view, id, before) = match fact {
         Fact::DaemonStarted { .. } | Fact::DaemonStopped { .. } => return Vec::new(),
-        Fact::ProjectOpened { project, .. } | Fact::ProjectClosed { project } => {
-            (View::Projects, project.uuid())
-        }
-        Fact::TokenCreated { token, .. } | Fact::TokenRevoked { token } => {
-            (View::Tokens, token.uuid())
-        }
+        Fact::ProjectOpened { project, .. } => (View::Projects, project.uuid(), Before::Replaced),
+        Fact::ProjectClosed { project } => (View::Projects, project.uuid(), Before::Needed),
+        Fact::TokenCreated { token, .. } => (View::Tokens, token.uuid(), Before::Replaced),
+        Fact::TokenRevoked { token } => (View::Tokens, token.uuid(), Before::Needed),
     };
-    vec![Key { view, key: id.to_string() }]
+    vec![(Key { view, key: id.to_string() }, before)]
 }
 
 /// Folds one fact into one of the documents it touches.
@@ -169,7 +176,7 @@ impl World {
 
     /// Folds one fact.
     pub fn apply_fact(&mut self, stamp: Stamp<'_>, fact: &Fact) {
-        for key in touched(fact) {
+        for (key, _) in touched(fact) {
             if let Some(doc) = fold(self.docs.remove(&key), stamp, fact) {
                 self.docs.insert(key, doc);
             }

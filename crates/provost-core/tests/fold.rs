@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use provost_core::fold::{Doc, View, World};
+use provost_core::fold::{Before, Doc, Stamp, View, World, fold as fold_one, touched};
 use provost_proto::{Actor, Event, Fact, Hash, ProjectStatus, Stream, TokenClass};
 use uuid::Uuid;
 
@@ -74,6 +74,23 @@ proptest! {
         let whole = fold(World::default(), &events);
         let halves = fold(fold(World::default(), &events[..cut]), &events[cut..]);
         prop_assert_eq!(whole.hash().unwrap(), halves.hash().unwrap());
+    }
+
+    #[test]
+    fn a_fact_that_says_it_replaces_a_document_does_not_look_at_it(
+        facts in prop::collection::vec(any_fact(), 1..20), last in any_fact(),
+    ) {
+        let stamp = Stamp { at: 1, principal: "local:0" };
+        let mut world = World::default();
+        for fact in &facts {
+            world.apply_fact(stamp, fact);
+        }
+        for (key, before) in touched(&last) {
+            let had = world.docs(key.view).find(|(k, _)| **k == key).map(|(_, doc)| doc.clone());
+            if before == Before::Replaced {
+                prop_assert_eq!(fold_one(had, stamp, &last), fold_one(None, stamp, &last));
+            }
+        }
     }
 
     #[test]

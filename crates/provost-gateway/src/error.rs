@@ -29,6 +29,9 @@ pub enum GatewayError {
     /// No such token.
     #[error("there is no token `{0}` that still works; `provost token list` shows them")]
     TokenNotFound(String),
+    /// The same request came again.
+    #[error("this request was carried out before, and its token was shown then; ask for another")]
+    TokenShown,
     /// The folder is not there.
     #[error("{0} does not exist")]
     PathNotFound(String),

@@ -33,6 +33,9 @@ pub(crate) fn project_folder(text: &str, places: &Places) -> Result<PathBuf, Gat
     if folder.to_str().is_none_or(|path| path.chars().any(char::is_control)) {
         return Err(refused(text, "its name holds characters that cannot be shown"));
     }
+    if folder.as_os_str().len() > limits::PROJECT_PATH {
+        return Err(refused(text, "its path is longer than 1024 bytes"));
+    }
     match unfit(&folder, places) {
         Some(why) => Err(refused(&folder.display().to_string(), why)),
         None => Ok(folder),
@@ -106,6 +109,8 @@ mod tests {
         std::os::unix::fs::symlink("/", at("link-to-root")).unwrap();
         std::os::unix::fs::symlink(at("home/me/app"), at("link-to-app")).unwrap();
         std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
+        let deep = vec!["deep".repeat(50); 6].join("/");
+        fs::create_dir_all(at(&deep)).unwrap();
         let places = Places { home: Some(at("home/me")), data: at("data") };
 
         let text = |name: &str| at(name).to_str().unwrap().to_owned();
@@ -129,6 +134,7 @@ mod tests {
             ("~root".to_owned(), "it must be absolute"),
             ("/tmp/\0".to_owned(), "control characters"),
             (format!("/{}", "x".repeat(limits::PATH)), "longer than 4096"),
+            (text(&deep), "longer than 1024"),
         ] {
             let error = project_folder(&path, &places).unwrap_err().to_string();
             assert!(error.contains(expected), "{path}: {error}");

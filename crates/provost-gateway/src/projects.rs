@@ -5,7 +5,7 @@ use std::path::Path;
 use provost_core::fold::{Doc, View};
 use provost_core::slug::slug;
 use provost_proto::{Fact, Project, ProjectId, ProjectStatus, Stream};
-use provost_store::{Append, Idempotency, StoreError};
+use provost_store::{Append, Appended, Idempotency, StoreError};
 
 use crate::{Gateway, GatewayError, Operator, paths};
 
@@ -44,6 +44,11 @@ impl Gateway {
             .await
             .map_err(|_| StoreError::Closed)??;
         let path = folder.to_string_lossy().into_owned();
+        if let Some(command) = &request.command
+            && self.store.repeated(request.by.principal(), command).await?.is_some()
+        {
+            return Ok(Opened::Already(self.project_at(&path).await?));
+        }
         for _ in 0..ROUNDS {
             // First the version, then the look: what changes after is a conflict.
             let version = self.store.version(Stream::Sys).await?;
@@ -66,22 +71,19 @@ impl Gateway {
             match self.store.append(append).await {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
-                Ok(appended) => return self.just_opened(&appended).await,
+                Ok(Appended::Fresh(_)) => return Ok(Opened::Fresh(self.project_at(&path).await?)),
+                Ok(Appended::Repeated(_)) => {
+                    return Ok(Opened::Already(self.project_at(&path).await?));
+                }
             }
         }
         Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
     }
 
-    async fn just_opened(
-        &self,
-        appended: &provost_store::Appended,
-    ) -> Result<Opened, GatewayError> {
-        let event = appended.events().first().ok_or(StoreError::Closed)?.event()?;
-        let Some(Fact::ProjectOpened { project, .. }) = event.fact() else {
-            let key = event.command.unwrap_or_default();
-            return Err(StoreError::CommandReused(key).into());
-        };
-        Ok(Opened::Fresh(self.project(&project.uuid().to_string()).await?))
+    /// The project in this folder, open or closed.
+    async fn project_at(&self, path: &str) -> Result<Project, GatewayError> {
+        let found = self.all_projects().await?.into_iter().find(|project| project.path == path);
+        found.ok_or_else(|| GatewayError::ProjectNotFound(path.to_owned()))
     }
 
     /// Closes a project. Its folder and its history stay.

@@ -7,11 +7,11 @@ use provost_core::fold::{Doc, View};
 use provost_proto::{
     Actor, CreateToken, Fact, Hash, Principal, Stream, Token, TokenClass, TokenId, limits,
 };
-use provost_store::{Append, Store};
+use provost_store::{Append, Appended, Store};
 
 use crate::error::class_name;
 use crate::login::minutes;
-use crate::{Caller, Gateway, GatewayError, Operator, Secret, secret};
+use crate::{Caller, Gateway, GatewayError, Operator, Request, Secret, secret};
 
 /// The tokens that were handed out and not taken back, by digest. A copy of
 /// the view, since every request needs it.
@@ -50,7 +50,7 @@ pub(crate) enum Holder<'a> {
     /// A browser of the owner's.
     Owner,
     /// Itself; an operator asked for it.
-    Itself(&'a Operator),
+    Itself(Request<'a>),
 }
 
 /// How a token reached us.
@@ -92,14 +92,14 @@ impl Gateway {
     /// Hands out a token. The secret is returned this once and stored nowhere.
     pub async fn create_token(
         &self,
-        by: &Operator,
+        request: Request<'_>,
         wanted: CreateToken,
     ) -> Result<(Secret, Token), GatewayError> {
         check(&wanted)?;
         if let Some(project) = wanted.project {
             self.project(&project.uuid().to_string()).await?;
         }
-        self.hand_out(wanted, Holder::Itself(by)).await
+        self.hand_out(wanted, Holder::Itself(request)).await
     }
 
     pub(crate) async fn hand_out(
@@ -110,12 +110,14 @@ impl Gateway {
         let CreateToken { class, project, role, label, ttl_minutes } = wanted;
         let secret = Secret::random(&format!("provost_{}_", class_name(class)))?;
         let now = self.clock.now();
-        let (principal, actor, holder) = match holder {
+        let (principal, actor, holder, command) = match holder {
             Holder::Owner => {
                 let owner = self.owner.principal.clone();
-                (owner.clone(), Actor::Ui, Some(owner))
+                (owner.clone(), Actor::Ui, Some(owner), None)
             }
-            Holder::Itself(by) => (by.principal().to_owned(), by.actor().clone(), None),
+            Holder::Itself(Request { by, command }) => {
+                (by.principal().to_owned(), by.actor().clone(), None, command)
+            }
         };
         let token = Token {
             id: self.clock.id(),
@@ -130,9 +132,15 @@ impl Gateway {
             expires_at: ttl_minutes.map(|ttl| now + minutes(ttl)),
             revoked_at: None,
         };
-        self.store.append(Append::one(principal, actor, Stream::Sys, created(&token))).await?;
-        self.keyring.add(token.clone());
-        Ok((secret, token))
+        let append = Append::one(principal, actor, Stream::Sys, created(&token));
+        match self.store.append(Append { command, ..append }).await? {
+            // The secret that was shown then is stored nowhere; this one was never valid.
+            Appended::Repeated(_) => Err(GatewayError::TokenShown),
+            Appended::Fresh(_) => {
+                self.keyring.add(token.clone());
+                Ok((secret, token))
+            }
+        }
     }
 
     /// The tokens that still work.

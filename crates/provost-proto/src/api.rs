@@ -141,6 +141,9 @@ pub struct AuditReport {
     pub head: Hash,
     /// The first event that is not what it was.
     pub bad: Option<BadEvent>,
+    /// What is wrong with the views, if the events are good and the views are
+    /// not what they come to.
+    pub views: Option<String>,
 }
 
 /// An event that is not what it was.

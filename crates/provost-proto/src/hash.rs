@@ -43,7 +43,7 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.to_hex().iter().try_for_each(|digit| fmt::Write::write_char(f, char::from(*digit)))
+        f.write_str(std::str::from_utf8(&self.to_hex()).unwrap_or_default())
     }
 }
 
@@ -85,7 +85,8 @@ impl TryFrom<&[u8]> for Hash {
 
 impl Serialize for Hash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        let hex = self.to_hex();
+        serializer.serialize_str(std::str::from_utf8(&hex).unwrap_or_default())
     }
 }
 

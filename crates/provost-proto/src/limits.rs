@@ -13,6 +13,10 @@ pub const REQUEST_BODY: usize = 1024 * 1024;
 /// The longest path in a request.
 pub const PATH: usize = 4096;
 
+/// The longest path of a project's folder: however it is escaped, the event that
+/// opens it has an inline body.
+pub const PROJECT_PATH: usize = 1024;
+
 /// How many events one page of `/api/audit` holds at most.
 pub const AUDIT_PAGE: usize = 500;
 

@@ -26,6 +26,9 @@ impl Hosts {
         let port = listen.port();
         let mut hosts: Vec<_> =
             ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")).into();
+        if !listen.ip().is_unspecified() {
+            hosts.push(listen.to_string());
+        }
         for host in allowed {
             hosts.push(format!("{host}:{port}").to_ascii_lowercase());
             // Behind a proxy on a standard port, browsers leave the port out.

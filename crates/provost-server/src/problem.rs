@@ -37,6 +37,7 @@ impl From<GatewayError> for Failure {
             GatewayError::Forbidden { .. } | GatewayError::OtherProject => Code::Forbidden,
             GatewayError::ProjectNotFound(_) => Code::ProjectNotFound,
             GatewayError::TokenNotFound(_) => Code::NotFound,
+            GatewayError::TokenShown => Code::Conflict,
             GatewayError::PathNotFound(_) => Code::PathNotFound,
             GatewayError::NotADirectory(_) => Code::NotADirectory,
             GatewayError::PathRefused { .. } => Code::PathRefused,

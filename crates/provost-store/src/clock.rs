@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use provost_proto::Micros;
+use provost_proto::{Hash, Micros};
 use uuid::{NoContext, Timestamp, Uuid};
 
 /// Tells the time. Everything that needs it takes a clock, so that tests can
@@ -44,7 +44,17 @@ impl Clock {
 }
 
 /// A UUIDv7 of this moment.
-pub(crate) fn id_at(at: Micros) -> Uuid {
+fn id_at(at: Micros) -> Uuid {
     let nanos = u32::try_from(at % 1_000_000 * 1000).unwrap_or(0);
     Uuid::new_v7(Timestamp::from_unix(NoContext, at / 1_000_000, nanos))
+}
+
+/// The UUIDv7 of an event: its random part is the hash before it, which no other
+/// event has, mixed with a seed that no other process has, instead of asking the
+/// machine for random bytes each time.
+pub(crate) fn event_id(at: Micros, prev: &Hash, seed: &[u8; 16]) -> Uuid {
+    let mixed = prev.as_bytes().iter().zip(seed).map(|(a, b)| a ^ b);
+    let mut random = [0; 10];
+    random.iter_mut().zip(mixed).for_each(|(to, from)| *to = from);
+    uuid::Builder::from_unix_timestamp_millis(at / 1000, &random).into_uuid()
 }

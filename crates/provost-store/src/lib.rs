@@ -65,6 +65,13 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// The place of the last event, now and whenever it changes.
     fn head(&self) -> watch::Receiver<Seq>;
 
+    /// The events of a command that was carried out before, if it was.
+    fn repeated(
+        &self,
+        principal: &str,
+        command: &Idempotency,
+    ) -> BoxFuture<'_, Result<Option<Vec<Arc<Recorded>>>, StoreError>>;
+
     /// How many events a stream has; the version to expect in an [`Append`].
     fn version(&self, stream: Stream) -> BoxFuture<'_, Result<Version, StoreError>>;
 

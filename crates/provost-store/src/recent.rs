@@ -42,11 +42,12 @@ impl Recent {
         let window = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let first = window.events.front()?.seq;
         let last = window.events.back()?.seq;
-        if after + 1 < first {
+        let next = after.saturating_add(1);
+        if next < first {
             return None;
         }
         // Places are gap-free, so the index follows from the place.
-        let start = usize::try_from((after + 1).saturating_sub(first)).ok()?;
+        let start = usize::try_from(next.saturating_sub(first)).unwrap_or(usize::MAX);
         let mut page = Page { events: Vec::new(), up_to: after.max(last) };
         for event in window.events.iter().skip(start) {
             let wanted = match scope {

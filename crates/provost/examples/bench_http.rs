@@ -97,7 +97,7 @@ impl Bench {
         }
         times.sort_by(f64::total_cmp);
         verdict("ms from exec to the first healthy answer, p50", times[STARTS / 2], 150.0);
-        verdict("MiB of memory at rest", f64::from(resident) / 1024.0, 20.0);
+        verdict("MB of memory at rest", f64::from(resident) * 1024.0 / 1e6, 20.0);
     }
 
     /// 200 clients follow 1 000 events a second for 10 s.

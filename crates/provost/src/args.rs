@@ -148,8 +148,8 @@ pub(crate) struct EventsArgs {
 pub(crate) enum AuditCommand {
     /// Walk the hash chain; name the first event that is not what it was.
     ///
-    /// Asks the daemon if one runs, else reads the log itself. Exits with 2 if
-    /// an event was changed.
+    /// Asks the daemon if one runs, else reads the log itself. Exits with 4 if
+    /// the log was changed.
     Verify(JsonArgs),
 }
 

@@ -1,5 +1,6 @@
 //! Talking to the daemon of the data folder.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -41,7 +42,17 @@ impl Client {
             .no_proxy()
             .connect_timeout(Duration::from_secs(5))
             .build()?;
-        Ok(Some(Self { http, base: format!("http://{}", running.address), token, running }))
+        let mut address = running.address;
+        match address {
+            SocketAddr::V4(_) if address.ip().is_unspecified() => {
+                address.set_ip(Ipv4Addr::LOCALHOST.into());
+            }
+            SocketAddr::V6(_) if address.ip().is_unspecified() => {
+                address.set_ip(Ipv6Addr::LOCALHOST.into());
+            }
+            SocketAddr::V4(_) | SocketAddr::V6(_) => {}
+        }
+        Ok(Some(Self { http, base: format!("http://{address}"), token, running }))
     }
 
     /// The address with a path behind it.

@@ -290,7 +290,12 @@ head: Hash,
 /**
  * The first event that is not what it was.
  */
-bad: BadEvent | null, };
+bad: BadEvent | null, 
+/**
+ * What is wrong with the views, if the events are good and the views are
+ * not what they come to.
+ */
+views: string | null, };
 
 export type BadEvent = { 
 /**

@@ -29,6 +29,18 @@ const BANS: &[Ban] = &[
         why: "there are no exceptions from the disallowed methods",
     },
     Ban {
+        text: "clippy::style",
+        below: EVERYWHERE,
+        except: &["xtask/src/tidy/sources.rs"],
+        why: "it would lift the ban on the disallowed methods",
+    },
+    Ban {
+        text: "clippy::all",
+        below: EVERYWHERE,
+        except: &["xtask/src/tidy/sources.rs"],
+        why: "it would lift the ban on the disallowed methods",
+    },
+    Ban {
         text: "unsafe_code",
         below: EVERYWHERE,
         except: &["crates/provost-sandbox", "xtask/src/tidy/sources.rs"],

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use provost_gateway::Request;
 use provost_proto::{CreateToken, CreatedToken, Problem, TokenList};
 
 use super::Answer;
@@ -24,9 +25,9 @@ pub(crate) async fn list(State(door): State<Arc<Door>>, Op(by): Op) -> Json<Toke
 pub(crate) async fn create(
     State(door): State<Arc<Door>>,
     Op(by): Op,
-    JsonBody { value, .. }: JsonBody<CreateToken>,
+    JsonBody { value, command }: JsonBody<CreateToken>,
 ) -> Answer<CreatedToken> {
-    let (secret, entry) = door.gateway.create_token(&by, value).await?;
+    let (secret, entry) = door.gateway.create_token(Request { by: &by, command }, value).await?;
     Ok(Json(CreatedToken { token: secret.reveal().to_owned(), entry }))
 }
 

@@ -134,6 +134,18 @@ async fn tokens_that_make_no_sense_are_refused() {
 }
 
 #[tokio::test]
+async fn a_token_asked_for_twice_with_one_key_is_handed_out_once() {
+    let server = Server::start().await;
+    let ask = || {
+        let request = server.owner(Method::POST, "/api/tokens").header("idempotency-key", "k");
+        request.json(&json!({ "class": "viewer" })).send()
+    };
+    assert_eq!(ask().await.unwrap().status(), 200);
+    refused(ask().await.unwrap(), "CONFLICT", "was shown then").await;
+    assert_eq!(server.get("/api/tokens").await["tokens"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn the_secret_of_a_token_is_in_no_event() {
     let server = Server::start().await;
     let token = server.token(json!({ "class": "viewer" })).await;

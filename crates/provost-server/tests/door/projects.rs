@@ -103,6 +103,35 @@ async fn an_idempotency_key_makes_a_request_happen_once() {
 }
 
 #[tokio::test]
+async fn a_repeated_request_tells_how_things_are_and_a_reused_key_is_noticed_first() {
+    let server = Server::start().await;
+    for name in ["one", "two"] {
+        fs::create_dir(server.folder.path().join(name)).unwrap();
+    }
+    let open = |name: &str| {
+        let request = server.open(&server.folder.path().join(name));
+        request.header("idempotency-key", "k").send()
+    };
+    assert_eq!(open("one").await.unwrap().status(), 201);
+    server.project("two").await;
+    refused(open("two").await.unwrap(), "COMMAND_REUSED", "another request").await;
+    server.owner(Method::DELETE, "/api/projects/one").send().await.unwrap();
+    let again = open("one").await.unwrap();
+    assert_eq!(again.status(), 200);
+    assert_eq!(again.json::<Project>().await.unwrap().status, ProjectStatus::Closed);
+}
+
+#[tokio::test]
+async fn a_cursor_beyond_the_end_of_any_log_is_an_empty_page() {
+    let server = Server::start().await;
+    server.project("app").await;
+    for after in [2, u64::MAX - 1, u64::MAX] {
+        let page = server.get(&format!("/api/audit?after={after}")).await;
+        assert_eq!((&page["events"], &page["next"]), (&json!([]), &Value::Null), "{after}");
+    }
+}
+
+#[tokio::test]
 async fn the_audit_is_read_in_pages_and_verifies() {
     let server = Server::start().await;
     for n in 0..5 {

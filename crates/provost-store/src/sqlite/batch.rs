@@ -1,19 +1,20 @@
 //! What one transaction adds, kept beside the state it started from, so that a
 //! failed transaction leaves no trace in memory either.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use provost_core::chain::{self, Parts};
-use provost_core::fold::{self, Doc, Key, Stamp};
+use provost_core::fold::{self, Before, Doc, Key, Stamp};
 use provost_proto::{Fact, Hash, Micros, Seq, Stream, Version};
 use rusqlite::{Connection, OptionalExtension, params};
+use uuid::Uuid;
 
 use super::reader;
 use super::writer::Job;
 use crate::append::Prepared;
-use crate::clock::id_at;
-use crate::{Appended, Clock, Idempotency, Recorded, StoreError};
+use crate::clock::event_id;
+use crate::{Appended, Clock, Recorded, StoreError};
 
 /// Streams whose place is remembered; beyond it they are looked up again.
 const STREAMS: usize = 4096;
@@ -25,6 +26,8 @@ pub(super) struct State {
     hash: Hash,
     at: Micros,
     streams: HashMap<Stream, Place>,
+    /// Makes the ids of this process's events different from all others'.
+    seed: [u8; 16],
 }
 
 /// Where a stream is.
@@ -45,16 +48,27 @@ pub(super) struct Written {
 }
 
 impl State {
-    pub(super) fn load(db: &Connection) -> Result<Self, StoreError> {
-        let (seq, hash): (Seq, Vec<u8>) =
-            db.query_row("SELECT seq, hash FROM head", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let hash = Hash::try_from(hash.as_slice())
-            .map_err(|_| StoreError::Damaged("the head has no hash".to_owned()))?;
-        let last: Option<Vec<u8>> = db
-            .query_row("SELECT record FROM events WHERE seq = ?1", [seq], |row| row.get(0))
+    pub(super) fn load(db: &Connection, clock: &Clock) -> Result<Self, StoreError> {
+        let last: Option<(Seq, Vec<u8>, Vec<u8>)> = db
+            .query_row(
+                "SELECT seq, hash, record FROM events ORDER BY seq DESC LIMIT 1",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
             .optional()?;
-        let at = last.and_then(|bytes| chain::Record::read(&bytes).ok()).map_or(0, |last| last.at);
-        Ok(Self { seq, hash, at, streams: HashMap::new() })
+        let (seq, hash, at) = match last {
+            None => (0, Hash::ZERO, 0),
+            Some((seq, hash, record)) => {
+                let hash = Hash::try_from(hash.as_slice())
+                    .map_err(|_| StoreError::Damaged(format!("event {seq} has no hash")))?;
+                let record = chain::Record::read(&record)
+                    .map_err(|error| StoreError::Damaged(format!("event {seq}: {error}")))?;
+                (seq, hash, record.at)
+            }
+        };
+        let mut seed = *clock.id::<Uuid>().as_bytes();
+        seed.reverse(); // the random part of the id first
+        Ok(Self { seq, hash, at, streams: HashMap::new(), seed })
     }
 
     /// Takes over what was committed, and hands out the new events.
@@ -75,7 +89,8 @@ pub(super) struct Batch<'a> {
     state: &'a State,
     clock: &'a Clock,
     written: Written,
-    docs: HashMap<Key, Option<Doc>>,
+    /// Sorted, so that they are written in the order in which they lie on disk.
+    docs: BTreeMap<Key, Option<Doc>>,
 }
 
 impl<'a> Batch<'a> {
@@ -87,14 +102,14 @@ impl<'a> Batch<'a> {
             streams: HashMap::new(),
             events: Vec::new(),
         };
-        Self { db, state, clock, written, docs: HashMap::new() }
+        Self { db, state, clock, written, docs: BTreeMap::new() }
     }
 
     /// Appends a job's events. Whatever is the job's own fault is found before
     /// anything of it is written.
     pub(super) fn append(&mut self, job: &Job) -> Result<Appended, StoreError> {
         if let Some(command) = &job.command
-            && let Some(events) = self.repeated(job, command)?
+            && let Some(events) = reader::repeated(self.db, &job.principal, command)?
         {
             return Ok(Appended::Repeated(events));
         }
@@ -121,38 +136,6 @@ impl<'a> Batch<'a> {
         Ok(Appended::Fresh(events))
     }
 
-    /// The events of a command that was carried out before.
-    fn repeated(
-        &self,
-        job: &Job,
-        command: &Idempotency,
-    ) -> Result<Option<Vec<Arc<Recorded>>>, StoreError> {
-        let found: Option<(Vec<u8>, Seq, u64)> = self
-            .db
-            .prepare_cached(
-                "SELECT request, first, count FROM commands WHERE principal = ?1 AND key = ?2",
-            )?
-            .query_row(params![job.principal, command.key], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })
-            .optional()?;
-        let Some((request, first, count)) = found else { return Ok(None) };
-        if request != command.request.as_bytes() {
-            return Err(StoreError::CommandReused(command.key.clone()));
-        }
-        let mut events = Vec::new();
-        let mut find = self.db.prepare_cached(
-            "SELECT e.seq, s.name, p.hash, e.hash, e.record
-             FROM events e JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
-             WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq",
-        )?;
-        let mut rows = find.query(params![first, first + count])?;
-        while let Some(row) = rows.next()? {
-            events.push(Arc::new(reader::recorded(row)?));
-        }
-        Ok(Some(events))
-    }
-
     fn event(&mut self, job: &Job, event: &Prepared) -> Result<Arc<Recorded>, StoreError> {
         let place = match self.place(event.stream)? {
             Some(place) => place,
@@ -165,7 +148,7 @@ impl<'a> Batch<'a> {
             seq,
             stream: event.stream,
             version,
-            id: id_at(at).into(),
+            id: event_id(at, &self.written.hash, &self.state.seed).into(),
             at,
             principal: &job.principal,
             actor: &job.actor,
@@ -200,26 +183,23 @@ impl<'a> Batch<'a> {
         if let Some(place) = known {
             return Ok(Some(*place));
         }
-        let mut find = self.db.prepare_cached("SELECT id, version FROM streams WHERE name = ?1")?;
-        Ok(find
-            .query_row([stream.to_string()], |row| {
-                Ok(Place { id: row.get(0)?, version: row.get(1)? })
-            })
-            .optional()?)
+        let found = reader::stream(self.db, stream)?;
+        Ok(found.map(|(id, version)| Place { id, version }))
     }
 
     fn new_stream(&self, stream: Stream) -> Result<Place, StoreError> {
         self.db
-            .prepare_cached("INSERT INTO streams (name, version) VALUES (?1, 0)")?
+            .prepare_cached("INSERT INTO streams (name) VALUES (?1)")?
             .execute([stream.to_string()])?;
         Ok(Place { id: self.db.last_insert_rowid(), version: 0 })
     }
 
     fn fold(&mut self, stamp: Stamp<'_>, fact: &Fact) -> Result<(), StoreError> {
-        for key in fold::touched(fact) {
-            let doc = match self.docs.remove(&key) {
-                Some(doc) => doc,
-                None => reader::doc(self.db, key.view, &key.key)?,
+        for (key, before) in fold::touched(fact) {
+            let doc = match (self.docs.remove(&key), before) {
+                (Some(doc), _) => doc,
+                (None, Before::Needed) => reader::doc(self.db, key.view, &key.key)?,
+                (None, Before::Replaced) => None,
             };
             self.docs.insert(key, fold::fold(doc, stamp, fact));
         }
@@ -254,14 +234,19 @@ impl<'a> Batch<'a> {
     }
 
     fn write_docs(&mut self) -> Result<(), StoreError> {
-        for (key, doc) in self.docs.drain() {
+        let seq = self.written.seq;
+        for (key, doc) in std::mem::take(&mut self.docs) {
             match doc {
                 Some(doc) => {
                     let bytes = serde_json::to_vec(&doc)
                         .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
                     self.db
-                        .prepare_cached("INSERT OR REPLACE INTO docs VALUES (?1, ?2, ?3)")?
-                        .execute(params![key.view.name(), key.key, bytes])?;
+                        .prepare_cached(
+                            "INSERT INTO docs (view, key, seq, doc) VALUES (?1, ?2, ?3, ?4)
+                             ON CONFLICT (view, key)
+                             DO UPDATE SET seq = excluded.seq, doc = excluded.doc",
+                        )?
+                        .execute(params![key.view.name(), key.key, seq, bytes])?;
                 }
                 None => {
                     self.db
@@ -273,18 +258,13 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Writes what is kept once per transaction: documents, streams, head.
+    /// Writes what is kept once per transaction: the documents, and how far the
+    /// log reached; a document that is kept says that too.
     pub(super) fn finish(mut self) -> Result<Written, StoreError> {
+        let marked = self.docs.values().any(Option::is_some);
         self.write_docs()?;
-        for place in self.written.streams.values() {
-            self.db
-                .prepare_cached("UPDATE streams SET version = ?2 WHERE id = ?1")?
-                .execute(params![place.id, place.version])?;
-        }
-        if !self.written.events.is_empty() {
-            self.db
-                .prepare_cached("UPDATE head SET seq = ?1, hash = ?2")?
-                .execute(params![self.written.seq, self.written.hash.as_bytes()])?;
+        if !self.written.events.is_empty() && !marked {
+            self.db.prepare_cached("UPDATE reached SET seq = ?1")?.execute([self.written.seq])?;
         }
         Ok(self.written)
     }

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::append::{self, Prepared};
 use crate::recent::Recent;
-use crate::{Append, Appended, Clock, Page, Scope, Store, StoreError};
+use crate::{Append, Appended, Clock, Idempotency, Page, Recorded, Scope, Store, StoreError};
 use reader::Readers;
 use writer::{Job, Request};
 
@@ -126,8 +126,19 @@ impl Store for Sqlite {
         self.head.clone()
     }
 
+    fn repeated(
+        &self,
+        principal: &str,
+        command: &Idempotency,
+    ) -> BoxFuture<'_, Result<Option<Vec<Arc<Recorded>>>, StoreError>> {
+        let (principal, command) = (principal.to_owned(), command.clone());
+        self.readers.with(move |db| reader::repeated(db, &principal, &command)).boxed()
+    }
+
     fn version(&self, stream: Stream) -> BoxFuture<'_, Result<Version, StoreError>> {
-        self.readers.with(move |db| reader::version(db, stream)).boxed()
+        self.readers
+            .with(move |db| Ok(reader::stream(db, stream)?.map_or(0, |(_, version)| version)))
+            .boxed()
     }
 
     fn doc(&self, view: View, key: String) -> BoxFuture<'_, Result<Option<Doc>, StoreError>> {
@@ -135,7 +146,9 @@ impl Store for Sqlite {
     }
 
     fn docs(&self, view: View) -> BoxFuture<'_, Result<Vec<Doc>, StoreError>> {
-        self.readers.with(move |db| reader::docs(db, view)).boxed()
+        self.readers
+            .with(move |db| Ok(reader::docs(db, view)?.into_iter().map(|(_, doc)| doc).collect()))
+            .boxed()
     }
 
     fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobRef, StoreError>> {

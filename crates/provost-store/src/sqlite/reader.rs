@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use provost_core::chain::Record;
 use provost_core::fold::{Doc, View};
 use provost_proto::{Hash, Seq, Stream, Version};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 
 use super::schema;
-use crate::{Page, Recorded, Scope, StoreError};
+use crate::{Idempotency, Page, Recorded, Scope, StoreError};
 
 /// Reads at one time, at most: the disk does not get faster by more.
 const AT_ONCE: usize = 4;
@@ -95,7 +96,7 @@ pub(super) fn page(
 }
 
 /// One row of the queries above.
-pub(super) fn recorded(row: &Row<'_>) -> Result<Recorded, StoreError> {
+fn recorded(row: &Row<'_>) -> Result<Recorded, StoreError> {
     let seq: Seq = row.get(0)?;
     let damaged = |what: &str| StoreError::Damaged(format!("event {seq}: {what}"));
     let stream: Stream = row
@@ -117,10 +118,57 @@ pub(super) fn recorded(row: &Row<'_>) -> Result<Recorded, StoreError> {
     Ok(Recorded::new(seq, stream, prev, hash, record))
 }
 
-pub(super) fn version(db: &mut Connection, stream: Stream) -> Result<Version, StoreError> {
-    let mut find = db.prepare_cached("SELECT version FROM streams WHERE name = ?1")?;
-    let version = find.query_row([stream.to_string()], |row| row.get(0)).optional()?;
-    Ok(version.unwrap_or(0))
+/// The events of a command that was carried out before, if it was.
+pub(super) fn repeated(
+    db: &Connection,
+    principal: &str,
+    command: &Idempotency,
+) -> Result<Option<Vec<Arc<Recorded>>>, StoreError> {
+    const FIND: &str =
+        "SELECT request, first, count FROM commands WHERE principal = ?1 AND key = ?2";
+    const EVENTS: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
+        FROM events e JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
+        WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq";
+    let found: Option<(Vec<u8>, Seq, u64)> = db
+        .prepare_cached(FIND)?
+        .query_row([principal, &command.key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((request, first, count)) = found else { return Ok(None) };
+    if request != command.request.as_bytes() {
+        return Err(StoreError::CommandReused(command.key.clone()));
+    }
+    let mut events = Vec::new();
+    let mut find = db.prepare_cached(EVENTS)?;
+    let mut rows = find.query(params![first, first + count])?;
+    while let Some(row) = rows.next()? {
+        events.push(Arc::new(recorded(row)?));
+    }
+    Ok(Some(events))
+}
+
+/// The row of a stream, and where the stream is: its last event says so.
+pub(super) fn stream(
+    db: &Connection,
+    stream: Stream,
+) -> Result<Option<(i64, Version)>, StoreError> {
+    let id: Option<i64> = db
+        .prepare_cached("SELECT id FROM streams WHERE name = ?1")?
+        .query_row([stream.to_string()], |row| row.get(0))
+        .optional()?;
+    let Some(id) = id else { return Ok(None) };
+    let last: Option<Vec<u8>> = db
+        .prepare_cached("SELECT record FROM events WHERE stream = ?1 ORDER BY seq DESC LIMIT 1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    let version = match last {
+        Some(record) => {
+            let record = Record::read(&record)
+                .map_err(|error| StoreError::Damaged(format!("the end of {stream}: {error}")))?;
+            record.version
+        }
+        None => 0,
+    };
+    Ok(Some((id, version)))
 }
 
 pub(super) fn doc(db: &Connection, view: View, key: &str) -> Result<Option<Doc>, StoreError> {
@@ -130,14 +178,15 @@ pub(super) fn doc(db: &Connection, view: View, key: &str) -> Result<Option<Doc>,
     bytes.map(|bytes| read_doc(view, key, &bytes)).transpose()
 }
 
-pub(super) fn docs(db: &mut Connection, view: View) -> Result<Vec<Doc>, StoreError> {
+pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<(String, Doc)>, StoreError> {
     let mut list = db.prepare_cached("SELECT key, doc FROM docs WHERE view = ?1 ORDER BY key")?;
     let mut rows = list.query([view.name()])?;
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
         let key: String = row.get(0)?;
         let bytes: Vec<u8> = row.get(1)?;
-        docs.push(read_doc(view, &key, &bytes)?);
+        let doc = read_doc(view, &key, &bytes)?;
+        docs.push((key, doc));
     }
     Ok(docs)
 }

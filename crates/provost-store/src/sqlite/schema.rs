@@ -12,8 +12,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// Each entry brings the schema one version further. Never edit one that was
 /// released; add another.
-const MIGRATIONS: &[&str] = &[
-    "
+const MIGRATIONS: &[&str] = &["
     -- The log. `record` holds the very bytes that were hashed.
     CREATE TABLE events (
         seq    INTEGER PRIMARY KEY,
@@ -29,15 +28,13 @@ const MIGRATIONS: &[&str] = &[
     CREATE TRIGGER events_remain BEFORE DELETE ON events
         BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
 
-    CREATE TABLE streams (
-        id      INTEGER PRIMARY KEY,
-        name    TEXT NOT NULL UNIQUE,
-        version INTEGER NOT NULL
-    );
+    -- Where a stream is, its last event says; one page less to write with every commit.
+    CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 
-    -- Where the log ends: a tail that was cut off is noticed.
-    CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL);
-    INSERT INTO head VALUES (1, 0, zeroblob(32));
+    -- How far the log once reached, so that a tail that was cut off is noticed. Written by
+    -- commits that touch no document; those that do leave the same mark in `docs`.
+    CREATE TABLE reached (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL);
+    INSERT INTO reached VALUES (1, 0);
 
     -- The commands that clients gave a key to.
     CREATE TABLE commands (
@@ -51,15 +48,16 @@ const MIGRATIONS: &[&str] = &[
 
     -- What was folded from the log; can be thrown away and folded again.
     CREATE TABLE docs (
+        id   INTEGER PRIMARY KEY,
         view TEXT NOT NULL,
         key  TEXT NOT NULL,
-        doc  BLOB NOT NULL,
-        PRIMARY KEY (view, key)
-    ) WITHOUT ROWID;
+        seq  INTEGER NOT NULL,
+        doc  BLOB NOT NULL
+    );
+    CREATE UNIQUE INDEX docs_by_key ON docs (view, key);
 
     CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL);
-    ",
-];
+    "];
 
 /// Opens the database for writing and brings its schema up to date.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {

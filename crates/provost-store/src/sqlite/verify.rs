@@ -1,24 +1,44 @@
-//! Walking the hash chain.
+//! Walking the hash chain, and what hangs on it: blobs and views.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use provost_core::chain::{self, Record};
-use provost_core::fold::World;
-use provost_proto::{AuditReport, BadEvent, Hash, Seq, Stream, Version};
-use rusqlite::{Connection, Row};
+use provost_core::fold::{Doc, Key, Stamp, View, World};
+use provost_proto::{AuditReport, BadEvent, BlobRef, Fact, Hash, Seq, Stream, Version};
+use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::reader;
 use crate::StoreError;
 
 /// Walks the log from the first event to the last and stops at the first that
-/// is not what it was. Memory does not grow with the log, only with the number
-/// of streams and of documents.
+/// is not what it was; then compares the views with what it has folded. Memory
+/// does not grow with the log, only with the number of streams and documents.
 pub(super) fn walk(db: &mut Connection) -> Result<AuditReport, StoreError> {
     let step = db.transaction()?;
-    let head: (Seq, Vec<u8>) =
-        step.query_row("SELECT seq, hash FROM head", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut walk = Walk::default();
-    let bad = {
-        let mut all = step.prepare(
+    let mut walk = Walk::new(&step);
+    let bad = walk.all()?.map(|why| BadEvent { seq: walk.seq + 1, why });
+    let views = if bad.is_none() { walk.views()? } else { None };
+    Ok(AuditReport { events: walk.seq, head: walk.hash, bad, views })
+}
+
+struct Walk<'a> {
+    db: &'a Connection,
+    seq: Seq,
+    hash: Hash,
+    versions: HashMap<Stream, Version>,
+    world: World,
+}
+
+impl<'a> Walk<'a> {
+    fn new(db: &'a Connection) -> Self {
+        let (versions, world) = (HashMap::new(), World::default());
+        Self { db, seq: 0, hash: Hash::ZERO, versions, world }
+    }
+
+    /// What is wrong with the event after the last good one, if anything is.
+    fn all(&mut self) -> Result<Option<String>, StoreError> {
+        let db = self.db;
+        let mut all = db.prepare(
             "SELECT e.seq, s.name, e.hash, e.record FROM events e
              LEFT JOIN streams s ON s.id = e.stream ORDER BY e.seq",
         )?;
@@ -26,34 +46,25 @@ pub(super) fn walk(db: &mut Connection) -> Result<AuditReport, StoreError> {
         loop {
             match rows.next() {
                 Ok(Some(row)) => {
-                    if let Err(why) = walk.step(row) {
-                        break Some(why);
+                    if let Err(why) = self.step(row) {
+                        return Ok(Some(why));
                     }
                 }
-                Ok(None) => break walk.end(head.0, &head.1).err(),
+                Ok(None) => break,
                 // SQLite itself cannot read the page any more.
-                Err(error) => break Some(format!("it cannot be read: {error}")),
+                Err(error) => return Ok(Some(format!("it cannot be read: {error}"))),
             }
         }
-    };
-    let bad = bad.map(|why| BadEvent { seq: walk.seq + 1, why });
-    Ok(AuditReport { events: walk.seq, head: walk.hash, bad })
-}
-
-struct Walk {
-    seq: Seq,
-    hash: Hash,
-    versions: HashMap<Stream, Version>,
-    world: World,
-}
-
-impl Default for Walk {
-    fn default() -> Self {
-        Self { seq: 0, hash: Hash::ZERO, versions: HashMap::new(), world: World::default() }
+        // The log must end where it once reached, or its tail was cut off.
+        let reached: Seq = db.query_row(
+            "SELECT max((SELECT seq FROM reached), coalesce((SELECT max(seq) FROM docs), 0))",
+            [],
+            |row| row.get(0),
+        )?;
+        let cut = reached > self.seq;
+        Ok(cut.then(|| format!("the log ends here, but it once reached event {reached}")))
     }
-}
 
-impl Walk {
     fn step(&mut self, row: &Row<'_>) -> Result<(), String> {
         let text = |error: rusqlite::Error| error.to_string();
         let seq: Seq = row.get(0).map_err(text)?;
@@ -79,19 +90,54 @@ impl Walk {
             return Err(format!("it is version {} of {stream}, after {version}", read.version));
         }
         *version = read.version;
+        if let Some(fact) = self.fact(&read)? {
+            let stamp = Stamp { at: read.at, principal: &read.principal };
+            self.world.apply_fact(stamp, &fact);
+        }
         (self.seq, self.hash) = (seq, hash);
-        self.world.apply(&read.into_event(hash, hash));
         Ok(())
     }
 
-    /// The log must end where its head says, or its tail was cut off.
-    fn end(&self, seq: Seq, hash: &[u8]) -> Result<(), String> {
-        if seq == self.seq && hash == self.hash.as_bytes() {
-            Ok(())
-        } else if seq > self.seq {
-            Err(format!("the log ends here, but it once reached event {seq}"))
-        } else {
-            Err("the head of the log names another last event".to_owned())
+    /// The fact of an event; a body that is kept as a blob must be the one
+    /// that was hashed.
+    fn fact(&self, record: &Record) -> Result<Option<Fact>, String> {
+        let Some(reference) = record.body.get("$blob").and(Some(&record.body)) else {
+            return Ok(Fact::read(&record.kind, &record.body));
+        };
+        let reference: BlobRef = serde_json::from_value(reference.clone())
+            .map_err(|error| format!("its reference to a blob is broken: {error}"))?;
+        let bytes: Option<Vec<u8>> = self
+            .db
+            .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
+            .and_then(|mut find| {
+                find.query_row([reference.hash.as_bytes()], |row| row.get(0)).optional()
+            })
+            .map_err(|error| error.to_string())?;
+        let bytes =
+            bytes.ok_or_else(|| format!("its body, blob {}, is missing", reference.hash))?;
+        if chain::digest(&bytes) != reference.hash {
+            return Err(format!("its body, blob {}, was changed", reference.hash));
         }
+        let body = serde_json::from_slice(&bytes)
+            .map_err(|error| format!("its body is not JSON: {error}"))?;
+        Ok(Fact::read(&record.kind, &body))
+    }
+
+    /// What is wrong with the views, if anything is: the log is whole then, and
+    /// they can be folded from it again.
+    fn views(&self) -> Result<Option<String>, StoreError> {
+        for view in View::ALL {
+            let mut stored: BTreeMap<String, Doc> =
+                reader::docs(self.db, view)?.into_iter().collect();
+            for (Key { key, .. }, folded) in self.world.docs(view) {
+                if stored.remove(key).as_ref() != Some(folded) {
+                    return Ok(Some(format!("{} {key} is not what the log says", view.name())));
+                }
+            }
+            if let Some(key) = stored.keys().next() {
+                return Ok(Some(format!("{} {key} is not in the log", view.name())));
+            }
+        }
+        Ok(None)
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn start(
     requests: mpsc::Receiver<Request>,
 ) -> Result<(JoinHandle<()>, watch::Receiver<Seq>), StoreError> {
     db.pragma_update(None, "synchronous", "FULL")?;
-    let state = State::load(&db)?;
+    let state = State::load(&db, &clock)?;
     let (head, follow) = watch::channel(state.seq);
     let writer = Writer { db, clock, state, recent, head, synchronous: Durability::Power };
     let thread = thread::Builder::new()

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use provost_proto::{BadEvent, Stream};
-use provost_store::Store;
+use provost_store::{Clock, Store};
 use rusqlite::Connection;
 
-use super::{append, fresh, note, one, open};
+use super::{append, fresh, note, one, open, opened};
 
 const EVENTS: u64 = 20;
 
@@ -31,6 +31,10 @@ fn sql(path: &Path, sql: &str) {
     let db = Connection::open(path).unwrap();
     db.execute_batch("DROP TRIGGER events_stay; DROP TRIGGER events_remain;").unwrap();
     db.execute_batch(sql).unwrap();
+}
+
+fn sql_again(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
 #[track_caller]
@@ -85,9 +89,46 @@ async fn events_that_changed_places_are_found() {
 
 #[tokio::test]
 async fn an_event_filed_under_another_stream_is_found() {
-    let file = "INSERT INTO streams (id, name, version) VALUES (9, 'other', 1);
+    let file = "INSERT INTO streams (id, name) VALUES (9, 'other');
                 UPDATE events SET stream = 9 WHERE seq = 4;";
     check(after(|path| sql(path, file)).await, 4, "filed under `other`");
+}
+
+#[tokio::test]
+async fn a_body_that_was_changed_in_the_blob_store_is_found() {
+    let (store, folder) = fresh();
+    append(&store, one(Stream::Sys, note("small"))).await;
+    append(&store, one(Stream::Sys, note("large ".repeat(2000)))).await;
+    drop(store);
+    sql(&folder.path().join("log.db"), "UPDATE blobs SET bytes = x'00'");
+    let report = open(folder.path()).verify().await.unwrap();
+    check(report.bad, 2, "was changed");
+    sql_again(&folder.path().join("log.db"), "DELETE FROM blobs");
+    check(open(folder.path()).verify().await.unwrap().bad, 2, "is missing");
+}
+
+#[tokio::test]
+async fn a_view_that_was_changed_is_found() {
+    for (tamper, why) in [
+        (
+            "UPDATE docs SET doc = CAST(replace(doc, '/src/app', '/etc') AS BLOB)",
+            "not what the log",
+        ),
+        ("DELETE FROM docs", "not what the log says"),
+        ("UPDATE docs SET key = '0'", "not what the log says"),
+    ] {
+        let (store, folder) = fresh();
+        append(&store, one(Stream::Sys, opened(Clock::system().id(), "app"))).await;
+        assert_eq!(store.verify().await.unwrap().views, None);
+        drop(store);
+        sql(&folder.path().join("log.db"), tamper);
+        let store = open(folder.path());
+        let report = store.verify().await.unwrap();
+        assert_eq!(report.bad, None);
+        assert!(report.views.as_ref().is_some_and(|views| views.contains(why)), "{report:?}");
+        store.rebuild().await.unwrap();
+        assert_eq!(store.verify().await.unwrap().views, None, "it can be folded again");
+    }
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use crate::daemon::folder::Folder;
 use crate::output::{self, line};
 
 /// The exit code for "an event was changed".
-const TAMPERED: u8 = 2;
+const TAMPERED: u8 = 4;
 
 pub(crate) async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let report: AuditReport = match Client::find(config)? {
@@ -23,20 +23,28 @@ pub(crate) async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<E
     if args.json {
         output::json(&report)?;
     } else {
-        match &report.bad {
-            None => {
+        match (&report.bad, &report.views) {
+            (None, None) => {
                 line(&format!(
                     "The log is whole: {} events.\nHead: {}",
                     report.events, report.head
                 ))?;
             }
-            Some(bad) => line(&format!(
+            (None, Some(why)) => line(&format!(
+                "The {} events are whole, but what was folded from them was changed: {why}.",
+                report.events
+            ))?,
+            (Some(bad), _) => line(&format!(
                 "The log was changed. Event {} is bad: {}.\nThe {} before it are good, up to {}.",
                 bad.seq, bad.why, report.events, report.head
             ))?,
         }
     }
-    Ok(if report.bad.is_some() { ExitCode::from(TAMPERED) } else { ExitCode::SUCCESS })
+    Ok(if report.bad.is_some() || report.views.is_some() {
+        ExitCode::from(TAMPERED)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// Without a daemon, under its lock.

@@ -78,10 +78,10 @@ fn show(report: &Report) -> anyhow::Result<()> {
     for (name, place) in
         [("cgroup for pids", &machine.cgroups.pids), ("cgroup for memory", &machine.cgroups.memory)]
     {
-        let place = place.as_ref().ok_or("none is writable; rlimits are used".to_owned());
+        let place = place.as_ref().ok_or("none is writable".to_owned());
         row(name, &place.map(|place| format!("v{} at {}", place.version, place.path.display())))?;
     }
-    let root = "Provost runs as root; commands lose root's capabilities all the same".to_owned();
+    let root = "Provost runs as root; an ordinary user is safer".to_owned();
     row("ordinary user", &if machine.root { Err(root) } else { Ok("yes".to_owned()) })?;
     row(
         "browser",

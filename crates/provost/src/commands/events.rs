@@ -58,10 +58,10 @@ async fn follow(args: &EventsArgs, config: &Config, mut client: Client) -> anyho
         }
         remark(&faint("Lost the daemon; waiting for it."));
         client = loop {
+            tokio::time::sleep(AGAIN).await;
             if let Some(client) = Client::find(config)? {
                 break client;
             }
-            tokio::time::sleep(AGAIN).await;
         };
     }
 }

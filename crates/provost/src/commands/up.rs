@@ -32,9 +32,9 @@ pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCod
         Some(client) => client,
         None => start(config).await?,
     };
-    let address = client.running.address;
+    let address = client.url("");
     line(&format!(
-        "Provost runs on http://{address} {}",
+        "Provost runs on {address} {}",
         faint(&format!("(pid {})", client.running.pid))
     ))?;
 
@@ -54,7 +54,8 @@ pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCod
         faint(&format!("(works once, for {} minutes)", link.minutes))
     ))?;
     if !args.no_open && config.browser.display {
-        let opened = launch::open_in_browser(&url, config.browser.preferred.as_deref());
+        let page = Folder::at(&config.data.value).login_page(&url)?;
+        let opened = launch::open_in_browser(&page, config.browser.preferred.as_deref());
         if let Err(error) = opened {
             remark(&format!("No browser could be opened ({error}); open the link by hand."));
         }

@@ -7,6 +7,7 @@
 //!   daemon.lock            held by the daemon that has the folder; its pid
 //!   daemon.json            where that daemon listens
 //!   daemon.log             what it said, when `provost up` started it
+//!   login.html       0600  leads the browser to the last login link
 //! ```
 
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -111,6 +112,21 @@ impl Folder {
         file.write_all(&serde_json::to_vec_pretty(running)?)?;
         drop(file);
         fs::rename(draft, self.0.join("daemon.json")).context("cannot write daemon.json")
+    }
+
+    /// A page that leads to a URL, and the URL of that page. Arguments of a
+    /// program can be seen by everyone on the machine, and a login link is a
+    /// key, so a browser is given this instead.
+    pub(crate) fn login_page(&self, url: &str) -> anyhow::Result<String> {
+        let path = self.0.join("login.html");
+        let mut file = open_private(&path)?;
+        file.set_len(0)?;
+        write!(
+            file,
+            "<!doctype html><meta charset=utf-8><title>Provost</title>\
+             <meta http-equiv=refresh content=\"0;url={url}\"><a href=\"{url}\">Log in to Provost</a>"
+        )?;
+        Ok(format!("file://{}", path.display()))
     }
 
     /// Takes that back. A client that still finds it is told so by the lock.

@@ -11,6 +11,7 @@ use provost_gateway::{Bearer, Gateway, Owner, Places};
 use provost_proto::Fact;
 use provost_server::Settings;
 use provost_store::{Clock, Sqlite, Store, StoreOptions};
+use rustix::fs::Mode;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,8 @@ use folder::{Folder, Running};
 /// Runs the daemon until it is told to stop.
 pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     log_to_stderr(&config.log.value)?;
+    // Whatever the daemon makes is its owner's alone.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let folder = Folder::create(&config.data.value)?;
     let _lock = folder.lock()?;
     let token = folder.token_or_new()?;

@@ -103,6 +103,40 @@ fn listening_beyond_this_machine_needs_a_name() {
 }
 
 #[test]
+fn the_command_line_reaches_a_daemon_on_any_address_of_this_machine() {
+    for (listen, host) in [("127.0.0.2:0", None), ("0.0.0.0:0", Some("provost.example"))] {
+        let home = Home::new();
+        let mut args = vec!["up", "--no-open", "--listen", listen];
+        args.extend(host.into_iter().flat_map(|host| ["--allow-host", host]));
+        let app = home.path("app");
+        args.push(app.to_str().unwrap());
+        assert!(home.says(&args).contains("Project app is open"), "{listen}");
+        home.says(&["down"]);
+    }
+}
+
+#[test]
+fn a_browser_is_given_no_login_link_in_its_arguments() {
+    let home = Home::new();
+    let seen = home.path("seen");
+    let browser = home.path("browser");
+    let script = format!("#!/bin/sh\necho \"$@\" > {}.new && mv {0}.new {0}\n", seen.display());
+    fs::write(&browser, script).unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut up = home.provost(&["up", home.path("app").to_str().unwrap()]);
+    up.env("BROWSER", &browser).env("PATH", "/usr/bin:/bin").assert().success();
+    while !seen.exists() {
+        std::thread::yield_now();
+    }
+    let arguments = fs::read_to_string(seen).unwrap();
+    assert!(arguments.starts_with("file://") && !arguments.contains("code="), "{arguments}");
+    let page = fs::read_to_string(home.data().join("login.html")).unwrap();
+    assert!(page.contains("/login?code="), "{page}");
+    let mode = fs::metadata(home.data().join("login.html")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
 fn commands_without_a_daemon_say_how_to_start_one() {
     let home = Home::new();
     for args in [&["projects"][..], &["events"], &["token", "list"]] {
@@ -192,7 +226,7 @@ fn a_byte_flipped_in_the_database_is_named() {
         bytes[at] ^= 1;
     }
     fs::write(&path, bytes).unwrap();
-    let output = home.provost(&["audit", "verify"]).assert().code(2);
+    let output = home.provost(&["audit", "verify"]).assert().code(4);
     let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     assert!(said.contains("Event 3 is bad"), "{said}");
 }

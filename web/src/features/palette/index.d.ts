@@ -1,2 +1,0 @@
-/** The command palette. */
-export { default as Palette } from './Palette.svelte';
