@@ -204,6 +204,20 @@ async fn the_measurements_count_requests_and_events() {
 }
 
 #[tokio::test]
+async fn a_caller_cannot_make_new_series_with_odd_methods() {
+    let server = Server::start().await;
+    for n in 0..100 {
+        let odd = Method::from_bytes(format!("ODD{n}").as_bytes()).unwrap();
+        server.anyone(odd, "/api/projects").send().await.unwrap();
+    }
+    let text = server.owner(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
+    assert!(!text.contains("ODD"), "{text}");
+    let other =
+        r#"provost_http_requests_total{method="other",route="/api/projects",status="405"} 100"#;
+    assert!(text.lines().any(|have| have == other), "{text}");
+}
+
+#[tokio::test]
 async fn a_stopping_server_finishes_and_ends_its_streams() {
     let server = Server::start().await;
     let mut follow = server.owner(Method::GET, "/api/events").send().await.unwrap();
