@@ -15,8 +15,9 @@ mod tokens;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use provost_core::fold::View;
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
-use provost_store::{Append, Clock, Store};
+use provost_store::{Append, Clock, Store, StoreError};
 
 pub use caller::{Caller, Operator, Reader};
 pub use error::GatewayError;
@@ -65,6 +66,7 @@ impl Gateway {
         owner: Owner,
         places: Places,
     ) -> Result<Self, GatewayError> {
+        mend(&*store).await?;
         let keyring = Keyring::load(&*store).await?;
         Ok(Self { store, clock, owner, places, keyring, logins: Logins::default() })
     }
@@ -85,4 +87,19 @@ impl Gateway {
         self.store.append(append).await?;
         Ok(())
     }
+}
+
+/// Folds the views again if one cannot be read: they are only a copy of what
+/// the log says, so they must not keep the daemon from starting.
+async fn mend(store: &dyn Store) -> Result<(), GatewayError> {
+    for view in View::ALL {
+        if let Err(error) = store.docs(view).await {
+            if !matches!(error, StoreError::View { .. }) {
+                return Err(error.into());
+            }
+            tracing::warn!(%error, "a view is damaged; all are folded again from the log");
+            return Ok(store.rebuild().await?);
+        }
+    }
+    Ok(())
 }

@@ -64,6 +64,8 @@ fn store_code(error: &StoreError) -> Code {
         StoreError::Closed => Code::Unavailable,
         StoreError::NotCanonical(_) => Code::InvalidRequest,
         StoreError::Damaged(_)
+        | StoreError::View { .. }
+        | StoreError::NotALog { .. }
         | StoreError::Newer { .. }
         | StoreError::Io { .. }
         | StoreError::Database(_) => Code::Internal,

@@ -1,7 +1,7 @@
 //! What can go wrong with the log.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use provost_core::canonical::NotCanonical;
 use provost_proto::{Stream, Version};
@@ -39,6 +39,27 @@ pub enum StoreError {
     /// What is on disk is not what was written.
     #[error("the log is damaged: {0}; run `provost audit verify`")]
     Damaged(String),
+    /// What was folded from the log cannot be read; the log itself can.
+    #[error(
+        "{key} in the view `{view}` cannot be read: {why}; stop the daemon, and `provost audit \
+         rebuild` folds the views again from the log"
+    )]
+    View {
+        /// Which view.
+        view: &'static str,
+        /// Which of its documents.
+        key: String,
+        /// Why not.
+        why: String,
+    },
+    /// The file is not a log, or so badly damaged that it is none any more.
+    #[error("{path} cannot be read as a log: {why}; put back a copy of it, if you have one")]
+    NotALog {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// A newer Provost wrote this file.
     #[error("{path} was written by a newer Provost (schema {found}, this one knows {known})")]
     Newer {
@@ -69,6 +90,24 @@ impl StoreError {
     /// An error of the file system at a path.
     pub(crate) fn io(path: impl Into<PathBuf>, error: &io::Error) -> Self {
         Self::Io { path: path.into(), why: error.to_string() }
+    }
+
+    /// The same error, when even the file as a whole cannot be read: there is
+    /// no event to name then.
+    pub(crate) fn of_file(self, path: &Path) -> Self {
+        match self {
+            Self::Damaged(why) | Self::Database(why) => Self::NotALog { path: path.into(), why },
+            error @ (Self::NoSpace
+            | Self::Conflict { .. }
+            | Self::CommandReused(_)
+            | Self::TooLarge { .. }
+            | Self::NotCanonical(_)
+            | Self::View { .. }
+            | Self::NotALog { .. }
+            | Self::Newer { .. }
+            | Self::Closed
+            | Self::Io { .. }) => error,
+        }
     }
 }
 

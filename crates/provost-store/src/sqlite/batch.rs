@@ -215,6 +215,11 @@ impl<'a> Batch<'a> {
 
     /// Folds all views again from the first event.
     pub(super) fn rebuild(&mut self) -> Result<(), StoreError> {
+        // The documents also say how far the log reached; that must not be forgotten.
+        self.db.execute(
+            "UPDATE reached SET seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0))",
+            [],
+        )?;
         self.db.execute("DELETE FROM docs", [])?;
         self.docs.clear();
         let db = self.db;

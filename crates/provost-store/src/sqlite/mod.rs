@@ -63,6 +63,14 @@ impl Sqlite {
         Ok(Self { inbox: Some(inbox), writer: Some(writer), head, recent, readers, path })
     }
 
+    /// Verifies a log that no daemon has open, without writing to it or beside
+    /// it where that is not allowed. It need not be fit to be opened: that its
+    /// last event is damaged is one of the things it finds.
+    pub fn verify_file(path: &Path) -> Result<AuditReport, StoreError> {
+        let mut db = schema::open_as_it_is(path).map_err(|error| error.of_file(path))?;
+        verify::walk(&mut db).map_err(|error| error.of_file(path))
+    }
+
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.path

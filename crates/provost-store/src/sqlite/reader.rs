@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use provost_core::chain::Record;
 use provost_core::fold::{Doc, View};
 use provost_proto::{Hash, Seq, Stream, Version};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 
@@ -173,9 +174,8 @@ pub(super) fn stream(
 
 pub(super) fn doc(db: &Connection, view: View, key: &str) -> Result<Option<Doc>, StoreError> {
     let mut find = db.prepare_cached("SELECT doc FROM docs WHERE view = ?1 AND key = ?2")?;
-    let bytes: Option<Vec<u8>> =
-        find.query_row(params![view.name(), key], |row| row.get(0)).optional()?;
-    bytes.map(|bytes| read_doc(view, key, &bytes)).transpose()
+    let mut rows = find.query(params![view.name(), key])?;
+    rows.next()?.map(|row| read_doc(view, key, row.get_ref(0)?)).transpose()
 }
 
 pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<(String, Doc)>, StoreError> {
@@ -183,17 +183,17 @@ pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<(String, Doc)>, St
     let mut rows = list.query([view.name()])?;
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
-        let key: String = row.get(0)?;
-        let bytes: Vec<u8> = row.get(1)?;
-        let doc = read_doc(view, &key, &bytes)?;
+        let key = row.get_ref(0)?.as_str().unwrap_or("a document without a name").to_owned();
+        let doc = read_doc(view, &key, row.get_ref(1)?)?;
         docs.push((key, doc));
     }
     Ok(docs)
 }
 
-fn read_doc(view: View, key: &str, bytes: &[u8]) -> Result<Doc, StoreError> {
-    Doc::read(view, bytes)
-        .map_err(|error| StoreError::Damaged(format!("{} {key}: {error}", view.name())))
+fn read_doc(view: View, key: &str, value: ValueRef<'_>) -> Result<Doc, StoreError> {
+    let unreadable = |why| StoreError::View { view: view.name(), key: key.to_owned(), why };
+    let bytes = value.as_blob().map_err(|_| unreadable("it is not bytes".to_owned()))?;
+    Doc::read(view, bytes).map_err(|error| unreadable(error.to_string()))
 }
 
 pub(super) fn blob(db: &mut Connection, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {

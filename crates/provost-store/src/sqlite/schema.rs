@@ -1,5 +1,8 @@
 //! The tables, and how an older file becomes a newer one.
 
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -61,6 +64,11 @@ const MIGRATIONS: &[&str] = &["
 
 /// Opens the database for writing and brings its schema up to date.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    // Only the file as a whole can be at fault here: no event is read yet.
+    open_writable(path).map_err(|error| error.of_file(path))
+}
+
+fn open_writable(path: &Path) -> Result<Connection, StoreError> {
     let mut db = Connection::open(path)?;
     db.set_prepared_statement_cache_capacity(32);
     // Another process may look at the file, `sqlite3` or a backup, and hold it for a moment.
@@ -83,6 +91,45 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     // crash takes a lock for a moment.
     db.busy_timeout(BUSY)?;
     Ok(db)
+}
+
+/// Opens a log for reading where it lies, even if nothing may be written there.
+pub(super) fn open_as_it_is(path: &Path) -> Result<Connection, StoreError> {
+    fs::metadata(path).map_err(|error| StoreError::io(path, &error))?;
+    let looked = open_read_only(path).and_then(|db| {
+        let _version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        Ok(db)
+    });
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-wal");
+    let all_in_one = fs::metadata(beside).map_or(true, |wal| wal.len() == 0);
+    match looked {
+        // Readers of a WAL want to write a file beside the log. Where they cannot, nobody
+        // else writes there either, so the file can be read as one that never changes.
+        Err(StoreError::Database(_)) if all_in_one => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX
+                | OpenFlags::SQLITE_OPEN_URI;
+            Ok(Connection::open_with_flags(unchanging(path), flags)?)
+        }
+        looked => looked,
+    }
+}
+
+/// A path as a URI for SQLite, which then takes no lock and writes nothing.
+fn unchanging(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                uri.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri + "?immutable=1"
 }
 
 fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {

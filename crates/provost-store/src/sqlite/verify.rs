@@ -17,7 +17,7 @@ pub(super) fn walk(db: &mut Connection) -> Result<AuditReport, StoreError> {
     let step = db.transaction()?;
     let mut walk = Walk::new(&step);
     let bad = walk.all()?.map(|why| BadEvent { seq: walk.seq + 1, why });
-    let views = if bad.is_none() { walk.views()? } else { None };
+    let views = if bad.is_none() { walk.views() } else { None };
     Ok(AuditReport { events: walk.seq, head: walk.hash, bad, views })
 }
 
@@ -56,11 +56,14 @@ impl<'a> Walk<'a> {
             }
         }
         // The log must end where it once reached, or its tail was cut off.
-        let reached: Seq = db.query_row(
-            "SELECT max((SELECT seq FROM reached), coalesce((SELECT max(seq) FROM docs), 0))",
-            [],
-            |row| row.get(0),
-        )?;
+        let ask = |sql| db.query_row(sql, [], |row| row.get::<_, Seq>(0));
+        let reached = match ask("SELECT seq FROM reached") {
+            Ok(reached) => reached,
+            Err(error) => return Ok(Some(format!("how far the log reached is unknown: {error}"))),
+        };
+        // If the views cannot be read, that is found below, and is no fault of the log.
+        let folded = ask("SELECT coalesce(max(seq), 0) FROM docs").unwrap_or(0);
+        let reached = reached.max(folded);
         let cut = reached > self.seq;
         Ok(cut.then(|| format!("the log ends here, but it once reached event {reached}")))
     }
@@ -125,19 +128,24 @@ impl<'a> Walk<'a> {
 
     /// What is wrong with the views, if anything is: the log is whole then, and
     /// they can be folded from it again.
-    fn views(&self) -> Result<Option<String>, StoreError> {
+    fn views(&self) -> Option<String> {
         for view in View::ALL {
-            let mut stored: BTreeMap<String, Doc> =
-                reader::docs(self.db, view)?.into_iter().collect();
+            let mut stored: BTreeMap<String, Doc> = match reader::docs(self.db, view) {
+                Ok(docs) => docs.into_iter().collect(),
+                Err(StoreError::View { view, key, why }) => {
+                    return Some(format!("{view} {key} cannot be read: {why}"));
+                }
+                Err(error) => return Some(format!("{} cannot be read: {error}", view.name())),
+            };
             for (Key { key, .. }, folded) in self.world.docs(view) {
                 if stored.remove(key).as_ref() != Some(folded) {
-                    return Ok(Some(format!("{} {key} is not what the log says", view.name())));
+                    return Some(format!("{} {key} is not what the log says", view.name()));
                 }
             }
             if let Some(key) = stored.keys().next() {
-                return Ok(Some(format!("{} {key} is not in the log", view.name())));
+                return Some(format!("{} {key} is not in the log", view.name()));
             }
         }
-        Ok(None)
+        None
     }
 }

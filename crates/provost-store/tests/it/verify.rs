@@ -1,11 +1,14 @@
 //! Tampering: whatever is done to the file, `verify` names the event.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use provost_core::fold::View;
 use provost_proto::{BadEvent, Stream};
-use provost_store::{Clock, Store};
+use provost_store::{Clock, Sqlite, Store};
 use rusqlite::Connection;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 
 use super::{append, fresh, note, one, open, opened};
 
@@ -128,6 +131,87 @@ async fn a_view_that_was_changed_is_found() {
         assert!(report.views.as_ref().is_some_and(|views| views.contains(why)), "{report:?}");
         store.rebuild().await.unwrap();
         assert_eq!(store.verify().await.unwrap().views, None, "it can be folded again");
+    }
+}
+
+#[tokio::test]
+async fn a_view_that_cannot_be_read_is_found_and_is_no_fault_of_the_log() {
+    for tamper in [
+        "UPDATE docs SET doc = x'7b'",
+        "UPDATE docs SET doc = 'text'",
+        "UPDATE docs SET doc = 7",
+        "UPDATE docs SET doc = NULL, key = x'ff'",
+    ] {
+        let (store, folder) = fresh();
+        append(&store, one(Stream::Sys, opened(Clock::system().id(), "app"))).await;
+        drop(store);
+        let path = folder.path().join("log.db");
+        sql(
+            &path,
+            "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = \
+             replace(sql, 'doc  BLOB NOT NULL', 'doc BLOB') WHERE name = 'docs'",
+        );
+        sql_again(&path, tamper);
+        let report = Sqlite::verify_file(&path).unwrap();
+        assert_eq!((report.events, report.bad), (1, None), "{tamper}");
+        assert!(report.views.is_some_and(|views| views.contains("cannot be read")), "{tamper}");
+        let store = open(folder.path());
+        let error = store.docs(View::Projects).await.unwrap_err().to_string();
+        assert!(error.contains("provost audit rebuild"), "{error}");
+        assert!(!error.contains("the log is damaged"), "{error}");
+        store.rebuild().await.unwrap();
+        assert_eq!(store.verify().await.unwrap().views, None, "{tamper}");
+        assert_eq!(store.docs(View::Projects).await.unwrap().len(), 1, "{tamper}");
+    }
+}
+
+#[tokio::test]
+async fn folding_the_views_again_does_not_hide_that_the_tail_was_cut_off() {
+    let (store, folder) = fresh();
+    append(&store, one(Stream::Sys, note("stays"))).await;
+    append(&store, one(Stream::Sys, opened(Clock::system().id(), "app"))).await;
+    drop(store);
+    sql(&folder.path().join("log.db"), "DELETE FROM events WHERE seq = 2");
+    let store = open(folder.path());
+    store.rebuild().await.unwrap();
+    check(store.verify().await.unwrap().bad, 2, "once reached event 2");
+}
+
+#[tokio::test]
+async fn a_log_on_a_disk_that_cannot_be_written_is_verified() {
+    let (store, folder) = fresh();
+    append(&store, one(Stream::Sys, note("kept"))).await;
+    drop(store);
+    let disk = folder.path().join("disk, with % and ?");
+    fs::create_dir(&disk).unwrap();
+    if let Err(error) = mount("tmpfs", &disk, "tmpfs", MountFlags::empty(), c"size=4m") {
+        // Only root may mount, and nobody else is held up by a mode of 0555.
+        assert!(!rustix::process::geteuid().is_root(), "root could not mount: {error}");
+        fs::copy(folder.path().join("log.db"), disk.join("log.db")).unwrap();
+        fs::set_permissions(&disk, fs::Permissions::from_mode(0o555)).unwrap();
+        assert_eq!(Sqlite::verify_file(&disk.join("log.db")).unwrap().events, 1);
+        fs::set_permissions(&disk, fs::Permissions::from_mode(0o755)).unwrap();
+        return;
+    }
+    fs::copy(folder.path().join("log.db"), disk.join("log.db")).unwrap();
+    mount_remount(&disk, MountFlags::RDONLY, c"").unwrap();
+    let report = Sqlite::verify_file(&disk.join("log.db"));
+    unmount(&disk, UnmountFlags::empty()).unwrap();
+    let report = report.unwrap();
+    assert_eq!((report.events, report.bad), (1, None));
+}
+
+#[test]
+fn a_file_that_is_no_log_is_called_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let error = Sqlite::verify_file(&path).unwrap_err().to_string();
+    assert!(error.contains("cannot use") && error.contains("log.db"), "{error}");
+    for bytes in [&b"this is a letter, not a database, and it is long enough".repeat(90)[..], b""] {
+        fs::write(&path, bytes).unwrap();
+        let error = Sqlite::verify_file(&path).unwrap_err().to_string();
+        assert!(error.contains("cannot be read as a log"), "{error}");
+        assert!(!error.contains("audit verify"), "{error}");
     }
 }
 

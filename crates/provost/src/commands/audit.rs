@@ -1,5 +1,6 @@
 //! `provost audit`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -18,7 +19,7 @@ const TAMPERED: u8 = 4;
 pub(crate) async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let report: AuditReport = match Client::find(config)? {
         Some(client) => client.get("/api/audit/verify").await?,
-        None => directly(config).await?,
+        None => walk(there(config)?.log()).await?,
     };
     if args.json {
         output::json(&report)?;
@@ -31,7 +32,8 @@ pub(crate) async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<E
                 ))?;
             }
             (None, Some(why)) => line(&format!(
-                "The {} events are whole, but what was folded from them was changed: {why}.",
+                "The {} events are whole, but what was folded from them is not what they say: {why}.\n\
+                 `provost down`, then `provost audit rebuild` folds it again.",
                 report.events
             ))?,
             (Some(bad), _) => line(&format!(
@@ -47,14 +49,34 @@ pub(crate) async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<E
     })
 }
 
-/// Without a daemon, under its lock.
-async fn directly(config: &Config) -> anyhow::Result<AuditReport> {
+/// Folds the views again, under the daemon's lock.
+pub(crate) async fn rebuild(config: &Config) -> anyhow::Result<ExitCode> {
+    let folder = there(config)?;
+    if let Some(pid) = folder.holder() {
+        bail!("the daemon (pid {pid}) is using the views\nhint: `provost down` stops it");
+    }
+    let _lock = folder.lock()?;
+    let AuditReport { events, bad, .. } = walk(folder.log()).await?;
+    if let Some(bad) = bad {
+        bail!("the views come from the log, and its event {} is bad: {}", bad.seq, bad.why);
+    }
+    let options = StoreOptions { path: folder.log(), clock: Clock::system() };
+    let store = Sqlite::open(options).context("cannot open the log")?;
+    store.rebuild().await?;
+    line(&format!("The views were folded again from the {events} events of the log."))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn there(config: &Config) -> anyhow::Result<Folder> {
     let folder = Folder::at(&config.data.value);
     if !folder.log().exists() {
         bail!("there is no log in {}", folder.path().display());
     }
-    let _lock = folder.lock()?;
-    let options = StoreOptions { path: folder.log(), clock: Clock::system() };
-    let store = Sqlite::open(options).context("cannot open the log")?;
-    Ok(store.verify().await?)
+    Ok(folder)
+}
+
+/// Without a daemon: reads the file as it lies there, and takes no lock, so
+/// that a copy in a folder that cannot be written is verified too.
+async fn walk(log: PathBuf) -> anyhow::Result<AuditReport> {
+    Ok(tokio::task::spawn_blocking(move || Sqlite::verify_file(&log)).await??)
 }

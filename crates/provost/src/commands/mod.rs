@@ -27,6 +27,7 @@ pub(crate) async fn dispatch(command: Command, config: Config) -> anyhow::Result
         Command::Projects { what, json, all } => projects::run(what, &json, all, &config).await,
         Command::Events(args) => events::run(&args, &config).await,
         Command::Audit { what: AuditCommand::Verify(json) } => audit::verify(&json, &config).await,
+        Command::Audit { what: AuditCommand::Rebuild } => audit::rebuild(&config).await,
         Command::Token { what } => token::run(what, &config).await,
         Command::Doctor(json) => doctor::run(&json, &config),
         Command::Config(json) => config::run(&json, &config),

@@ -231,6 +231,89 @@ fn a_byte_flipped_in_the_database_is_named() {
     assert!(said.contains("Event 3 is bad"), "{said}");
 }
 
+/// Where the record of the last event lies in the database, in every copy of
+/// it, and how long it is: a page that was split keeps stale copies.
+fn last_record(bytes: &[u8]) -> (Vec<usize>, usize) {
+    let find = |from: usize, needle: &[u8]| {
+        (from..bytes.len() - needle.len()).find(|&at| bytes[at..].starts_with(needle)).unwrap()
+    };
+    let kind = find(0, b"\"kind\":\"DAEMON_STOPPED\"");
+    let start = (0..kind).rfind(|&at| bytes[at..].starts_with(b"{\"actor\"")).unwrap();
+    let end = find(find(kind, b"\"version\":"), b"}") + 1;
+    let record = &bytes[start..end];
+    let all = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(record)).collect();
+    (all, record.len())
+}
+
+#[test]
+fn whatever_bit_of_the_last_event_is_flipped_it_is_named() {
+    let home = Home::new();
+    home.up();
+    home.says(&["down"]);
+    let path = home.data().join("log.db");
+    let good = fs::read(&path).unwrap();
+    let (copies, length) = last_record(&good);
+    assert!(length > 200);
+    for at in (0..length).step_by(7) {
+        let mut bytes = good.clone();
+        for copy in &copies {
+            bytes[copy + at] ^= 1 << (at % 8);
+        }
+        fs::write(&path, bytes).unwrap();
+        let output = home.provost(&["audit", "verify"]).assert().code(4);
+        let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+        assert!(said.contains("Event 3 is bad"), "byte {at}: {said}");
+    }
+    fs::write(&path, good).unwrap();
+    assert!(home.says(&["audit", "verify"]).contains("The log is whole: 3 events"));
+}
+
+#[test]
+fn a_file_that_is_no_database_is_called_so_and_not_sent_in_circles() {
+    let home = Home::new();
+    home.up();
+    home.says(&["down"]);
+    fs::write(home.data().join("log.db"), "a letter ".repeat(1000)).unwrap();
+    for args in [&["audit", "verify"][..], &["audit", "rebuild"], &["serve"]] {
+        let said = home.complains(args, 1);
+        assert!(said.contains("log.db cannot be read as a log"), "{said}");
+        assert!(!said.contains("audit verify"), "{said}");
+    }
+}
+
+#[test]
+fn a_damaged_view_neither_stops_the_daemon_nor_stays() {
+    let home = Home::new();
+    home.up();
+    let running = home.complains(&["audit", "rebuild"], 1);
+    assert!(running.contains("provost down"), "{running}");
+    home.says(&["down"]);
+    let path = home.data().join("log.db");
+    let good = fs::read(&path).unwrap();
+    // Documents begin so; events begin with their actor.
+    let needle = b"{\"id\":\"";
+    let damage = || {
+        let mut bytes = good.clone();
+        let found: Vec<_> =
+            (0..bytes.len() - 9).filter(|&at| bytes[at..].starts_with(needle)).collect();
+        assert!(!found.is_empty(), "{}", String::from_utf8_lossy(&good));
+        for at in found {
+            bytes[at] = b'X';
+        }
+        fs::write(&path, bytes).unwrap();
+    };
+    damage();
+    let output = home.provost(&["audit", "verify"]).assert().code(4);
+    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(said.contains("events are whole") && said.contains("audit rebuild"), "{said}");
+    assert!(home.says(&["audit", "rebuild"]).contains("folded again"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+    damage();
+    home.up();
+    assert!(home.says(&["projects"]).contains("app"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+}
+
 #[test]
 fn the_help_teaches_and_every_shell_gets_completions() {
     let home = Home::new();
