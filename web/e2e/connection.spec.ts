@@ -46,6 +46,16 @@ test('a browser without a login is told how to get one', async ({ page, daemon }
   await expect(projects(page)).toHaveCount(0)
 })
 
+test('a login that is revoked ends without a reload', async ({ page, daemon }) => {
+  await login(page, daemon)
+  await openProject(page, await daemon.folder('alpha'))
+  await expect(projects(page)).toHaveCount(1)
+  const { tokens } = (await daemon.ask('GET', '/api/tokens')) as { readonly tokens: readonly { readonly id: string }[] }
+  expect(tokens).toHaveLength(1)
+  for (const { id } of tokens) await daemon.ask('DELETE', `/api/tokens/${id}`)
+  await expect(page.getByRole('heading', { name: 'This browser is logged out' })).toBeVisible()
+})
+
 test('a login in another tab brings the page back', async ({ page, context, daemon }) => {
   await page.goto(daemon.origin)
   await expect(page.getByRole('heading', { name: 'This browser is logged out' })).toBeVisible()

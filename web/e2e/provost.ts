@@ -48,15 +48,15 @@ export class Daemon {
     return (await readFile(join(this.#root, 'data', 'token'), 'utf8')).trim()
   }
 
-  /** Asks as the operator and returns the JSON of a good answer. */
-  async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<unknown> {
+  /** Asks as the operator and returns the JSON of a good answer, or null if it has none. */
+  async ask(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
     const response = await fetch(`${this.origin}${path}`, {
       method,
       headers: { authorization: `Bearer ${await this.token()}`, 'content-type': 'application/json' },
       body: body === undefined ? null : JSON.stringify(body),
     })
     if (!response.ok) throw new Error(`${method} ${path}: ${String(response.status)} ${await response.text()}`)
-    return response.json()
+    return response.status === 204 ? null : response.json()
   }
 
   /** A link that logs a browser in, once. */

@@ -24,7 +24,7 @@ pub use error::GatewayError;
 pub use login::Browser;
 pub use projects::{Opened, Request};
 pub use secret::Secret;
-pub use tokens::Bearer;
+pub use tokens::{Bearer, Pass};
 
 use login::Logins;
 use tokens::Keyring;

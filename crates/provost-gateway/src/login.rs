@@ -41,12 +41,18 @@ impl Logins {
     }
 
     /// Takes the link out, so that it works once.
-    fn take(&self, code: &Hash, now: Micros) -> bool {
+    fn take(&self, code: &Hash, now: Micros) -> Option<Link> {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|link| link.until > now);
-        let before = links.len();
-        links.retain(|link| !secret::same(&link.code, code));
-        links.len() < before
+        let mut taken = None;
+        for link in std::mem::take(&mut *links) {
+            if secret::same(&link.code, code) {
+                taken = Some(link);
+            } else {
+                links.push_back(link);
+            }
+        }
+        taken
     }
 }
 
@@ -61,9 +67,8 @@ impl Gateway {
 
     /// Takes a code and gives the browser its cookie.
     pub async fn log_in(&self, code: &str) -> Result<Browser, GatewayError> {
-        if !self.logins.take(&secret::digest(code), self.clock().now()) {
-            return Err(GatewayError::LoginExpired);
-        }
+        let link = self.logins.take(&secret::digest(code), self.clock().now());
+        let link = link.ok_or(GatewayError::LoginExpired)?;
         let wanted = CreateToken {
             class: TokenClass::Operator,
             project: None,
@@ -71,7 +76,12 @@ impl Gateway {
             label: Some("browser".to_owned()),
             ttl_minutes: Some(limits::BROWSER_MINUTES),
         };
-        let (cookie, _) = self.hand_out(wanted, Holder::Owner).await?;
+        let handed_out = self.hand_out(wanted, Holder::Owner).await;
+        if handed_out.is_err() {
+            // Nobody was logged in, so the link was not used.
+            self.logins.add(link);
+        }
+        let (cookie, _) = handed_out?;
         Ok(Browser { cookie, minutes: limits::BROWSER_MINUTES })
     }
 }
@@ -82,7 +92,36 @@ pub(crate) const fn minutes(n: u32) -> Micros {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use provost_store::{Clock, Sqlite, StoreOptions};
+
     use super::*;
+    use crate::{Bearer, Owner, Places};
+
+    #[tokio::test]
+    async fn a_link_that_logged_nobody_in_can_be_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, clock) = (folder.path().join("log.db"), Clock::system());
+        let store = Sqlite::open(StoreOptions { path: path.clone(), clock: clock.clone() });
+        let secret = Secret::from_text("owner");
+        let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
+        let store = Arc::new(store.unwrap());
+        let gateway = Gateway::open(store, clock, owner, Places::default()).await.unwrap();
+        let owner = gateway.authenticate(Bearer::Header("owner")).unwrap().operator().unwrap();
+        let (code, _) = gateway.login_code(&owner).unwrap();
+
+        let log = rusqlite::Connection::open(path).unwrap();
+        let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON events
+                      BEGIN SELECT RAISE(ABORT, 'not now'); END";
+        log.execute_batch(refuse).unwrap();
+        let failed = gateway.log_in(code.reveal()).await.unwrap_err().to_string();
+        assert!(failed.contains("not now"), "{failed}");
+        log.execute_batch("DROP TRIGGER refuse").unwrap();
+        gateway.log_in(code.reveal()).await.unwrap();
+        let again = gateway.log_in(code.reveal()).await.unwrap_err();
+        assert!(matches!(again, GatewayError::LoginExpired), "{again}");
+    }
 
     fn link(n: u8, until: Micros) -> Link {
         Link { code: Hash::new([n; 32]), until }
@@ -92,11 +131,11 @@ mod tests {
     fn a_link_works_once_and_in_time() {
         let logins = Logins::default();
         logins.add(link(1, 10));
-        assert!(!logins.take(&Hash::new([2; 32]), 5), "another code");
-        assert!(logins.take(&Hash::new([1; 32]), 5));
-        assert!(!logins.take(&Hash::new([1; 32]), 5), "a second time");
+        assert!(logins.take(&Hash::new([2; 32]), 5).is_none(), "another code");
+        assert!(logins.take(&Hash::new([1; 32]), 5).is_some());
+        assert!(logins.take(&Hash::new([1; 32]), 5).is_none(), "a second time");
         logins.add(link(1, 10));
-        assert!(!logins.take(&Hash::new([1; 32]), 10), "too late");
+        assert!(logins.take(&Hash::new([1; 32]), 10).is_none(), "too late");
     }
 
     #[test]
@@ -105,7 +144,7 @@ mod tests {
         for n in 0..=u8::try_from(limits::LOGIN_LINKS).unwrap() {
             logins.add(link(n, 10));
         }
-        assert!(!logins.take(&Hash::new([0; 32]), 5));
-        assert!(logins.take(&Hash::new([1; 32]), 5));
+        assert!(logins.take(&Hash::new([0; 32]), 5).is_none());
+        assert!(logins.take(&Hash::new([1; 32]), 5).is_some());
     }
 }

@@ -1,17 +1,18 @@
 //! Projects: opening, closing, finding.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
 use provost_core::slug::slug;
 use provost_proto::{Fact, Project, ProjectId, ProjectStatus, Stream};
-use provost_store::{Append, Appended, Idempotency, StoreError};
+use provost_store::{Append, Appended, Idempotency, Recorded, StoreError};
 
 use crate::{Gateway, GatewayError, Operator, paths};
 
 /// How often to look again when someone else wrote between our look and our
 /// append. Each round someone got further, so this is plenty.
-const ROUNDS: usize = 64;
+pub(crate) const ROUNDS: usize = 64;
 
 /// Who asks for a change, and the idempotency key they gave.
 #[derive(Debug)]
@@ -39,16 +40,17 @@ impl Gateway {
         request: Request<'_>,
         path: &str,
     ) -> Result<Opened, GatewayError> {
+        // The key first: what was done stays done, even if the folder is gone since.
+        if let Some(command) = &request.command
+            && let Some(done) = self.store.repeated(request.by.principal(), command).await?
+        {
+            return Ok(Opened::Already(self.opened_by(&done).await?));
+        }
         let (text, places) = (path.to_owned(), self.places.clone());
         let folder = tokio::task::spawn_blocking(move || paths::project_folder(&text, &places))
             .await
             .map_err(|_| StoreError::Closed)??;
         let path = folder.to_string_lossy().into_owned();
-        if let Some(command) = &request.command
-            && self.store.repeated(request.by.principal(), command).await?.is_some()
-        {
-            return Ok(Opened::Already(self.project_at(&path).await?));
-        }
         for _ in 0..ROUNDS {
             // First the version, then the look: what changes after is a conflict.
             let version = self.store.version(Stream::Sys).await?;
@@ -80,6 +82,16 @@ impl Gateway {
         Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
     }
 
+    /// The project that these events opened, as it is now.
+    async fn opened_by(&self, done: &[Arc<Recorded>]) -> Result<Project, GatewayError> {
+        for event in done {
+            if let Some(Fact::ProjectOpened { project, .. }) = event.event()?.fact() {
+                return self.project(&project.uuid().to_string()).await;
+            }
+        }
+        Err(GatewayError::ProjectNotFound("of the first request".to_owned()))
+    }
+
     /// The project in this folder, open or closed.
     async fn project_at(&self, path: &str) -> Result<Project, GatewayError> {
         let found = self.all_projects().await?.into_iter().find(|project| project.path == path);
@@ -92,13 +104,30 @@ impl Gateway {
         request: Request<'_>,
         name: &str,
     ) -> Result<Project, GatewayError> {
-        let project = self.project(name).await?;
-        if project.status == ProjectStatus::Open {
-            let fact = Fact::ProjectClosed { project: project.id };
-            let append = Append { command: request.command, ..change(request.by, fact) };
-            self.store.append(append).await?;
+        if let Some(command) = &request.command
+            && self.store.repeated(request.by.principal(), command).await?.is_some()
+        {
+            return self.project(name).await;
         }
-        self.project(name).await
+        for _ in 0..ROUNDS {
+            // First the version, then the look: what changes after is a conflict.
+            let version = self.store.version(Stream::Sys).await?;
+            let project = self.project(name).await?;
+            if project.status == ProjectStatus::Closed {
+                return Ok(project);
+            }
+            let append = Append {
+                expect: vec![(Stream::Sys, version)],
+                command: request.command.clone(),
+                ..change(request.by, Fact::ProjectClosed { project: project.id })
+            };
+            match self.store.append(append).await {
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => return self.project(name).await,
+            }
+        }
+        Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
     }
 
     /// The project with this id or slug, open or closed.

@@ -2,44 +2,62 @@
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
 use provost_core::fold::{Doc, View};
 use provost_proto::{
-    Actor, CreateToken, Fact, Hash, Principal, Stream, Token, TokenClass, TokenId, limits,
+    Actor, CreateToken, Fact, Hash, Micros, Principal, Stream, Token, TokenClass, TokenId, limits,
 };
-use provost_store::{Append, Appended, Store};
+use provost_store::{Append, Appended, Store, StoreError};
+use tokio::sync::watch;
 
 use crate::error::class_name;
 use crate::login::minutes;
+use crate::projects::ROUNDS;
 use crate::{Caller, Gateway, GatewayError, Operator, Request, Secret, secret};
+
+/// How often a token that holds a stream open is looked at, at least.
+const LOOK: Duration = Duration::from_secs(15);
 
 /// The tokens that were handed out and not taken back, by digest. A copy of
 /// the view, since every request needs it.
 #[derive(Debug, Default)]
-pub(crate) struct Keyring(RwLock<HashMap<Hash, Token>>);
+pub(crate) struct Keyring {
+    tokens: RwLock<HashMap<Hash, Token>>,
+    /// How many were taken back; whoever holds a stream open watches it.
+    revoked: watch::Sender<u64>,
+}
 
 impl Keyring {
     pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
         let tokens = store.docs(View::Tokens).await?.into_iter().filter_map(Doc::into_token);
         let alive = tokens.filter(|token| token.revoked_at.is_none());
-        Ok(Self(RwLock::new(alive.map(|token| (token.digest, token)).collect())))
+        let tokens = RwLock::new(alive.map(|token| (token.digest, token)).collect());
+        Ok(Self { tokens, revoked: watch::Sender::default() })
     }
 
     fn find(&self, digest: &Hash) -> Option<Token> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
+    }
+
+    fn has(&self, digest: &Hash) -> bool {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).contains_key(digest)
     }
 
     fn add(&self, token: Token) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(token.digest, token);
+        self.tokens.write().unwrap_or_else(PoisonError::into_inner).insert(token.digest, token);
     }
 
     fn remove(&self, id: TokenId) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|_, token| token.id != id);
+        let mut tokens = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
+        tokens.retain(|_, token| token.id != id);
+        drop(tokens);
+        self.revoked.send_modify(|n| *n += 1);
     }
 
     fn list(&self) -> Vec<Token> {
         let mut list: Vec<_> =
-            self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+            self.tokens.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         list.sort_by_key(|token| token.id);
         list
     }
@@ -62,12 +80,21 @@ pub enum Bearer<'a> {
     Cookie(&'a str),
 }
 
+/// What keeps a stream open: the token it was opened with, as long as it works.
+#[derive(Debug)]
+pub struct Pass {
+    /// `None` for the owner's token, which ends with the daemon only.
+    digest: Option<Hash>,
+    expires_at: Option<Micros>,
+    revoked: watch::Receiver<u64>,
+}
+
 impl Gateway {
     /// Who holds this token.
     pub fn authenticate(&self, bearer: Bearer<'_>) -> Result<Caller, GatewayError> {
         let (Bearer::Header(text) | Bearer::Cookie(text)) = bearer;
         let digest = secret::digest(text);
-        if matches!(bearer, Bearer::Header(_)) && secret::same(&digest, &self.owner.digest) {
+        if self.is_owner(bearer, &digest) {
             let principal = self.owner.principal.clone();
             return Ok(Caller::new(principal, Actor::Cli, TokenClass::Operator, None));
         }
@@ -87,6 +114,43 @@ impl Gateway {
         };
         let principal = token.holder.unwrap_or_else(|| format!("token:{}", token.id.uuid()));
         Ok(Caller::new(principal, actor, token.class, token.project))
+    }
+
+    /// The owner's token is for programs; a browser gets one of its own.
+    fn is_owner(&self, bearer: Bearer<'_>, digest: &Hash) -> bool {
+        matches!(bearer, Bearer::Header(_)) && secret::same(digest, &self.owner.digest)
+    }
+
+    /// A pass for something that lasts longer than a request.
+    pub fn pass(&self, bearer: Bearer<'_>) -> Result<Pass, GatewayError> {
+        self.authenticate(bearer)?;
+        let revoked = self.keyring.revoked.subscribe();
+        let (Bearer::Header(text) | Bearer::Cookie(text)) = bearer;
+        let digest = secret::digest(text);
+        if self.is_owner(bearer, &digest) {
+            return Ok(Pass { digest: None, expires_at: None, revoked });
+        }
+        let expires_at = self.keyring.find(&digest).and_then(|token| token.expires_at);
+        Ok(Pass { digest: Some(digest), expires_at, revoked })
+    }
+
+    /// Whether the token behind a pass still works.
+    pub fn still_valid(&self, pass: &Pass) -> bool {
+        pass.digest.as_ref().is_none_or(|digest| self.keyring.has(digest))
+            && pass.expires_at.is_none_or(|end| end > self.clock.now())
+    }
+
+    /// Returns when the token behind a pass works no more.
+    pub async fn ended(&self, pass: &mut Pass) {
+        while self.still_valid(pass) {
+            let left = pass.expires_at.map(|end| end.saturating_sub(self.clock.now()));
+            // Not much longer than the rest, and never long: the clock may be set.
+            let wait = left.map_or(LOOK, |left| Duration::from_micros(left + 1).min(LOOK));
+            tokio::select! {
+                changed = pass.revoked.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
     }
 
     /// Hands out a token. The secret is returned this once and stored nowhere.
@@ -155,14 +219,27 @@ impl Gateway {
     pub async fn revoke_token(&self, by: &Operator, id: &str) -> Result<(), GatewayError> {
         let not_found = || GatewayError::TokenNotFound(id.to_owned());
         let token: TokenId = id.parse().map_err(|_| not_found())?;
-        if !self.keyring.list().iter().any(|known| known.id == token) {
-            return Err(not_found());
+        for _ in 0..ROUNDS {
+            // First the version, then the look: what changes after is a conflict.
+            let version = self.store.version(Stream::Sys).await?;
+            let doc = self.store.doc(View::Tokens, token.uuid().to_string()).await?;
+            if doc.and_then(Doc::into_token).is_none_or(|known| known.revoked_at.is_some()) {
+                return Err(not_found());
+            }
+            let (principal, actor): (Principal, _) =
+                (by.principal().to_owned(), by.actor().clone());
+            let append = Append::one(principal, actor, Stream::Sys, Fact::TokenRevoked { token });
+            match self.store.append(Append { expect: vec![(Stream::Sys, version)], ..append }).await
+            {
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => {
+                    self.keyring.remove(token);
+                    return Ok(());
+                }
+            }
         }
-        let (principal, actor): (Principal, _) = (by.principal().to_owned(), by.actor().clone());
-        let fact = Fact::TokenRevoked { token };
-        self.store.append(Append::one(principal, actor, Stream::Sys, fact)).await?;
-        self.keyring.remove(token);
-        Ok(())
+        Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
-use provost_gateway::{Bearer, Caller, Operator, Reader};
+use provost_gateway::{Bearer, Caller, Operator, Pass, Reader};
 use provost_proto::Code;
 
 use crate::Door;
@@ -21,20 +21,26 @@ pub(crate) struct Look(pub(crate) Reader);
 const NO_TOKEN: &str = "this needs a token: run `provost up` for a login link in the browser, or \
      send `Authorization: Bearer <token>`";
 
+/// One that may go on looking, as long as its token works.
+pub(crate) struct Stay(pub(crate) Reader, pub(crate) Pass);
+
 fn caller(parts: &Parts, door: &Door) -> Result<Caller, Failure> {
+    Ok(door.gateway.authenticate(bearer(parts, door)?)?)
+}
+
+fn bearer<'a>(parts: &'a Parts, door: &Door) -> Result<Bearer<'a>, Failure> {
     let no_token = || Failure::new(Code::Unauthenticated, NO_TOKEN);
-    let bearer = match parts.headers.get(AUTHORIZATION) {
+    match parts.headers.get(AUTHORIZATION) {
         Some(value) => {
             let value = value.to_str().map_err(|_| no_token())?;
             let (scheme, token) = value.split_once(' ').ok_or_else(no_token)?;
             if !scheme.eq_ignore_ascii_case("bearer") {
                 return Err(no_token());
             }
-            Bearer::Header(token.trim())
+            Ok(Bearer::Header(token.trim()))
         }
-        None => Bearer::Cookie(cookie(parts, &door.cookie).ok_or_else(no_token)?),
-    };
-    Ok(door.gateway.authenticate(bearer)?)
+        None => cookie(parts, &door.cookie).map(Bearer::Cookie).ok_or_else(no_token),
+    }
 }
 
 fn cookie<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
@@ -59,5 +65,15 @@ impl FromRequestParts<Arc<Door>> for Look {
 
     async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
         Ok(Self(caller(parts, door)?.reader()?))
+    }
+}
+
+impl FromRequestParts<Arc<Door>> for Stay {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
+        let bearer = bearer(parts, door)?;
+        let reader = door.gateway.authenticate(bearer)?.reader()?;
+        Ok(Self(reader, door.gateway.pass(bearer)?))
     }
 }

@@ -2,9 +2,12 @@
 //!
 //! `id:` is the place in the log, so a browser that reconnects says where it
 //! was. When it has seen all that there was, it is told so (`event: live`), so
-//! that a page knows when it may call something missing. Whatever is there goes out in one piece; under a flood a client is
-//! served at most every few milliseconds, which costs a person nothing and
-//! saves a system call per event and client.
+//! that a page knows when it may call something missing. Whatever is there goes
+//! out in one piece; under a flood a client is served at most every few
+//! milliseconds, which costs a person nothing and saves a system call per event
+//! and client.
+//!
+//! A stream lasts as long as the token it was opened with, and ends with it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
+use provost_gateway::Pass;
 use provost_proto::Seq;
 use provost_store::{Recorded, Scope, StoreError, Tail};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -31,15 +35,21 @@ const PACE: Duration = Duration::from_millis(10);
 
 struct Feed {
     door: Arc<Door>,
-    tail: Tail,
+    pass: Pass,
     first: Option<Bytes>,
-    replaying: bool,
-    not_before: Instant,
+    scroll: Scroll,
     _follower: Follower,
 }
 
+/// How far a client has read, and how fast it is served.
+struct Scroll {
+    tail: Tail,
+    replaying: bool,
+    not_before: Instant,
+}
+
 /// Streams the scope from behind `after`, without an end.
-pub(crate) fn follow(door: Arc<Door>, scope: Scope, after: Seq) -> Response {
+pub(crate) fn follow(door: Arc<Door>, pass: Pass, scope: Scope, after: Seq) -> Response {
     let head = *door.gateway.store().head().borrow();
     // A client that has seen more than there is has seen another log.
     let (first, after) = if after > head {
@@ -48,10 +58,13 @@ pub(crate) fn follow(door: Arc<Door>, scope: Scope, after: Seq) -> Response {
         (Bytes::from_static(b": provost\n\n"), after)
     };
     let feed = Feed {
-        tail: Tail::new(Arc::clone(door.gateway.store()), scope, after),
+        pass,
         first: Some(first),
-        replaying: true,
-        not_before: Instant::now(),
+        scroll: Scroll {
+            tail: Tail::new(Arc::clone(door.gateway.store()), scope, after),
+            replaying: true,
+            not_before: Instant::now(),
+        },
         _follower: door.meter.follower(),
         door,
     };
@@ -64,19 +77,24 @@ pub(crate) fn follow(door: Arc<Door>, scope: Scope, after: Seq) -> Response {
 }
 
 impl Feed {
-    /// The next piece; `None` when the daemon stops.
+    /// The next piece; `None` when the daemon stops or the token works no more.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
-        let closing = self.door.closing.clone();
-        tokio::select! {
+        let door = Arc::clone(&self.door);
+        let piece = tokio::select! {
             biased;
-            () = closing.cancelled() => None,
-            piece = self.piece() => piece,
-        }
+            () = door.closing.cancelled() => None,
+            () = door.gateway.ended(&mut self.pass) => None,
+            piece = self.scroll.piece() => piece,
+        };
+        // The token may have ended while the piece was waited for.
+        piece.filter(|_| door.gateway.still_valid(&self.pass))
     }
+}
 
+impl Scroll {
     async fn piece(&mut self) -> Option<Bytes> {
         let piece = if self.replaying { self.past().await } else { self.present().await };
         match piece {

@@ -8,7 +8,7 @@ use axum::response::Response;
 use provost_proto::{Code, Problem, Seq, Stream};
 use serde::Deserialize;
 
-use crate::auth::Look;
+use crate::auth::Stay;
 use crate::body::Query;
 use crate::problem::Failure;
 use crate::{Door, sse};
@@ -25,7 +25,7 @@ pub(crate) struct Which {
 #[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 401, body = Problem)))]
 pub(crate) async fn follow(
     State(door): State<Arc<Door>>,
-    Look(reader): Look,
+    Stay(reader, pass): Stay,
     Query(which): Query<Which>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
@@ -38,5 +38,5 @@ pub(crate) async fn follow(
             })?)
         }
     };
-    Ok(sse::follow(door, scope, last.or(which.after).unwrap_or(0)))
+    Ok(sse::follow(door, pass, scope, last.or(which.after).unwrap_or(0)))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use provost_proto::{Actor, Event, Fact, Stream};
 use provost_store::{Append, Durability};
 use reqwest::{Method, Response};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::Server;
@@ -21,6 +22,12 @@ impl Server {
             let append = Append { durability: Durability::Process, ..append };
             self.gateway.store().append(append).await.unwrap();
         }
+    }
+
+    async fn follow_as(&self, token: &str, path: &str) -> Feed {
+        let response = self.anyone(Method::GET, path).bearer_auth(token).send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Feed { response, text: String::new() }
     }
 
     async fn follow(&self, path: &str, last: Option<u64>) -> Feed {
@@ -65,6 +72,14 @@ impl Feed {
             assert_eq!(lines[0], format!("id: {}", event.seq));
             return event;
         }
+    }
+
+    /// Everything until the stream ends.
+    async fn rest(mut self) -> String {
+        while let Some(chunk) = timeout(LONG, self.response.chunk()).await.unwrap().unwrap() {
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+        self.text
     }
 
     async fn seqs(&mut self, n: u64) -> Vec<u64> {
@@ -148,6 +163,36 @@ async fn a_client_that_does_not_read_slows_nobody() {
     let mut feed = server.follow("/api/events?after=19990", None).await;
     assert_eq!(feed.seqs(10).await.last(), Some(&20_000));
     drop(stalled);
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_token_is_revoked_and_shows_nothing_after() {
+    let server = Server::start().await;
+    let kept = server.token(json!({ "class": "viewer", "label": "kept" })).await;
+    let token = server.token(json!({ "class": "viewer" })).await;
+    let mut feed = server.follow_as(&token, "/api/events").await;
+    let mut other = server.follow_as(&kept, "/api/events").await;
+    assert_eq!(feed.seqs(2).await, [1, 2]);
+    let list = server.get("/api/tokens").await;
+    let id = list["tokens"][1]["id"].as_str().unwrap();
+    let revoked = server.owner(Method::DELETE, &format!("/api/tokens/{id}")).send().await;
+    assert_eq!(revoked.unwrap().status(), 204);
+    server.write(1).await;
+    let rest = feed.rest().await;
+    assert!(!rest.contains("DAEMON_STOPPED"), "{rest}");
+    assert_eq!(other.seqs(4).await, [1, 2, 3, 4], "another token's stream goes on");
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_token_expires() {
+    let server = Server::start().await;
+    let token = server.token(json!({ "class": "viewer", "ttlMinutes": 5 })).await;
+    let mut feed = server.follow_as(&token, "/api/events").await;
+    assert_eq!(feed.seqs(1).await, [1]);
+    server.pass_minutes(6);
+    server.write(1).await;
+    let rest = feed.rest().await;
+    assert!(!rest.contains("DAEMON_STOPPED"), "{rest}");
 }
 
 #[tokio::test]

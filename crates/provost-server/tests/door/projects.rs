@@ -56,6 +56,31 @@ async fn a_folder_opened_many_times_at_once_is_opened_once() {
     assert_eq!(server.get("/api/audit").await["events"].as_array().unwrap().len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_closed_many_times_at_once_is_closed_once() {
+    let server = Server::start().await;
+    server.project("app").await;
+    let close = |_| tokio::spawn(server.owner(Method::DELETE, "/api/projects/app").send());
+    let sent: Vec<_> = (0..24).map(close).collect();
+    for response in sent {
+        assert_eq!(response.await.unwrap().unwrap().status(), 200);
+    }
+    assert_eq!(server.get("/api/audit").await["events"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_answered_even_if_the_folder_is_gone() {
+    let server = Server::start().await;
+    let path = server.folder.path().join("app");
+    fs::create_dir(&path).unwrap();
+    let open = || server.open(&path).header("idempotency-key", "k").send();
+    let first: Project = open().await.unwrap().json().await.unwrap();
+    fs::remove_dir(&path).unwrap();
+    let again = open().await.unwrap();
+    assert_eq!(again.status(), 200);
+    assert_eq!(again.json::<Project>().await.unwrap(), first);
+}
+
 #[tokio::test]
 async fn a_closed_project_keeps_its_id_when_it_is_opened_again() {
     let server = Server::start().await;
