@@ -127,3 +127,21 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
         })
     }
 }
+
+/// A parameter in the path of a request.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let path = axum::extract::Path::from_request_parts(parts, state).await;
+        path.map(|path| Self(path.0)).map_err(|error| {
+            let why = error.body_text();
+            Failure::new(
+                Code::InvalidRequest,
+                format!("the path is not what this route takes: {why}"),
+            )
+        })
+    }
+}

@@ -40,12 +40,6 @@ impl Hosts {
     fn know(&self, host: &str) -> bool {
         self.0.iter().any(|known| known.eq_ignore_ascii_case(host))
     }
-
-    /// Whether an `Origin` is the page that we ourselves served.
-    fn own(&self, origin: &str) -> bool {
-        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        host.is_some_and(|host| self.know(host))
-    }
 }
 
 /// Checks, times and logs one request.
@@ -71,24 +65,45 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     response
 }
 
+/// The value of a header that may be there once; an error if it is there twice,
+/// since a proxy and we could then go by different ones.
+fn single<'a>(request: &'a Request, name: &HeaderName) -> Result<Option<&'a str>, ()> {
+    let mut values = request.headers().get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
+        (Some(_), Some(_)) => Err(()),
+    }
+}
+
+/// Whether an `Origin` is the page that was asked for under this very `Host`.
+fn same_place(origin: &str, host: &str) -> bool {
+    let place = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    place.is_some_and(|place| place.eq_ignore_ascii_case(host))
+}
+
 fn check(hosts: &Hosts, request: &Request) -> Result<(), Failure> {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let unknown = || {
+        let why = "Provost is not known by this name; call it as localhost, or start it with \
+                   --allow-host";
+        Failure::new(Code::HostUnknown, why)
+    };
+    let host = single(request, &header::HOST).map_err(|()| {
+        Failure::new(Code::HostUnknown, "a request has one `Host`, in plain characters")
+    })?;
     // HTTP/2 and absolute-form requests name the host in the target.
-    let host = request.uri().authority().map(Authority::as_str).or(host);
-    if !host.is_some_and(|host| hosts.know(host)) {
-        return Err(Failure::new(
-            Code::HostUnknown,
-            "Provost is not known by this name; call it as localhost, or start it with --allow-host",
-        ));
+    let host = request.uri().authority().map(Authority::as_str).or(host).ok_or_else(unknown)?;
+    if !hosts.know(host) {
+        return Err(unknown());
     }
     let foreign = || {
         let why = "pages of other origins may not talk to Provost";
         Err(Failure::new(Code::OriginForbidden, why))
     };
-    if let Some(origin) = request.headers().get(header::ORIGIN)
-        && !origin.to_str().is_ok_and(|origin| hosts.own(origin))
-    {
-        return foreign();
+    match single(request, &header::ORIGIN) {
+        Ok(None) => {}
+        Ok(Some(origin)) if same_place(origin, host) => {}
+        Ok(Some(_)) | Err(()) => return foreign(),
     }
     if fetched_by_us(request) { Ok(()) } else { foreign() }
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use provost_proto::{Code, Hash, Problem};
 
 use crate::Door;
 use crate::auth::Look;
+use crate::body::Path;
 use crate::problem::Failure;
 
 /// The bytes with this hash.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::{LOCATION, SET_COOKIE};
+use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
 use provost_proto::{LoginLink, Problem};
 use serde::Deserialize;
@@ -33,8 +33,14 @@ pub(crate) async fn create_link(State(door): State<Arc<Door>>, Op(by): Op) -> An
 #[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = Problem)))]
 pub(crate) async fn log_in(
     State(door): State<Arc<Door>>,
+    method: Method,
     Query(Code { code }): Query<Code>,
 ) -> Result<impl IntoResponse, Failure> {
+    // Programs that preview links ask for the head; that must not use a link up.
+    if method != Method::GET {
+        let error = format!("/login does not take {method}");
+        return Err(Failure::new(provost_proto::Code::MethodNotAllowed, error));
+    }
     let browser = door.gateway.log_in(&code).await?;
     let cookie = format!(
         "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",

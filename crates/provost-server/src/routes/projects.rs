@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use provost_gateway::{GatewayError, Opened, Request};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::Answer;
 use crate::Door;
 use crate::auth::{Look, Op};
-use crate::body::{JsonBody, Key, Query};
+use crate::body::{JsonBody, Key, Path, Query};
 use crate::problem::Failure;
 
 #[derive(Deserialize)]

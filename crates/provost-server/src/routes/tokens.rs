@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use provost_gateway::Request;
 use provost_proto::{CreateToken, CreatedToken, Problem, TokenList};
@@ -11,7 +11,7 @@ use provost_proto::{CreateToken, CreatedToken, Problem, TokenList};
 use super::Answer;
 use crate::Door;
 use crate::auth::Op;
-use crate::body::JsonBody;
+use crate::body::{JsonBody, Path};
 use crate::problem::Failure;
 
 /// List the tokens that still work.

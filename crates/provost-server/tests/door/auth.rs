@@ -188,6 +188,34 @@ async fn a_login_link_works_once_and_its_cookie_is_a_person_in_the_browser() {
 }
 
 #[tokio::test]
+async fn looking_at_the_head_of_a_login_link_does_not_use_it_up() {
+    let server = Server::start().await;
+    let link = link(&server).await;
+    let head = server.anyone(Method::HEAD, &link).send().await.unwrap();
+    assert_eq!(head.status(), 405);
+    assert!(!head.headers().contains_key(SET_COOKIE));
+    assert_eq!(server.anyone(Method::GET, &link).send().await.unwrap().status(), 303);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_revoked_many_times_at_once_is_revoked_once() {
+    let server = Server::start().await;
+    server.token(json!({ "class": "viewer" })).await;
+    let list = server.get("/api/tokens").await;
+    let path = format!("/api/tokens/{}", list["tokens"][0]["id"].as_str().unwrap());
+    let revoke = |_| tokio::spawn(server.owner(Method::DELETE, &path).send());
+    let sent: Vec<_> = (0..24).map(revoke).collect();
+    let mut n_revoked = 0;
+    for response in sent {
+        let status = response.await.unwrap().unwrap().status().as_u16();
+        assert!(matches!(status, 204 | 404), "{status}");
+        n_revoked += usize::from(status == 204);
+    }
+    assert_eq!(n_revoked, 1);
+    assert_eq!(server.get("/api/audit").await["events"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_login_link_that_is_too_old_or_never_was_is_refused() {
     let server = Server::start().await;
     let link = link(&server).await;

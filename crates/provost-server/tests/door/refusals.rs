@@ -48,6 +48,65 @@ async fn a_page_of_another_origin_is_refused_even_with_a_token() {
     assert_eq!(request.send().await.unwrap().status(), 200);
 }
 
+/// Sends a head as it stands and returns the answer's.
+async fn raw(server: &Server, head: &str) -> String {
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    let head = format!("{head}Connection: close\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn a_second_host_or_origin_is_refused_and_an_origin_must_be_the_host() {
+    let server = Server::start().await;
+    let here = server.address;
+    let port = here.port();
+    for (lines, code) in [
+        (format!("Host: {here}\r\nHost: {here}\r\n"), "HOST_UNKNOWN"),
+        (format!("Host: {here}\r\nHost: evil.example\r\n"), "HOST_UNKNOWN"),
+        (
+            format!("Host: {here}\r\nOrigin: http://{here}\r\nOrigin: http://{here}\r\n"),
+            "ORIGIN_FORBIDDEN",
+        ),
+        (format!("Host: {here}\r\nOrigin: http://localhost:{port}\r\n"), "ORIGIN_FORBIDDEN"),
+        (format!("Host: localhost:{port}\r\nOrigin: http://{here}\r\n"), "ORIGIN_FORBIDDEN"),
+        (format!("Host: {here}\r\nOrigin: http://127.0.0.1\r\n"), "ORIGIN_FORBIDDEN"),
+        (format!("Host: {here}\r\nOrigin: ftp://{here}\r\n"), "ORIGIN_FORBIDDEN"),
+    ] {
+        let answer = raw(&server, &format!("GET /api/health HTTP/1.1\r\n{lines}")).await;
+        assert!(answer.contains(code), "{lines}: {answer}");
+    }
+    for host in [here.to_string(), format!("localhost:{port}")] {
+        for scheme in ["http", "https"] {
+            let head = format!(
+                "GET /api/health HTTP/1.1\r\nHost: {host}\r\nOrigin: {scheme}://{host}\r\n"
+            );
+            let answer = raw(&server, &head).await;
+            assert!(answer.starts_with("HTTP/1.1 200"), "{head}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_is_not_text_is_refused_on_every_route_that_has_one() {
+    let server = Server::start().await;
+    let document = server.get("/api/openapi.json").await;
+    let mut n_checked = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let Some((before, rest)) = path.split_once('{') else { continue };
+        let path = format!("{before}%FF{}", rest.split_once('}').unwrap().1);
+        for method in methods.as_object().unwrap().keys() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let response = server.owner(method, &path).json(&json!({})).send().await.unwrap();
+            refused(response, "INVALID_REQUEST", "the path is not what this route takes").await;
+            n_checked += 1;
+        }
+    }
+    assert!(n_checked >= 4, "only {n_checked} routes");
+}
+
 #[tokio::test]
 async fn a_request_that_a_foreign_page_made_without_an_origin_is_refused() {
     let server = Server::start().await;
