@@ -70,12 +70,13 @@ async fn start(config: &Config) -> anyhow::Result<Client> {
     let folder = Folder::create(&config.data.value)?;
     let log = folder.daemon_log();
     if fs::metadata(&log).is_ok_and(|log| log.len() > LOG_LIMIT) {
-        fs::rename(&log, log.with_extension("log.old"))?;
+        fs::rename(&log, log.with_extension("log.old"))
+            .with_context(|| format!("cannot put {} aside", log.display()))?;
     }
     let from = fs::metadata(&log).map_or(0, |log| log.len());
     let program = std::env::current_exe().context("cannot find my own program file")?;
     let pid = launch::detached(&program, &arguments(config, &folder), &log, &[])
-        .context("cannot start the daemon")?;
+        .with_context(|| format!("cannot start the daemon, with {} as its log", log.display()))?;
     let began = Instant::now();
     loop {
         if let Some(client) = Client::find(config)?
@@ -88,7 +89,17 @@ async fn start(config: &Config) -> anyhow::Result<Client> {
             .and_then(rustix::process::Pid::from_raw)
             .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
         if !alive {
-            bail!("the daemon ended at once; it said:\n{}", since(&log, from)?);
+            let said = since(&log, from);
+            let said = said.with_context(|| format!("cannot read {}", log.display()))?;
+            if said.is_empty() {
+                bail!(
+                    "the daemon ended at once, and nothing of what it said could be written to \
+                     {}; the disk may be full\nhint: `provost serve` runs it here, where it can \
+                     be heard",
+                    log.display()
+                );
+            }
+            bail!("the daemon ended at once; it said:\n{said}");
         }
         if began.elapsed() > START {
             bail!("the daemon (pid {pid}) does not answer; see {}", log.display());

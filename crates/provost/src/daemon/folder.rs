@@ -15,12 +15,21 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use provost_gateway::Secret;
 use provost_proto::Micros;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
+
+/// How often the lock is tried again while it seems that nobody keeps it.
+const TRIES: u32 = 25;
+
+/// How long to wait in between.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// The data folder.
 #[derive(Debug, Clone)]
@@ -76,10 +85,22 @@ impl Folder {
     /// Takes the folder, or tells who has it.
     pub(crate) fn lock(&self) -> anyhow::Result<Lock> {
         let path = self.0.join("daemon.lock");
-        let mut file = open_private(&path).context("cannot open the lock")?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let what = || format!("cannot use the lock {}", path.display());
+        let mut file = open_private(&path).with_context(what)?;
+        let mut tries = 0;
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if error != Errno::WOULDBLOCK {
+                return Err(error).with_context(what);
+            }
+            tries += 1;
             let mut pid = String::new();
-            file.read_to_string(&mut pid).context("cannot read the lock")?;
+            file.rewind().with_context(what)?;
+            file.read_to_string(&mut pid).with_context(what)?;
+            // Someone who only looks holds the lock too, for a moment.
+            if tries < TRIES && !alive(pid.trim()) {
+                std::thread::sleep(AGAIN);
+                continue;
+            }
             bail!(
                 "a daemon has {} already (pid {})\nhint: `provost status` shows it, `provost down` \
                  stops it, --data chooses another folder",
@@ -87,9 +108,12 @@ impl Folder {
                 pid.trim()
             );
         }
-        file.set_len(0)?;
-        file.rewind()?;
-        writeln!(file, "{}", std::process::id())?;
+        let mut own = || {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "{}", std::process::id())
+        };
+        own().with_context(what)?;
         Ok(Lock(file))
     }
 
@@ -106,27 +130,19 @@ impl Folder {
 
     /// Tells clients where we listen.
     pub(crate) fn announce(&self, running: &Running) -> anyhow::Result<()> {
-        let draft = self.0.join("daemon.json.new");
-        let mut file = open_private(&draft)?;
-        file.set_len(0)?;
-        file.write_all(&serde_json::to_vec_pretty(running)?)?;
-        drop(file);
-        fs::rename(draft, self.0.join("daemon.json")).context("cannot write daemon.json")
+        self.replace("daemon.json", &serde_json::to_vec_pretty(running)?)
     }
 
     /// A page that leads to a URL, and the URL of that page. Arguments of a
     /// program can be seen by everyone on the machine, and a login link is a
     /// key, so a browser is given this instead.
     pub(crate) fn login_page(&self, url: &str) -> anyhow::Result<String> {
-        let path = self.0.join("login.html");
-        let mut file = open_private(&path)?;
-        file.set_len(0)?;
-        write!(
-            file,
+        let page = format!(
             "<!doctype html><meta charset=utf-8><title>Provost</title>\
              <meta http-equiv=refresh content=\"0;url={url}\"><a href=\"{url}\">Log in to Provost</a>"
-        )?;
-        Ok(format!("file://{}", path.display()))
+        );
+        self.replace("login.html", page.as_bytes())?;
+        Ok(format!("file://{}", self.0.join("login.html").display()))
     }
 
     /// Takes that back. A client that still finds it is told so by the lock.
@@ -155,34 +171,101 @@ impl Folder {
     /// The owner's token, made if there is none.
     pub(crate) fn token_or_new(&self) -> anyhow::Result<Secret> {
         let path = self.0.join("token");
-        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        match created {
-            Ok(mut file) => {
-                let secret = Secret::random("provost_operator_")?;
-                writeln!(file, "{}", secret.reveal())?;
-                file.sync_all()?;
-                Ok(secret)
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let mode = fs::metadata(&path)?.permissions().mode();
-                if mode & 0o077 != 0 {
+        match fs::metadata(&path) {
+            Ok(found) if found.permissions().mode() & 0o077 != 0 => bail!(
+                "{} can be read by others, so it may be known\nhint: remove it, and a new one is \
+                 made at the next start",
+                path.display()
+            ),
+            Ok(_) => {
+                let secret = self.token()?;
+                if secret.reveal().len() < 32 {
                     bail!(
-                        "{} can be read by others, so it may be known\nhint: remove it, and a new \
-                         one is made at the next start",
+                        "{} holds no token\nhint: remove it, and a new one is made at the next \
+                         start",
                         path.display()
                     );
                 }
-                let secret = self.token()?;
-                if secret.reveal().len() < 32 {
-                    bail!("{} holds no token\nhint: remove it", path.display());
-                }
                 Ok(secret)
             }
-            Err(error) => Err(error).context("cannot make the owner's token"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let secret = Secret::random("provost_operator_")?;
+                self.replace("token", format!("{}\n", secret.reveal()).as_bytes())?;
+                Ok(secret)
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
+
+    /// Writes a file as a whole or not at all: a full disk or a power cut leaves
+    /// what was there before.
+    fn replace(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let (draft, path) = (self.0.join(format!("{name}.new")), self.0.join(name));
+        let write = || {
+            // A draft that was left behind may be open to others; this one is not.
+            match fs::remove_file(&draft) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)?;
+            File::open(&self.0)?.sync_all()
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// Whether this process lives.
+fn alive(pid: &str) -> bool {
+    pid.parse().ok().and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
 fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_cannot_be_written_whole_leaves_nothing_and_names_the_file() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = Folder::create(temp.path()).unwrap();
+        fs::create_dir(folder.path().join("token.new")).unwrap();
+        let error = format!("{:#}", folder.token_or_new().unwrap_err());
+        assert!(error.contains("cannot write") && error.contains("/token"), "{error}");
+        assert!(!folder.path().join("token").exists());
+        fs::remove_dir(folder.path().join("token.new")).unwrap();
+        // What a start that was cut off left behind does not matter.
+        fs::write(folder.path().join("token.new"), "half, and longer than a token is".repeat(9))
+            .unwrap();
+        let token = folder.token_or_new().unwrap();
+        assert_eq!(folder.token_or_new().unwrap(), token, "it is kept");
+        assert!(token.reveal().starts_with("provost_operator_"));
+        assert!(!folder.path().join("token.new").exists());
+    }
+
+    #[test]
+    fn a_probe_that_holds_the_lock_for_a_moment_does_not_refuse_a_daemon() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = Folder::create(temp.path()).unwrap();
+        drop(folder.lock().unwrap());
+        // The pid of a daemon that is gone; no process has so high a number.
+        fs::write(folder.path().join("daemon.lock"), "2147483646\n").unwrap();
+        let probe = File::open(folder.path().join("daemon.lock")).unwrap();
+        flock(&probe, FlockOperation::NonBlockingLockShared).unwrap();
+        let looking = std::thread::spawn(move || {
+            std::thread::sleep(AGAIN * 2);
+            drop(probe);
+        });
+        let lock = folder.lock().unwrap();
+        looking.join().unwrap();
+        let refused = format!("{:#}", folder.lock().unwrap_err());
+        assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
+        drop(lock);
+    }
 }
