@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use provost_gateway::Secret;
 use provost_proto::Problem;
 use reqwest::{Method, RequestBuilder, Response};
@@ -94,6 +94,18 @@ impl Client {
     }
 }
 
+/// The daemon understood and said no; asking again would not help.
+#[derive(Debug)]
+pub(crate) struct Refused(String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 async fn send(request: RequestBuilder) -> anyhow::Result<Response> {
     let response = request.send().await.context("the daemon did not answer")?;
     let status = response.status();
@@ -101,8 +113,9 @@ async fn send(request: RequestBuilder) -> anyhow::Result<Response> {
         return Ok(response);
     }
     let text = response.text().await.unwrap_or_default();
-    match serde_json::from_str::<Problem>(&text) {
-        Ok(problem) => bail!("{} ({})", problem.error, problem.code),
-        Err(_) => bail!("the daemon answered {status}: {text}"),
-    }
+    let said = match serde_json::from_str::<Problem>(&text) {
+        Ok(problem) => format!("{} ({})", problem.error, problem.code),
+        Err(_) => format!("the daemon answered {status}: {text}"),
+    };
+    if status.is_client_error() { Err(Refused(said).into()) } else { Err(anyhow!(said)) }
 }

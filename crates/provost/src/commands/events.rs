@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
 use futures::StreamExt;
 use provost_proto::{AuditPage, Event, Seq};
 
 use crate::args::EventsArgs;
-use crate::client::Client;
+use crate::client::{Client, Refused};
 use crate::config::Config;
 use crate::output::{self, bold, faint, line, plain, remark};
 
@@ -45,16 +46,21 @@ async fn history(args: &EventsArgs, client: &Client) -> anyhow::Result<()> {
 async fn follow(args: &EventsArgs, config: &Config, mut client: Client) -> anyhow::Result<()> {
     let mut after = args.after;
     loop {
-        if let Ok(response) = client.stream(&format!("/api/events?{}", query(args, after))).await {
-            let mut chunks = response.bytes_stream();
-            let mut rest = Vec::new();
-            while let Some(Ok(chunk)) = chunks.next().await {
-                rest.extend_from_slice(&chunk);
-                for event in take_events(&mut rest) {
-                    after = event.seq;
-                    print(args, &event)?;
+        match client.stream(&format!("/api/events?{}", query(args, after))).await {
+            Ok(response) => {
+                let mut chunks = response.bytes_stream();
+                let mut rest = Vec::new();
+                while let Some(Ok(chunk)) = chunks.next().await {
+                    rest.extend_from_slice(&chunk);
+                    for event in take_events(&mut rest)? {
+                        after = event.seq;
+                        print(args, &event)?;
+                    }
                 }
             }
+            // It was understood and refused; waiting would not change that.
+            Err(error) if error.is::<Refused>() => return Err(error),
+            Err(_) => {}
         }
         remark(&faint("Lost the daemon; waiting for it."));
         client = loop {
@@ -66,15 +72,26 @@ async fn follow(args: &EventsArgs, config: &Config, mut client: Client) -> anyho
     }
 }
 
-/// Takes the complete lines out of the buffer. An event is one `data:` line.
-fn take_events(rest: &mut Vec<u8>) -> Vec<Event> {
-    let Some(end) = rest.iter().rposition(|&byte| byte == b'\n') else { return Vec::new() };
-    let whole: Vec<u8> = rest.drain(..=end).collect();
-    whole
-        .split(|&byte| byte == b'\n')
-        .filter_map(|line| line.strip_prefix(b"data: "))
-        .filter_map(|data| serde_json::from_slice(data).ok())
-        .collect()
+/// Takes the complete messages out of the buffer. A message that has a name of
+/// its own, such as `live`, is no event; every other must be one.
+fn take_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {
+    let Some(end) = rest.windows(2).rposition(|pair| pair == b"\n\n") else {
+        return Ok(Vec::new());
+    };
+    let whole: Vec<u8> = rest.drain(..end + 2).collect();
+    let text = std::str::from_utf8(&whole).context("the daemon sent what is not UTF-8")?;
+    let mut events = Vec::new();
+    for message in text.split("\n\n") {
+        let field = |name| message.lines().find_map(|line| line.strip_prefix(name));
+        if let (None, Some(data)) = (field("event: "), field("data: ")) {
+            let event = serde_json::from_str(data).with_context(|| {
+                let id = plain(field("id: ").unwrap_or("without a number"));
+                format!("event {id} is not one that this Provost understands")
+            })?;
+            events.push(event);
+        }
+    }
+    Ok(events)
 }
 
 fn print(args: &EventsArgs, event: &Event) -> anyhow::Result<()> {
@@ -98,4 +115,19 @@ fn print(args: &EventsArgs, event: &Event) -> anyhow::Result<()> {
 
 fn text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_cannot_be_read_is_an_error_that_names_it() {
+        let mut rest = b": provost\n\nevent: live\ndata: {}\n\nid: 7\ndata: {\"se".to_vec();
+        assert!(take_events(&mut rest).unwrap().is_empty());
+        assert_eq!(rest, b"id: 7\ndata: {\"se", "what is not complete stays");
+        rest.extend_from_slice(b"q\":7}\n\n");
+        let error = format!("{:#}", take_events(&mut rest).unwrap_err());
+        assert!(error.starts_with("event 7 is not one"), "{error}");
+    }
 }
