@@ -6,7 +6,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
@@ -30,6 +30,7 @@ export class Daemon {
     if (!existsSync(BINARY)) throw new Error(`${BINARY} does not exist: build it, or set PROVOST_BIN`)
     const daemon = new Daemon(await realpath(await mkdtemp(join(tmpdir(), 'provost-e2e-'))))
     try {
+      await writeFile(join(daemon.#root, 'config.toml'), '')
       await daemon.#run('127.0.0.1:0')
     } catch (error) {
       await daemon.end()

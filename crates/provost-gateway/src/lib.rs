@@ -41,8 +41,10 @@ pub struct Owner {
 /// What the gateway must know of the machine to refuse unfit folders.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// The owner's home folder.
+    /// The owner's home folder, which `~` stands for.
     pub home: Option<PathBuf>,
+    /// Other folders that are someone's home, whatever `HOME` says.
+    pub homes: Vec<PathBuf>,
     /// Where Provost keeps its own things.
     pub data: PathBuf,
 }

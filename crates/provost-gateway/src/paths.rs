@@ -14,6 +14,10 @@ const SYSTEM: &[&str] = &[
     "/usr",
 ];
 
+/// Folders that hold other people's folders and the machine's, but in which one
+/// of your own may lie.
+const SHELVES: &[&str] = &["/home", "/media", "/mnt", "/opt", "/root", "/srv", "/var"];
+
 /// The folder that a request means: absolute, existing, with no link left in
 /// it, and fit to be a project. Touches the disk; call it on a blocking thread.
 pub(crate) fn project_folder(text: &str, places: &Places) -> Result<PathBuf, GatewayError> {
@@ -68,7 +72,7 @@ fn unfit(folder: &Path, places: &Places) -> Option<&'static str> {
     if folder.parent().is_none() {
         return Some("it is the root of the whole file system; open a folder in it");
     }
-    if let Some(home) = places.home.as_deref().map(resolve) {
+    for home in places.home.iter().chain(&places.homes).map(|home| resolve(home)) {
         if folder == home {
             return Some(
                 "it is your home folder, with your keys and settings; open a folder in it",
@@ -81,6 +85,9 @@ fn unfit(folder: &Path, places: &Places) -> Option<&'static str> {
     let data = resolve(&places.data);
     if folder.starts_with(&data) || data.starts_with(folder) {
         return Some("Provost keeps its own data there");
+    }
+    if SHELVES.iter().any(|shelf| folder == Path::new(shelf)) {
+        return Some("it holds what belongs to many; open a folder in it");
     }
     if SYSTEM.iter().any(|system| folder.starts_with(system)) {
         return Some("it belongs to the system");
@@ -102,7 +109,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
         let at = |name: &str| base.join(name);
-        for name in ["home/me/app", "data/sub"] {
+        for name in ["home/me/app", "data/sub", "passwd/me/app"] {
             fs::create_dir_all(at(name)).unwrap();
         }
         fs::write(at("file"), "").unwrap();
@@ -111,7 +118,11 @@ mod tests {
         std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
         let deep = vec!["deep".repeat(50); 6].join("/");
         fs::create_dir_all(at(&deep)).unwrap();
-        let places = Places { home: Some(at("home/me")), data: at("data") };
+        let places = Places {
+            home: Some(at("home/me")),
+            homes: vec![at("passwd/me"), at("passwd/gone")],
+            data: at("data"),
+        };
 
         let text = |name: &str| at(name).to_str().unwrap().to_owned();
         for (path, expected) in [
@@ -122,6 +133,11 @@ mod tests {
             ("~/".to_owned(), "it is your home folder"),
             (text("home/me/app/.."), "it is your home folder"),
             (text("home"), "your home folder is inside it"),
+            (text("passwd/me"), "it is your home folder"),
+            (text("passwd"), "your home folder is inside it"),
+            ("/home".to_owned(), "it holds what belongs to many"),
+            ("/opt".to_owned(), "it holds what belongs to many"),
+            ("/var".to_owned(), "it holds what belongs to many"),
             (text("data"), "Provost keeps its own data there"),
             (text("data/sub"), "Provost keeps its own data there"),
             ("/usr/share".to_owned(), "it belongs to the system"),

@@ -6,7 +6,7 @@
 //! | variable | sets |
 //! |---|---|
 //! | `PROVOST_DATA` | the data folder (`--data`) |
-//! | `PROVOST_CONFIG` | where `config.toml` is |
+//! | `PROVOST_CONFIG` | where `config.toml` is; it must be there then |
 //! | `PROVOST_LISTEN` | where the daemon listens (`--listen`) |
 //! | `PROVOST_ALLOW_HOSTS` | further names it answers to (`--allow-host`) |
 //! | `PROVOST_LOG` | what it logs (`--log`) |
@@ -58,6 +58,9 @@ pub(crate) struct Config {
     pub(crate) log: Value<String>,
     #[serde(skip)]
     pub(crate) home: Option<PathBuf>,
+    /// The home that the machine knows for this user, whatever `HOME` says.
+    #[serde(skip)]
+    pub(crate) passwd_home: Option<PathBuf>,
     #[serde(skip)]
     pub(crate) user: String,
     #[serde(skip)]
@@ -89,12 +92,14 @@ impl Config {
     /// Puts the layers together.
     pub(crate) fn resolve(cli: &Cli) -> anyhow::Result<Self> {
         let places = etcetera::choose_base_strategy();
-        let file = match (env::var_os("PROVOST_CONFIG"), &places) {
+        let named = env::var_os("PROVOST_CONFIG").filter(|path| !path.is_empty());
+        let missing = if named.is_some() { Missing::Error } else { Missing::Defaults };
+        let file = match (named, &places) {
             (Some(path), _) => PathBuf::from(path),
             (None, Ok(places)) => places.config_dir().join("provost/config.toml"),
             (None, Err(_)) => PathBuf::from("/etc/provost/config.toml"),
         };
-        let written = read(&file)?;
+        let written = read(&file, missing)?;
         let default_data = match &places {
             Ok(places) => places.data_dir().join("provost"),
             Err(_) => PathBuf::new(),
@@ -120,6 +125,7 @@ impl Config {
             ),
             log: layer("info".to_owned(), written.log, variable("PROVOST_LOG")?, serve.log),
             home: places.ok().map(|places| places.home_dir().to_owned()),
+            passwd_home: passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: user_name(),
             browser: browser(),
             path: env::var_os("PATH"),
@@ -142,6 +148,22 @@ impl Config {
     }
 
     fn check(&self) -> anyhow::Result<()> {
+        // An empty name would let a request with no host name in.
+        let unfit = |name: &str| {
+            name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control() || c == '/')
+        };
+        if let Some(name) = self.allow_hosts.value.iter().find(|name| unfit(name)) {
+            let place = match self.allow_hosts.source {
+                Source::Default => "the defaults",
+                Source::File => "`allow_hosts` in config.toml",
+                Source::Environment => "PROVOST_ALLOW_HOSTS",
+                Source::Flag => "--allow-host",
+            };
+            bail!(
+                "{place} holds `{name}`, which is no name of a host\nhint: name it as in the \
+                 address bar, without scheme and port, or leave it out"
+            );
+        }
         if !self.listen.value.ip().is_loopback() && self.allow_hosts.value.is_empty() {
             bail!(
                 "listening on {} would let other machines call Provost, and it would not know \
@@ -185,11 +207,22 @@ where
     }
 }
 
-fn read(file: &Path) -> anyhow::Result<File> {
+/// What it means that the file is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// Nobody wrote one.
+    Defaults,
+    /// Someone named it, so they think it is there.
+    Error,
+}
+
+fn read(file: &Path, missing: Missing) -> anyhow::Result<File> {
     match fs::read_to_string(file) {
         Ok(text) => toml::from_str(&text)
             .with_context(|| format!("{} is not what Provost understands", file.display())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(File::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && missing == Missing::Defaults => {
+            Ok(File::default())
+        }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     }
 }
@@ -203,6 +236,16 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     std::path::absolute(path).with_context(|| format!("`{}` is no path", path.display()))
 }
 
+/// The home of the current user in the text of `/etc/passwd`.
+fn passwd_home(passwd: &str) -> Option<PathBuf> {
+    let own = rustix::process::getuid().as_raw().to_string();
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (uid, home) = (fields.nth(2)?, fields.nth(2)?);
+        (uid == own && home.len() > 1 && home.starts_with('/')).then(|| PathBuf::from(home))
+    })
+}
+
 fn user_name() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(|name| env::var(name).ok());
     let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
@@ -214,5 +257,22 @@ fn browser() -> Browser {
     Browser {
         display: set("DISPLAY") || set("WAYLAND_DISPLAY") || set("BROWSER"),
         preferred: env::var("BROWSER").ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_of_this_user_is_found_in_passwd() {
+        let uid = rustix::process::getuid().as_raw();
+        let other = uid + 1;
+        let passwd = format!(
+            "broken\nann:x:{other}:7:Ann:/home/ann:/bin/sh\nme:x:{uid}:9:Me:/home/me:/bin/sh\n"
+        );
+        assert_eq!(passwd_home(&passwd), Some(PathBuf::from("/home/me")));
+        assert_eq!(passwd_home(&format!("me:x:{uid}:9::/:/bin/sh")), None, "a service's");
+        assert_eq!(passwd_home(""), None);
     }
 }

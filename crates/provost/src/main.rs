@@ -12,12 +12,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Cli, Command};
-use crate::output::error_line;
+use crate::output::{Closed, error_line};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {
         Ok(code) => code,
+        // Whoever read our output has seen enough.
+        Err(error) if error.is::<Closed>() => ExitCode::SUCCESS,
         Err(error) => {
             error_line(&error);
             ExitCode::FAILURE

@@ -5,13 +5,25 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use anstream::stream::IsTerminal as _;
+use anyhow::Context as _;
 use provost_proto::Micros;
 
 /// Prints a line; a closed pipe is not an error worth a word.
 pub(crate) fn line(text: &str) -> anyhow::Result<()> {
-    match writeln!(anstream::stdout(), "{text}") {
+    told(writeln!(anstream::stdout(), "{text}"))
+}
+
+/// Prints bytes as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    told(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+fn told(written: io::Result<()>) -> anyhow::Result<()> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
-        other => Ok(other?),
+        Err(error) => Err(error).context("cannot print"),
+        Ok(()) => Ok(()),
     }
 }
 
@@ -38,16 +50,23 @@ pub(crate) fn remark(text: &str) {
     drop(writeln!(anstream::stderr(), "{text}"));
 }
 
-/// Prints an error with its causes.
+/// Prints an error.
 pub(crate) fn error_line(error: &anyhow::Error) {
-    if error.is::<Closed>() {
-        return;
+    remark(&format!("\x1b[1;31merror:\x1b[0m {}", explained(error)));
+}
+
+/// An error with its causes, and then what to do about it.
+fn explained(error: &anyhow::Error) -> String {
+    let (mut text, mut hints) = (String::new(), String::new());
+    for (depth, cause) in error.chain().enumerate() {
+        let cause = cause.to_string();
+        let (what, hint) = cause.split_once("\nhint: ").unwrap_or((&cause, ""));
+        let _ = write!(text, "{}{what}", if depth == 0 { "" } else { "\n  because " });
+        if !hint.is_empty() {
+            let _ = write!(hints, "\nhint: {hint}");
+        }
     }
-    let mut text = format!("\x1b[1;31merror:\x1b[0m {error}");
-    for cause in error.chain().skip(1) {
-        let _ = write!(text, "\n  because {cause}");
-    }
-    remark(&text);
+    text + &hints
 }
 
 /// Whether a person watches standard output.
@@ -91,6 +110,17 @@ pub(crate) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_hint_comes_after_the_causes() {
+        let cause = anyhow::anyhow!("the port is taken");
+        let error = cause.context("cannot listen\nhint: choose another").context("cannot start");
+        assert_eq!(
+            explained(&error),
+            "cannot start\n  because cannot listen\n  because the port is taken\n\
+             hint: choose another"
+        );
+    }
 
     #[test]
     fn what_could_steer_the_terminal_or_the_eye_is_shown() {

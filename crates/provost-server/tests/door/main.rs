@@ -48,7 +48,8 @@ impl Server {
         let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).unwrap());
         let secret = Secret::random("test_").unwrap();
         let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
-        let places = Places { home: Some(folder.path().join("home")), data };
+        let home = Some(folder.path().join("home"));
+        let places = Places { home, data, ..Places::default() };
         let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

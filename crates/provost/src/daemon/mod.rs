@@ -36,7 +36,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let options = StoreOptions { path: folder.log(), clock: clock.clone() };
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).context("cannot open the log")?);
     let owner = Owner { principal: format!("local:{}", config.user), digest: token.digest() };
-    let places = Places { home: config.home.clone(), data: folder.path().to_owned() };
+    let homes = config.passwd_home.iter().cloned().collect();
+    let places = Places { home: config.home.clone(), homes, data: folder.path().to_owned() };
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
 
     let pid = std::process::id();
@@ -87,9 +88,11 @@ async fn listen(config: &Config) -> anyhow::Result<TcpListener> {
 }
 
 async fn wait_for_a_signal(closing: CancellationToken) -> &'static str {
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hang_up)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::hangup()),
+    ) else {
         closing.cancelled().await;
         return "asked to stop";
     };
@@ -97,6 +100,8 @@ async fn wait_for_a_signal(closing: CancellationToken) -> &'static str {
         () = closing.cancelled() => "asked to stop",
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",
+        // The terminal was closed.
+        _ = hang_up.recv() => "SIGHUP",
     };
     closing.cancel();
     reason

@@ -187,6 +187,7 @@ fn flags_stand_above_the_environment_above_the_file_above_defaults() {
         (text("value"), text("source"))
     };
     let pair = |value: &str, source: &str| (value.to_owned(), source.to_owned());
+    fs::write(&config, "").unwrap();
     assert_eq!(listen(&show(&[], &[])), pair("127.0.0.1:3001", "default"));
     fs::write(&config, "listen = \"127.0.0.1:4001\"\n").unwrap();
     assert_eq!(listen(&show(&[], &[])), pair("127.0.0.1:4001", "file"));
@@ -195,6 +196,93 @@ fn flags_stand_above_the_environment_above_the_file_above_defaults() {
     let data = home.path("elsewhere");
     let shown = show(&["--data", data.to_str().unwrap()], &environment);
     assert_eq!(shown["data"]["source"], "flag");
+}
+
+#[test]
+fn a_configuration_that_is_named_must_be_there() {
+    let home = Home::new();
+    let mut command = home.provost(&["status"]);
+    let output = command.env("PROVOST_CONFIG", home.path("nowhere.toml")).assert().code(1);
+    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(said.contains("nowhere.toml"), "{said}");
+}
+
+#[test]
+fn a_host_without_a_name_is_refused_wherever_it_is_configured() {
+    let home = Home::new();
+    let config = home.path("config.toml");
+    fs::write(&config, "allow_hosts = [\"\"]\n").unwrap();
+    let refused = |command: &mut assert_cmd::Command, place: &str| {
+        let output = command.assert().code(1);
+        let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(said.contains("no name of a host") && said.contains(place), "{said}");
+    };
+    refused(home.provost(&["config"]).env("PROVOST_CONFIG", &config), "config.toml");
+    for value in [",", "a.example,", " "] {
+        refused(home.provost(&["config"]).env("PROVOST_ALLOW_HOSTS", value), "PROVOST_ALLOW_HOSTS");
+    }
+    for value in ["--allow-host=", "--allow-host=a.example,", "--allow-host=http://a.example"] {
+        refused(&mut home.provost(&["serve", value]), "--allow-host");
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_every_command_without_a_word() {
+    let home = Home::new();
+    home.up();
+    // The pipe's only reader is gone for certain before the command begins.
+    let script = r#"mkfifo "$1"; true <"$1" & exec 4>"$1"; wait; shift; "$0" "$@" >&4; echo $?"#;
+    for (n, args) in [
+        &["completions", "zsh"][..],
+        &["man"],
+        &["events"],
+        &["status"],
+        &["config"],
+        &["doctor", "--json"],
+        &["audit", "verify"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let pipe = home.path(&format!("pipe{n}"));
+        let mut command = assert_cmd::Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_provost")]).arg(pipe).args(args);
+        command.env("PROVOST_DATA", home.data()).env("HOME", home.path(""));
+        let output = command.assert().success();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (said, complained) =
+            (text(&output.get_output().stdout), text(&output.get_output().stderr));
+        assert_eq!((said.as_str(), complained.as_str()), ("0\n", ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_hang_up_stops_the_daemon_in_good_order() {
+    let home = Home::new();
+    let daemon = home.up();
+    rustix::process::kill_process(daemon.pid, rustix::process::Signal::HUP).unwrap();
+    while rustix::process::test_kill_process(daemon.pid).is_ok() && super::is_provost(daemon.pid) {
+        std::thread::yield_now();
+    }
+    home.up();
+    assert!(home.says(&["events"]).contains("reason=SIGHUP"));
+}
+
+#[test]
+fn following_ends_with_what_the_daemon_said_when_it_refuses() {
+    let home = Home::new();
+    home.up();
+    fs::write(home.data().join("token"), "provost_operator_of_another_daemon_entirely\n").unwrap();
+    let said = home.complains(&["events", "--follow"], 1);
+    assert!(said.contains("UNAUTHENTICATED") && said.contains("revoked"), "{said}");
+}
+
+#[test]
+fn a_daemon_whose_log_cannot_be_written_is_not_started_and_it_is_said_why() {
+    let home = Home::new();
+    fs::create_dir_all(home.data().join("daemon.log")).unwrap();
+    let said = home.complains(&["up", "--no-open"], 1);
+    assert!(said.contains("cannot start the daemon") && said.contains("daemon.log"), "{said}");
 }
 
 #[test]
