@@ -29,8 +29,9 @@ const LOG_LIMIT: u64 = 8 * 1024 * 1024;
 pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let path = std::path::absolute(args.path.as_deref().unwrap_or(Path::new(".")))?;
     let client = match Client::find(config)? {
-        Some(client) => client,
-        None => start(config).await?,
+        // One that is being killed still has the folder, but answers no more.
+        Some(client) if client.get::<Health>("/api/health").await.is_ok() => client,
+        Some(_) | None => start(config).await?,
     };
     let address = client.url("");
     line(&format!(

@@ -22,7 +22,6 @@ use provost_gateway::Secret;
 use provost_proto::Micros;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 /// How often the lock is tried again while it seems that nobody keeps it.
@@ -218,9 +217,10 @@ impl Folder {
     }
 }
 
-/// Whether this process lives.
+/// Whether this process lives. One that was killed no longer has a program, but
+/// keeps its locks until the last of its threads has left the disk.
 fn alive(pid: &str) -> bool {
-    pid.parse().ok().and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid).is_ok())
+    pid.parse::<u32>().is_ok_and(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok())
 }
 
 fn open_private(path: &Path) -> io::Result<File> {

@@ -4,11 +4,13 @@
 mod cli;
 mod kill;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assert_cmd::Command;
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -72,6 +74,7 @@ impl Home {
             pid: Pid::from_raw(i32::try_from(value["pid"].as_i64().unwrap()).unwrap()).unwrap(),
             base: format!("http://{}", value["address"].as_str().unwrap()),
             token: std::fs::read_to_string(self.data().join("token")).unwrap().trim().to_owned(),
+            lock: self.data().join("daemon.lock"),
         }
     }
 }
@@ -98,13 +101,13 @@ struct Running {
     pid: Pid,
     base: String,
     token: String,
+    lock: PathBuf,
 }
 
 impl Running {
     fn kill(&self) {
         kill_process(self.pid, Signal::KILL).unwrap();
-        while test_kill_process(self.pid).is_ok() && is_provost(self.pid) {
-            std::thread::yield_now();
-        }
+        // Its lock ends with the last of its threads; a process may look gone before.
+        flock(File::open(&self.lock).unwrap(), FlockOperation::LockShared).unwrap();
     }
 }
