@@ -8,5 +8,7 @@
 
 pub mod beneath;
 pub mod cgroup;
+pub mod environment;
 pub mod launch;
 pub mod probe;
+pub mod profile;
