@@ -106,6 +106,12 @@ impl AsFd for Root {
     }
 }
 
+impl From<Root> for OwnedFd {
+    fn from(root: Root) -> Self {
+        root.dir
+    }
+}
+
 /// A file that was opened for reading, with what is known about it.
 #[derive(Debug)]
 pub struct Opened {

@@ -8,6 +8,7 @@
 
 pub mod beneath;
 pub mod cgroup;
+pub mod confine;
 pub mod environment;
 pub mod launch;
 pub mod probe;

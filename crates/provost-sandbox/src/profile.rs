@@ -88,6 +88,8 @@ pub struct Policy {
     pub scratch: PathBuf,
     /// What can be written, apart from the scratch folder.
     pub writable: Vec<PathBuf>,
+    /// What can be read though it is inside something hidden.
+    pub readable: Vec<PathBuf>,
     /// What can be neither read nor written, though the rest can be read.
     pub hidden: Vec<PathBuf>,
     /// What cannot be written though it is inside something writable.
@@ -129,6 +131,7 @@ impl Policy {
             project: project.to_owned(),
             scratch: scratch.to_owned(),
             writable,
+            readable: Vec::new(),
             hidden,
             protected,
             outputs: Vec::new(),
@@ -140,6 +143,9 @@ impl Policy {
     #[must_use]
     pub fn with_network(mut self) -> Self {
         self.network = Network::Full;
+        // Where `/etc/resolv.conf` leads on most systems.
+        let resolvers = ["/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"];
+        self.readable.extend(resolvers.iter().map(PathBuf::from).filter(|path| path.exists()));
         self
     }
 
@@ -185,7 +191,7 @@ mod tests {
             }
         }
         let data = PathBuf::from("/home/u/.local/share/provost");
-        assert_eq!(policy(Profile::Terminal).hidden, [data.clone()]);
+        assert_eq!(policy(Profile::Terminal).hidden, std::slice::from_ref(&data));
         assert!(policy(Profile::Read).hidden.contains(&data));
     }
 

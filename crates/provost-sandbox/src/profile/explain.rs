@@ -23,6 +23,7 @@ impl Policy {
         list(&mut text, "writable", &self.writable);
         list(&mut text, "writable, private, for temporary files", [&self.scratch]);
         list(&mut text, "read-only inside what is writable", &self.protected);
+        list(&mut text, "readable inside what is hidden", &self.readable);
         list(&mut text, "neither readable nor writable", &self.hidden);
         text.push_str("\neverything else\n  readable, as far as the user may\n");
         // Writing to a string cannot fail.
