@@ -97,7 +97,9 @@ fn spawns(dir: &Path) -> String {
     }
     if let Some(bwrap) = medians.get(4) {
         let verdict = if medians[2] < *bwrap { "PASS" } else { "FAIL" };
-        text += &format!("  {verdict}  PID and network namespaces faster than bwrap\n");
+        text += "  ";
+        text += verdict;
+        text += "  PID and network namespaces faster than bwrap\n";
     }
     text
 }

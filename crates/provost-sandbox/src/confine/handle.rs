@@ -11,6 +11,7 @@ use rustix::process::{Signal, WaitId, WaitIdOptions};
 use serde::Serialize;
 
 use super::group::{Group, Groups};
+use super::stack::Stack;
 use super::warden::{END, TO_ALL};
 use super::{Applied, SandboxError};
 
@@ -60,9 +61,17 @@ pub(super) struct Run {
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
     pub(super) groups: Option<(Arc<Groups>, Group)>,
-    pub(super) status: Option<Exit>,
-    pub(super) ended: Option<Exit>,
-    pub(super) was_stopped: bool,
+    /// What the warden stands on; gone when it is.
+    pub(super) stack: Option<Stack>,
+    pub(super) state: State,
+}
+
+/// What is known about a run by now.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    status: Option<Exit>,
+    ended: Option<Exit>,
+    was_stopped: bool,
 }
 
 impl Child {
@@ -106,9 +115,13 @@ impl AsFd for Child {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        if self.ended.is_none() {
+        if self.state.ended.is_none() {
             // Whoever wants to hear about a failure calls `stop`.
             drop(self.stop(Duration::ZERO));
+        }
+        if self.state.ended.is_none() {
+            // It still stands there. Memory is lost, which is the lesser evil.
+            std::mem::forget(self.stack.take());
         }
     }
 }
@@ -119,10 +132,10 @@ fn signal_byte(signal: Signal) -> u8 {
 
 impl Run {
     fn stop(&mut self, grace: Duration) -> Result<Exit, SandboxError> {
-        if let Some(exit) = self.ended {
+        if let Some(exit) = self.state.ended {
             return Ok(exit);
         }
-        self.was_stopped = true;
+        self.state.was_stopped = true;
         if !grace.is_zero() {
             self.order(TO_ALL | signal_byte(Signal::TERM))?;
             if let Some(exit) = self.wait_until(Some(Instant::now() + grace))? {
@@ -153,8 +166,8 @@ impl Run {
     }
 
     fn wait_until(&mut self, deadline: Option<Instant>) -> Result<Option<Exit>, SandboxError> {
-        if self.ended.is_some() {
-            return Ok(self.ended);
+        if self.state.ended.is_some() {
+            return Ok(self.state.ended);
         }
         if !self.poll(deadline)? {
             return Ok(None);
@@ -171,10 +184,10 @@ impl Run {
         // A run that was killed before its command's end could be told.
         let killed =
             Exit::Signal(ended.and_then(|status| status.terminating_signal()).unwrap_or(9));
-        let exit = self.status.unwrap_or(killed);
-        self.ended = Some(exit);
+        let exit = self.state.status.unwrap_or(killed);
+        self.state.ended = Some(exit);
         if let Some((groups, group)) = self.groups.take()
-            && !self.was_stopped
+            && !self.state.was_stopped
         {
             groups.give_back(group);
         }
@@ -200,7 +213,7 @@ impl Run {
         let mut status = [0; 4];
         let heard = rustix::net::recv(&self.control, &mut status, RecvFlags::DONTWAIT);
         if heard.is_ok_and(|(n_read, _)| n_read == status.len()) {
-            self.status = Some(Exit::from_status(i32::from_ne_bytes(status)));
+            self.state.status = Some(Exit::from_status(i32::from_ne_bytes(status)));
         }
     }
 }

@@ -9,10 +9,17 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::error::Step;
 use super::mounts;
-use super::plan::{At as _, Failed, Plan, borrow, check, errno};
+use super::plan::{At as _, Failed, Plan, borrow};
+use super::raw::{at, call, int, place};
 
 /// The highest capability of any kernel we know, with room.
-const CAPABILITIES: libc::c_ulong = 63;
+const CAPABILITIES: usize = 63;
+
+/// The last number a descriptor can have.
+const LAST: usize = u32::MAX as usize;
+const CLOEXEC: usize = libc::CLOSE_RANGE_CLOEXEC as usize;
+#[expect(clippy::cast_possible_truncation, reason = "a 16-bit request")]
+const TAKE_TERMINAL: usize = libc::TIOCSCTTY as usize;
 
 /// Becomes the command, or says why not.
 pub(super) fn become_command(plan: &Plan<'_>) -> Failed {
@@ -20,11 +27,12 @@ pub(super) fn become_command(plan: &Plan<'_>) -> Failed {
         return failed;
     }
     // SAFETY: all strings end with a NUL and both tables with a null pointer.
-    unsafe {
-        let environment = plan.environment.as_ptr();
-        libc::execve(plan.program.as_ptr(), plan.arguments.as_ptr(), environment);
-    }
-    (Step::Exec, errno())
+    let failed = unsafe {
+        let (arguments, environment) = (plan.arguments.as_ptr(), plan.environment.as_ptr());
+        let program = plan.program.as_ptr();
+        call(libc::SYS_execve, [place(program), place(arguments), place(environment)])
+    };
+    (Step::Exec, failed.err().unwrap_or(libc::EIO))
 }
 
 fn prepare(plan: &Plan<'_>) -> Result<(), Failed> {
@@ -41,10 +49,11 @@ fn prepare(plan: &Plan<'_>) -> Result<(), Failed> {
     }
     // SAFETY: the calls take numbers and change only this process.
     unsafe {
-        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into(), Step::NoNewPrivs)?;
+        let set = call(libc::SYS_prctl, [int(libc::PR_SET_NO_NEW_PRIVS), 1]);
+        at(set, Step::NoNewPrivs)?;
         if let Some(rules) = &plan.rules {
-            let fd = rules.fd.as_raw_fd();
-            check(libc::syscall(libc::SYS_landlock_restrict_self, fd, 0), Step::Landlock)?;
+            let fd = int(rules.fd.as_raw_fd());
+            at(call(libc::SYS_landlock_restrict_self, [fd, 0]), Step::Landlock)?;
         }
     }
     if plan.drop_capabilities {
@@ -57,18 +66,17 @@ fn prepare(plan: &Plan<'_>) -> Result<(), Failed> {
 fn streams(plan: &Plan<'_>) -> Result<(), Failed> {
     for (target, source) in (0..).zip(plan.streams) {
         // SAFETY: plain numbers. The sources were made to lie above the targets.
-        check(unsafe { libc::dup2(source, target) }.into(), Step::Streams)?;
+        at(unsafe { call(libc::SYS_dup3, [int(source), target]) }, Step::Streams)?;
     }
     if plan.terminal {
         // SAFETY: standard input is the terminal that was given, our session has none.
-        check(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }.into(), Step::Session)?;
+        let taken = unsafe { call(libc::SYS_ioctl, [0, TAKE_TERMINAL]) };
+        at(taken, Step::Session)?;
     }
     // SAFETY: plain numbers. Marked instead of closed: the report pipe must
     // stay until the exec.
-    let marked = unsafe {
-        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
-    };
-    check(marked, Step::Streams).map(drop)
+    let marked = unsafe { call(libc::SYS_close_range, [3, LAST, CLOEXEC]) };
+    at(marked, Step::Streams).map(drop)
 }
 
 fn enter_folder(plan: &Plan<'_>) -> Result<(), Failed> {
@@ -87,10 +95,9 @@ fn enter_folder(plan: &Plan<'_>) -> Result<(), Failed> {
 fn limits(plan: &Plan<'_>) -> Result<(), Failed> {
     for (resource, limit) in &plan.limits {
         let value = libc::rlimit { rlim_cur: *limit, rlim_max: *limit };
+        let arguments = [0, *resource as usize, place(&raw const value)];
         // SAFETY: the structure outlives the call.
-        let result =
-            unsafe { libc::syscall(libc::SYS_prlimit64, 0, *resource, &raw const value, 0usize) };
-        check(result, Step::Limits)?;
+        at(unsafe { call(libc::SYS_prlimit64, arguments) }, Step::Limits)?;
     }
     Ok(())
 }
@@ -100,12 +107,12 @@ fn limits(plan: &Plan<'_>) -> Result<(), Failed> {
 fn drop_bounding_set() -> Result<(), Failed> {
     for capability in 0..=CAPABILITIES {
         // SAFETY: the call takes numbers and changes only this process.
-        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } != 0 {
-            match errno() {
-                // The kernel has fewer than we counted to, or we have no right to.
-                libc::EINVAL | libc::EPERM => break,
-                other => return Err((Step::Capabilities, other)),
-            }
+        let dropped = unsafe { call(libc::SYS_prctl, [int(libc::PR_CAPBSET_DROP), capability]) };
+        match dropped {
+            Ok(_) => {}
+            // The kernel has fewer than we counted to, or we have no right to.
+            Err(libc::EINVAL | libc::EPERM) => break,
+            Err(other) => return Err((Step::Capabilities, other)),
         }
     }
     Ok(())
@@ -121,10 +128,10 @@ fn drop_capabilities() -> Result<(), Failed> {
     let none = [0u32; 6];
     // SAFETY: version 3 takes two sets of three words, all zero here; plain numbers else.
     unsafe {
-        let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL;
-        check(libc::prctl(libc::PR_CAP_AMBIENT, clear, 0, 0, 0).into(), Step::Capabilities)?;
-        let result = libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr());
-        check(result, Step::Capabilities).map(drop)
+        let clear = [int(libc::PR_CAP_AMBIENT), int(libc::PR_CAP_AMBIENT_CLEAR_ALL)];
+        at(call(libc::SYS_prctl, clear), Step::Capabilities)?;
+        let result = call(libc::SYS_capset, [place(&raw const header), place(none.as_ptr())]);
+        at(result, Step::Capabilities).map(drop)
     }
 }
 
@@ -132,15 +139,10 @@ fn drop_capabilities() -> Result<(), Failed> {
 fn unblock_signals() {
     let none = 0u64;
     // SAFETY: the set has the size that is given. It cannot fail with these arguments.
-    unsafe {
-        libc::syscall(
-            libc::SYS_rt_sigprocmask,
-            libc::SIG_SETMASK,
-            &raw const none,
-            0usize,
-            size_of::<u64>(),
-        );
-    }
+    let _ = unsafe {
+        let set = [int(libc::SIG_SETMASK), place(&raw const none), 0, size_of::<u64>()];
+        call(libc::SYS_rt_sigprocmask, set)
+    };
 }
 
 fn filter(plan: &Plan<'_>) -> Result<(), Failed> {
@@ -149,9 +151,8 @@ fn filter(plan: &Plan<'_>) -> Result<(), Failed> {
         len: u16::try_from(plan.filter.len()).unwrap_or(u16::MAX),
         filter: plan.filter.as_ptr().cast_mut(),
     };
+    let mode = libc::SECCOMP_SET_MODE_FILTER as usize;
     // SAFETY: the program outlives the call; the kernel only reads it.
-    let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
-    };
-    check(result, Step::Seccomp).map(drop)
+    let result = unsafe { call(libc::SYS_seccomp, [mode, 0, place(&raw const program)]) };
+    at(result, Step::Seccomp).map(drop)
 }

@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 
 use super::error::Step;
-use super::plan::{At as _, Failed, Mounts, Pin, Plan, ROOT, Start, check};
+use super::plan::{At as _, Failed, Mounts, Pin, Plan, ROOT, Start};
+use super::raw::{self, int, place};
 
 /// Landlock's rights to execute, read files and read folders.
 const READ: u64 = 1 | 4 | 8;
@@ -90,19 +91,17 @@ fn read_only(tree: BorrowedFd<'_>) -> Result<(), Errno> {
         propagation: 0,
         userns_fd: 0,
     };
-    let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
+    let flags = int(libc::AT_EMPTY_PATH | libc::AT_RECURSIVE);
+    let arguments = [
+        int(tree.as_raw_fd()),
+        place(c"".as_ptr()),
+        flags,
+        place(&raw const attributes),
+        size_of::<libc::mount_attr>(),
+    ];
     // SAFETY: the descriptor is open, the structure is as long as we say.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            flags,
-            &raw const attributes,
-            size_of::<libc::mount_attr>(),
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(super::plan::errno())) }
+    let result = unsafe { raw::call(libc::SYS_mount_setattr, arguments) };
+    result.map(drop).map_err(Errno::from_raw_os_error)
 }
 
 /// The rules name files by identity, and the new `/proc` is a new file system.
@@ -121,7 +120,10 @@ fn allow_reading_proc(plan: &Plan<'_>) -> Result<(), Failed> {
     let rule = PathBeneath { rights: READ, parent: proc.as_raw_fd() };
     // SAFETY: rule type 1 takes a structure of this layout, which outlives the call.
     let result = unsafe {
-        libc::syscall(libc::SYS_landlock_add_rule, rules.fd.as_raw_fd(), 1, &raw const rule, 0)
+        raw::call(
+            libc::SYS_landlock_add_rule,
+            [int(rules.fd.as_raw_fd()), 1, place(&raw const rule)],
+        )
     };
-    check(result, Step::Landlock).map(drop)
+    raw::at(result, Step::Landlock).map(drop)
 }

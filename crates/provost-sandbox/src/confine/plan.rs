@@ -121,15 +121,6 @@ impl<T> At<T> for Result<T, rustix::io::Errno> {
     }
 }
 
-/// The result of a system call without a safe interface.
-pub(super) fn check(result: i64, step: Step) -> Result<i64, Failed> {
-    if result >= 0 { Ok(result) } else { Err((step, errno())) }
-}
-
-pub(super) fn errno() -> i32 {
-    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
-}
-
 impl Plan<'_> {
     /// In the child: says what failed, through the pipe that the parent reads.
     pub(super) fn tell(&self, (step, errno): Failed) {

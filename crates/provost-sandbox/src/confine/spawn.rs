@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -11,8 +11,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::error::Step;
-use super::handle::Run;
+use super::handle::{Run, State};
 use super::plan::{Plan, Start, Strings, text};
+use super::stack::Stack;
 use super::{Child, Command, Leftovers, Parent, SandboxError, Stdio, Wall, warden};
 
 impl Wall {
@@ -57,14 +58,15 @@ impl Wall {
             keep_leftovers: command.leftovers == Leftovers::Keep,
             die_with_parent: command.parent == Parent::EndWith,
         };
-        let (pid, pidfd) = clone(&plan)?;
+        let stack = Stack::new().map_err(SandboxError::io("make a stack"))?;
+        let (pid, pidfd) = clone(&plan, &stack)?;
         drop((report_write, control_child));
         let [stdin, stdout, stderr] = streams.ours();
         let groups = self.groups.clone().zip(group);
-        let run =
-            Run { pid, pidfd, control, groups, status: None, ended: None, was_stopped: false };
+        let state = State::default();
+        let run = Run { pid, pidfd, control, groups, stack: Some(stack), state };
         let child = Child { stdin, stdout, stderr, applied: self.applied.clone(), run };
-        started(report, child, &shown)
+        started(&report, child, &shown)
     }
 
     fn clone_flags(&self) -> i32 {
@@ -99,12 +101,21 @@ impl Wall {
 }
 
 /// Waits until the command runs or says why it does not.
-fn started(report: OwnedFd, child: Child, program: &str) -> Result<Child, SandboxError> {
-    let mut said = Vec::new();
-    File::from(report).read_to_end(&mut said).map_err(SandboxError::io("start the command"))?;
-    match said[..] {
+fn started(report: &OwnedFd, child: Child, program: &str) -> Result<Child, SandboxError> {
+    let mut said = [0; 5];
+    let mut length = 0;
+    // Without the C library, whose error number the warden's start may disturb.
+    while length < said.len() {
+        match rustix::io::read(report, &mut said[length..]) {
+            Ok(0) => break,
+            Ok(n_read) => length += n_read,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(SandboxError::os("start the command")(errno)),
+        }
+    }
+    match said[..length] {
         [] => Ok(child),
-        [step, a, b, c, d, ..] => {
+        [step, a, b, c, d] => {
             let errno = i32::from_ne_bytes([a, b, c, d]);
             Err(Step::failed(step, errno, program))
         }
@@ -116,32 +127,35 @@ fn started(report: OwnedFd, child: Child, program: &str) -> Result<Child, Sandbo
 }
 
 /// Makes the warden, with all signals blocked: one that arrives in the midst
-/// would run our handlers in the copy.
-fn clone(plan: &Plan<'_>) -> Result<(u32, OwnedFd), SandboxError> {
+/// would run our handlers there.
+fn clone(plan: &Plan<'_>, stack: &Stack) -> Result<(u32, OwnedFd), SandboxError> {
     let mut pidfd: RawFd = -1;
     let (all, mut before) = (u64::MAX, 0u64);
-    // SAFETY: without a stack the call is a fork; the copy goes to `run` and
-    // never returns. The masks have the kernel's size, `pidfd` is a valid place.
-    let pid = unsafe {
-        let flags = i64::from(plan.flags) | i64::from(libc::CLONE_PIDFD | libc::SIGCHLD);
+    // A copy of our memory only where it must be one.
+    let memory = if plan.maps.is_some() { 0 } else { libc::CLONE_VM };
+    let flags = plan.flags | memory | libc::CLONE_PIDFD | libc::SIGCHLD;
+    let argument = std::ptr::from_ref(plan).cast_mut().cast();
+    // SAFETY: the stack lives until the warden is gone, the plan until we have
+    // read the report to its end. The masks have the kernel's size, `pidfd` is a
+    // valid place.
+    let (pid, failed) = unsafe {
         mask(&raw const all, &raw mut before);
-        let pid = libc::syscall(libc::SYS_clone, flags, 0usize, &raw mut pidfd, 0usize, 0usize);
-        if pid == 0 {
-            warden::run(plan);
-        }
+        let pid = libc::clone(run_warden, stack.top(), flags, argument, &raw mut pidfd);
         let failed = io::Error::last_os_error();
         mask(&raw const before, std::ptr::null_mut());
-        if pid < 0 {
-            return Err(SandboxError::unavailable(
-                "process with its namespaces",
-                failed.to_string(),
-            ));
-        }
-        pid
+        (pid, failed)
     };
+    if pid < 0 {
+        return Err(SandboxError::unavailable("process with its namespaces", failed.to_string()));
+    }
     // SAFETY: the kernel just made the descriptor, for us alone.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    Ok((u32::try_from(pid).unwrap_or(0), pidfd))
+    Ok((pid.unsigned_abs(), pidfd))
+}
+
+extern "C" fn run_warden(plan: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `clone` above gives the plan, which lives as long as it must.
+    unsafe { warden::run(plan) }
 }
 
 /// # Safety

@@ -9,6 +9,8 @@ use std::ffi::{CStr, c_int};
 
 use rustix::fs::{Mode, OFlags, RawDir};
 
+use super::raw::{call, int, place};
+
 /// The highest process id the kernel gives.
 const MAX_PID: usize = 1 << 22;
 /// Processes looked at in one pass.
@@ -44,8 +46,9 @@ pub(super) fn end_all(command: c_int, tell_status: fn(c_int)) {
             return;
         }
         // Killed processes take a moment to become ours to collect.
-        // SAFETY: plain numbers; waits for nothing but time.
-        unsafe { libc::poll(std::ptr::null_mut(), 0, 1) };
+        let moment = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        // SAFETY: the time outlives the call, which waits for nothing else.
+        let _ = unsafe { call(libc::SYS_ppoll, [0, 0, place(&raw const moment)]) };
     }
 }
 
@@ -56,17 +59,33 @@ pub(super) fn signal_all(signal: c_int) {
     }
 }
 
+/// Collects one child that ended, if there is one.
+pub(super) fn wait_any() -> Result<Option<(c_int, c_int)>, i32> {
+    let mut status: c_int = 0;
+    let options = int(libc::WNOHANG | libc::__WALL);
+    // SAFETY: `status` is a valid place for the answer.
+    let pid = unsafe { call(libc::SYS_wait4, [int(-1), place(&raw mut status), options])? };
+    Ok(c_int::try_from(pid).ok().filter(|pid| *pid != 0).map(|pid| (pid, status)))
+}
+
 /// Collects whoever ended; true if no child is left.
 fn reap(command: c_int, tell_status: fn(c_int)) -> bool {
     loop {
-        let mut status = 0;
-        // SAFETY: `status` is a valid place for the answer.
-        match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) } {
-            0 => return false,
-            -1 => return true,
-            pid if pid == command => tell_status(status),
-            _ => {}
+        match wait_any() {
+            Ok(None) => return false,
+            Ok(Some((pid, status))) if pid == command => tell_status(status),
+            Ok(Some(_)) | Err(libc::EINTR) => {}
+            Err(_) => return true,
         }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        let size = size_of_val(self.ours) + size_of_val(self.seen);
+        // SAFETY: exactly what was mapped; the memory may be the parent's too, so
+        // it must not be left behind.
+        let _ = unsafe { call(libc::SYS_munmap, [place(self.ours.as_ptr()), size]) };
     }
 }
 
@@ -76,15 +95,13 @@ impl Table {
         let size = n_seen * size_of::<(u32, u32)>() + n_words * size_of::<u64>();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: fresh memory, zeroed by the kernel and never given back; the
+        // SAFETY: fresh memory, zeroed by the kernel and ours until the drop; the
         // two parts do not overlap, and zero is a valid value of both types.
         unsafe {
-            let memory = libc::mmap(std::ptr::null_mut(), size, protection, flags, -1, 0);
-            if memory == libc::MAP_FAILED {
-                return None;
-            }
+            let arguments = [0, size, int(protection), int(flags), int(-1), 0];
+            let memory = call(libc::SYS_mmap, arguments).ok()?;
             // The stricter alignment first.
-            let ours = memory.cast::<u64>();
+            let ours = std::ptr::with_exposed_provenance_mut::<u64>(memory);
             let seen = ours.add(n_words).cast::<(u32, u32)>();
             Some(Self {
                 seen: std::slice::from_raw_parts_mut(seen, n_seen),
@@ -108,7 +125,7 @@ impl Table {
                     n_found += 1;
                     // SAFETY: plain numbers. A number in use again is not ours to
                     // fear: what we see is a live descendant of ours.
-                    unsafe { libc::kill(pid.cast_signed(), signal) };
+                    let _ = unsafe { call(libc::SYS_kill, [pid as usize, int(signal)]) };
                 }
             }
             if n_found == before {

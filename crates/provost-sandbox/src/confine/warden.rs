@@ -5,16 +5,21 @@
 //! a subreaper. When the command is gone it ends what is left, and when it ends
 //! itself, nothing of the run is left: the parent waits for it alone.
 //!
-//! It is a copy of the parent, memory included, so it is made undumpable, it
-//! never enters the sandbox's Landlock domain (whose members can look at each
-//! other only), and it makes nothing but system calls.
+//! It shares the parent's memory, as a thread would, which makes it cheap: no
+//! page tables are copied. Only for a user namespace it is a copy, because the
+//! maps of one can be written by a dumpable process alone, and the parent may not
+//! want to be one. Either way it never enters the sandbox's Landlock domain,
+//! whose members can look into each other only, stands on a stack of its own,
+//! and makes nothing but system calls. The plan is the parent's and is not
+//! touched after the report pipe is closed.
 
 use std::ffi::{CStr, c_int, c_void};
 
 use rustix::fs::{Mode, OFlags};
 
 use super::error::Step;
-use super::plan::{At as _, Failed, Plan, UserMaps, check};
+use super::plan::{At as _, Failed, Plan, UserMaps};
+use super::raw::{self, at, call, int, place};
 use super::{inside, mounts, sweep};
 
 /// Orders from the parent: a signal for the command's group, or for all, or the end.
@@ -25,20 +30,38 @@ pub(super) const END: u8 = 0xff;
 const CONTROL: c_int = 0;
 const CHILDREN: c_int = 1;
 
+#[expect(clippy::cast_possible_truncation, reason = "a 16-bit request")]
+const SET_FLAGS: usize = libc::SIOCSIFFLAGS as usize;
+
 /// Stack for the command's child until it execs.
 const STACK: usize = 64 * 1024;
 
+/// What the warden needs of the plan when it has started the command.
+#[derive(Clone, Copy)]
+struct Duty {
+    own_namespace: bool,
+    keep_leftovers: bool,
+    die_with_parent: bool,
+}
+
 /// Runs the whole life of the warden. Never returns.
-pub(super) fn run(plan: &Plan<'_>) -> ! {
-    let code = match start(plan) {
-        Ok(command) => watch(plan, command),
-        Err(failed) => {
-            plan.tell(failed);
-            1
-        }
+///
+/// # Safety
+///
+/// `plan` must point to a [`Plan`] that lives until the report pipe is closed.
+pub(super) unsafe extern "C" fn run(plan: *mut c_void) -> c_int {
+    // SAFETY: as the caller promises.
+    let plan = unsafe { &*plan.cast_const().cast::<Plan<'_>>() };
+    let duty = Duty {
+        own_namespace: plan.flags & libc::CLONE_NEWPID != 0,
+        keep_leftovers: plan.keep_leftovers,
+        die_with_parent: plan.die_with_parent,
     };
-    // SAFETY: `_exit` runs no destructors, which belong to the parent.
-    unsafe { libc::_exit(code) }
+    match start(plan) {
+        Ok(command) => watch(duty, command),
+        Err(failed) => plan.tell(failed),
+    }
+    raw::exit(0)
 }
 
 fn start(plan: &Plan<'_>) -> Result<c_int, Failed> {
@@ -46,11 +69,7 @@ fn start(plan: &Plan<'_>) -> Result<c_int, Failed> {
     if let Some(maps) = plan.maps {
         map_user(maps)?;
     }
-    // SAFETY: the calls take numbers and change only this process.
-    unsafe {
-        check(libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0).into(), Step::Warden)?;
-        check(libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0).into(), Step::Warden)?;
-    }
+    set(libc::PR_SET_CHILD_SUBREAPER, 1, Step::Warden)?;
     if plan.loopback {
         loopback_up()?;
     }
@@ -68,19 +87,25 @@ fn reset_signals() {
         let default = [0u64; 4];
         // SAFETY: all zero is the default action without flags; the kernel's
         // structure is at most this long. Two signals refuse, which is fine.
-        unsafe {
-            libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), 0usize, 8usize);
-        }
+        let _ = unsafe {
+            call(libc::SYS_rt_sigaction, [signal, place(default.as_ptr()), 0, size_of::<u64>()])
+        };
     }
 }
 
-/// The maps can be written only while the process is dumpable; the parent may not be.
+/// The maps can be written only while the process is dumpable. This is a copy of
+/// the parent, with its secrets, so it is so for no longer than that.
 fn map_user(maps: &UserMaps) -> Result<(), Failed> {
-    // SAFETY: the call takes numbers and changes only this process.
-    check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) }.into(), Step::UserNamespace)?;
+    set(libc::PR_SET_DUMPABLE, 1, Step::UserNamespace)?;
     put(c"/proc/self/setgroups", b"deny")?;
     put(c"/proc/self/uid_map", maps.uid.as_bytes())?;
-    put(c"/proc/self/gid_map", maps.gid.as_bytes())
+    put(c"/proc/self/gid_map", maps.gid.as_bytes())?;
+    set(libc::PR_SET_DUMPABLE, 0, Step::UserNamespace)
+}
+
+fn set(option: c_int, value: usize, step: Step) -> Result<(), Failed> {
+    // SAFETY: the call takes numbers and changes only this process.
+    at(unsafe { call(libc::SYS_prctl, [int(option), value]) }, step).map(drop)
 }
 
 fn put(file: &CStr, content: &[u8]) -> Result<(), Failed> {
@@ -103,12 +128,11 @@ fn loopback_up() -> Result<(), Failed> {
     let request = Request { name, flags: up, rest: [0; 22] };
     // SAFETY: the request has the layout of `ifreq` and outlives the call.
     unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        check(socket.into(), Step::Loopback)?;
-        let result = libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request);
-        let result = check(result.into(), Step::Loopback);
-        libc::close(socket);
-        result.map(drop)
+        let kind = int(libc::SOCK_DGRAM | libc::SOCK_CLOEXEC);
+        let socket = at(call(libc::SYS_socket, [int(libc::AF_INET), kind, 0]), Step::Loopback)?;
+        let up = call(libc::SYS_ioctl, [socket, SET_FLAGS, place(&raw const request)]);
+        let _ = call(libc::SYS_close, [socket]);
+        at(up, Step::Loopback).map(drop)
     }
 }
 
@@ -129,8 +153,7 @@ fn fork_command(plan: &Plan<'_>) -> Result<c_int, Failed> {
         let top = stack.as_mut_ptr().add(1).cast::<c_void>();
         libc::clone(main, top, flags, std::ptr::from_ref(plan).cast_mut().cast())
     };
-    check(pid.into(), Step::Warden)?;
-    Ok(pid)
+    if pid > 0 { Ok(pid) } else { Err((Step::Warden, libc::EAGAIN)) }
 }
 
 /// Closes everything but the line to the parent and the news of our children.
@@ -138,22 +161,20 @@ fn keep_two(plan: &Plan<'_>) -> Result<(), Failed> {
     let children = 1u64 << (libc::SIGCHLD - 1);
     // SAFETY: the set has the size that is given; the rest are plain numbers.
     unsafe {
-        let fd =
-            libc::syscall(libc::SYS_signalfd4, -1, &raw const children, 8usize, libc::SFD_NONBLOCK);
-        let fd = c_int::try_from(check(fd, Step::Warden)?).unwrap_or(-1);
+        let set = [int(-1), place(&raw const children), 8, int(libc::SFD_NONBLOCK)];
+        let news = at(call(libc::SYS_signalfd4, set), Step::Warden)?;
         // First out of the way of each other, then into place.
-        let control = libc::fcntl(plan.control, libc::F_DUPFD, 3);
-        let fd = libc::fcntl(fd, libc::F_DUPFD, 3);
-        check(libc::dup2(control, CONTROL).into(), Step::Warden)?;
-        check(libc::dup2(fd, CHILDREN).into(), Step::Warden)?;
-        let closed = libc::syscall(libc::SYS_close_range, 2, libc::c_uint::MAX, 0);
-        check(closed, Step::Warden).map(drop)
+        let high = |fd| call(libc::SYS_fcntl, [fd, int(libc::F_DUPFD), 3]);
+        let control = at(high(int(plan.control)), Step::Warden)?;
+        let news = at(high(news), Step::Warden)?;
+        at(call(libc::SYS_dup3, [control, int(CONTROL)]), Step::Warden)?;
+        at(call(libc::SYS_dup3, [news, int(CHILDREN)]), Step::Warden)?;
+        at(call(libc::SYS_close_range, [2, u32::MAX as usize]), Step::Warden).map(drop)
     }
 }
 
 /// Waits for the command, for orders and for the end of the parent.
-fn watch(plan: &Plan<'_>, command: c_int) -> c_int {
-    let own_namespace = plan.flags & libc::CLONE_NEWPID != 0;
+fn watch(duty: Duty, command: c_int) {
     let mut lines = [
         libc::pollfd { fd: CHILDREN, events: libc::POLLIN, revents: 0 },
         libc::pollfd { fd: CONTROL, events: libc::POLLIN, revents: 0 },
@@ -165,27 +186,26 @@ fn watch(plan: &Plan<'_>, command: c_int) -> c_int {
             Reaped::Command => done = true,
             Reaped::Others => {}
         }
-        if done && !plan.keep_leftovers {
+        if done && !duty.keep_leftovers {
             break;
         }
         // SAFETY: the array has the length that is given.
-        unsafe { libc::poll(lines.as_mut_ptr(), 2, -1) };
+        let _ = unsafe { call(libc::SYS_ppoll, [place(lines.as_mut_ptr()), lines.len()]) };
         drain_news();
         if lines[1].revents != 0 {
             match order() {
                 Some(END) => break,
-                Some(signal) => pass_on(signal, command, own_namespace),
-                None if plan.die_with_parent => break,
+                Some(signal) => pass_on(signal, command, duty.own_namespace),
+                None if duty.die_with_parent => break,
                 // Nobody will give orders any more; a negative number is not polled.
                 None => lines[1].fd = -1,
             }
         }
     }
     // In a namespace of our own, our end is everybody's.
-    if !own_namespace {
+    if !duty.own_namespace {
         sweep::end_all(command, tell_status);
     }
-    0
 }
 
 enum Reaped {
@@ -198,55 +218,61 @@ enum Reaped {
 fn reap(command: c_int) -> Reaped {
     let mut seen = Reaped::Others;
     loop {
-        let mut status = 0;
-        // SAFETY: `status` is a valid place for the answer.
-        match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) } {
-            0 => return seen,
-            -1 => return if matches!(seen, Reaped::Command) { seen } else { Reaped::Nobody },
-            pid if pid == command => {
+        match sweep::wait_any() {
+            Ok(None) => return seen,
+            Ok(Some((pid, status))) if pid == command => {
                 tell_status(status);
                 seen = Reaped::Command;
             }
-            _ => {}
+            Ok(Some(_)) | Err(libc::EINTR) => {}
+            Err(_) => return if matches!(seen, Reaped::Command) { seen } else { Reaped::Nobody },
         }
     }
 }
 
 fn tell_status(status: c_int) {
+    let flags = int(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT);
+    let message = [int(CONTROL), place(&raw const status), size_of::<c_int>(), flags];
     // SAFETY: the buffer is as long as is said. If the parent is gone, nobody needs it.
-    unsafe {
-        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-        libc::send(CONTROL, (&raw const status).cast(), size_of::<c_int>(), flags);
-    }
+    let _ = unsafe { call(libc::SYS_sendto, message) };
 }
 
 fn drain_news() {
     let mut news = [0u8; 1024];
-    // SAFETY: the buffer is as long as is said; the descriptor does not block.
-    while unsafe { libc::read(CHILDREN, news.as_mut_ptr().cast(), news.len()) } > 0 {}
+    loop {
+        let arguments = [int(CHILDREN), place(news.as_mut_ptr()), news.len()];
+        // SAFETY: the buffer is as long as is said; the descriptor does not block.
+        if !unsafe { call(libc::SYS_read, arguments) }.is_ok_and(|n_read| n_read > 0) {
+            return;
+        }
+    }
 }
 
 /// The next order; `None` when the parent is gone.
 fn order() -> Option<u8> {
     let mut byte = 0u8;
+    let arguments = [int(CONTROL), place(&raw mut byte), 1, int(libc::MSG_DONTWAIT)];
     // SAFETY: the buffer is one byte long.
-    let n_read = unsafe { libc::recv(CONTROL, (&raw mut byte).cast(), 1, libc::MSG_DONTWAIT) };
-    (n_read == 1).then_some(byte)
+    let n_read = unsafe { call(libc::SYS_recvfrom, arguments) };
+    (n_read == Ok(1)).then_some(byte)
 }
 
 fn pass_on(order: u8, command: c_int, own_namespace: bool) {
     let signal = c_int::from(order & !TO_ALL);
     if order & TO_ALL == 0 {
-        // SAFETY: plain numbers. The command leads a group of its own number.
-        unsafe {
-            if libc::kill(-command, signal) != 0 {
-                libc::kill(command, signal);
-            }
+        // The command leads a group of its own number.
+        if kill(-command, signal).is_err() {
+            let _ = kill(command, signal);
         }
     } else if own_namespace {
-        // SAFETY: plain numbers; inside the namespace this reaches all but ourselves.
-        unsafe { libc::kill(-1, signal) };
+        // Inside the namespace this reaches all but ourselves.
+        let _ = kill(-1, signal);
     } else {
         sweep::signal_all(signal);
     }
+}
+
+fn kill(whom: c_int, signal: c_int) -> Result<usize, i32> {
+    // SAFETY: plain numbers.
+    unsafe { call(libc::SYS_kill, [int(whom), int(signal)]) }
 }
