@@ -186,6 +186,9 @@ impl Run {
             Exit::Signal(ended.and_then(|status| status.terminating_signal()).unwrap_or(9));
         let exit = self.state.status.unwrap_or(killed);
         self.state.ended = Some(exit);
+        if let Some(stack) = self.stack.take() {
+            stack.give_back();
+        }
         if let Some((groups, group)) = self.groups.take()
             && !self.state.was_stopped
         {

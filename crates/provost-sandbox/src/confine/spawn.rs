@@ -1,7 +1,6 @@
 //! From a wall and a command to a running child.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -21,7 +20,7 @@ impl Wall {
     pub fn spawn(&self, command: Command) -> Result<Child, SandboxError> {
         let program = command.resolve()?;
         let shown = program.display().to_string();
-        let streams = Streams::new(command.stdio)?;
+        let streams = Streams::new(command.stdio, self.null.as_fd())?;
         let (report, report_write) =
             pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::os("make a pipe"))?;
         let (control, control_child) = rustix::net::socketpair(
@@ -58,7 +57,7 @@ impl Wall {
             keep_leftovers: command.leftovers == Leftovers::Keep,
             die_with_parent: command.parent == Parent::EndWith,
         };
-        let stack = Stack::new().map_err(SandboxError::io("make a stack"))?;
+        let stack = Stack::take().map_err(SandboxError::io("make a stack"))?;
         let (pid, pidfd) = clone(&plan, &stack)?;
         drop((report_write, control_child));
         let [stdin, stdout, stderr] = streams.ours();
@@ -175,11 +174,11 @@ struct Streams {
 }
 
 impl Streams {
-    fn new(wanted: [Stdio; 3]) -> Result<Self, SandboxError> {
+    fn new(wanted: [Stdio; 3], null: BorrowedFd<'_>) -> Result<Self, SandboxError> {
         let [input, output, error] = wanted;
-        let (stdin, our_in) = stream(input, 0)?;
-        let (stdout, our_out) = stream(output, 1)?;
-        let (stderr, our_err) = stream(error, 2)?;
+        let (stdin, our_in) = stream(input, 0, null)?;
+        let (stdout, our_out) = stream(output, 1, null)?;
+        let (stderr, our_err) = stream(error, 2, null)?;
         Ok(Self { theirs: [stdin, stdout, stderr], ours: [our_in, our_out, our_err] })
     }
 
@@ -192,13 +191,14 @@ impl Streams {
     }
 }
 
-fn stream(stdio: Stdio, number: RawFd) -> Result<(OwnedFd, Option<OwnedFd>), SandboxError> {
+fn stream(
+    stdio: Stdio,
+    number: RawFd,
+    null: BorrowedFd<'_>,
+) -> Result<(OwnedFd, Option<OwnedFd>), SandboxError> {
     let doing = "connect the streams";
     Ok(match stdio {
-        Stdio::Null => {
-            let null = File::options().read(true).write(true).open("/dev/null");
-            (high(null.map_err(SandboxError::io(doing))?.as_fd())?, None)
-        }
+        Stdio::Null => (high(null)?, None),
         Stdio::Pipe => {
             let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::os(doing))?;
             let (theirs, ours) = if number == 0 { (read, write) } else { (write, read) };

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ptr::{NonNull, null_mut};
+use std::sync::{Mutex, PoisonError};
 
 /// Enough for the warden and the command's child together.
 const SIZE: usize = 256 * 1024;
@@ -19,7 +20,7 @@ unsafe impl Send for Stack {}
 unsafe impl Sync for Stack {}
 
 impl Stack {
-    pub(super) fn new() -> io::Result<Self> {
+    fn new() -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
         // SAFETY: fresh memory of our own, of which a part is then made accessible.
         unsafe {
@@ -40,6 +41,27 @@ impl Stack {
     pub(super) fn top(&self) -> *mut libc::c_void {
         // SAFETY: the end of our own memory.
         unsafe { self.0.as_ptr().cast::<u8>().add(SIZE).cast() }
+    }
+}
+
+/// Stacks that nobody stands on, kept for the next run.
+static FREE: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
+/// How many are kept.
+const KEPT: usize = 8;
+
+impl Stack {
+    /// One that is free, or a new one.
+    pub(super) fn take() -> io::Result<Self> {
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.map_or_else(Self::new, Ok)
+    }
+
+    /// Keeps it for the next run. Whoever stood on it must be gone.
+    pub(super) fn give_back(self) {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < KEPT {
+            free.push(self);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A policy made ready.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +38,8 @@ pub struct Wall {
     pub(super) maps: Option<UserMaps>,
     pub(super) groups: Option<Arc<Groups>>,
     pub(super) limits: Vec<(u32, u64)>,
+    /// `/dev/null`, open, since most runs need it.
+    pub(super) null: File,
     rules: Mutex<(Arc<Rules>, u32)>,
 }
 
@@ -58,12 +60,14 @@ impl Wall {
         let mounts = if extra.mount { Some(mounts(&policy, &applied)?) } else { None };
         let rules = build(&policy, &applied)?;
         let groups = extra.cgroup.then(|| Arc::new(Groups::new(machine.cgroups.clone(), limits)));
+        let null = File::options().read(true).write(true).open("/dev/null");
         let maps = applied.user_namespace.then(own_maps);
         Ok(Self {
             identity: (found.st_dev, found.st_ino),
             filter: compile(&policy, extra),
             limits: resources(limits, machine, &applied),
             rules: Mutex::new((Arc::new(rules), 0)),
+            null: null.map_err(SandboxError::io("open /dev/null"))?,
             policy,
             extra,
             applied,

@@ -81,9 +81,10 @@ fn start(plan: &Plan<'_>) -> Result<c_int, Failed> {
     Ok(command)
 }
 
-/// What the parent handles or ignores is nothing to us or the command.
+/// What the parent handles or ignores is nothing to us or the command. Real-time
+/// signals have no meaning by default, and nobody ignores them.
 fn reset_signals() {
-    for signal in 1..=64 {
+    for signal in 1..32 {
         let default = [0u64; 4];
         // SAFETY: all zero is the default action without flags; the kernel's
         // structure is at most this long. Two signals refuse, which is fine.
