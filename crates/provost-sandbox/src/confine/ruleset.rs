@@ -42,8 +42,16 @@ type Stamp = (u64, u64, i64, i64);
 
 impl Rules {
     /// Builds the rules.
-    pub(super) fn build(policy: &Policy, protection: Protection) -> io::Result<Self> {
-        let mut builder = Builder { created: Some(handled(policy)?), watched: Vec::new() };
+    ///
+    /// `network` is what they let through: in a network that leads nowhere, all
+    /// of it, so that a build can talk to itself.
+    pub(super) fn build(
+        policy: &Policy,
+        protection: Protection,
+        network: Network,
+    ) -> io::Result<Self> {
+        let created = Some(handled(policy, network)?);
+        let mut builder = Builder { created, watched: Vec::new() };
         builder.grant(policy, protection)?;
         let fd: Option<OwnedFd> = builder.created.take().and_then(Into::into);
         let fd = fd.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
@@ -60,13 +68,13 @@ fn stamp(path: &Path) -> Option<Stamp> {
     fs::metadata(path).ok().map(|now| (now.dev(), now.ino(), now.ctime(), now.ctime_nsec()))
 }
 
-fn handled(policy: &Policy) -> io::Result<RulesetCreated> {
+fn handled(policy: &Policy, network: Network) -> io::Result<RulesetCreated> {
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     ruleset = ruleset.handle_access(AccessFs::from_all(NEWEST)).map_err(refused)?;
-    if policy.network != Network::Full {
+    if network != Network::Full {
         ruleset = ruleset.handle_access(AccessNet::ConnectTcp).map_err(refused)?;
     }
-    if policy.network == Network::None {
+    if network == Network::None {
         ruleset = ruleset.handle_access(AccessNet::BindTcp).map_err(refused)?;
     }
     if policy.is_confined() {

@@ -130,7 +130,8 @@ fn build(policy: &Policy, applied: &Applied) -> Result<Rules, SandboxError> {
                 .map_err(SandboxError::WorkingDirectory)?;
         }
     }
-    Rules::build(policy, protection)
+    let network = if applied.net_namespace { Network::Full } else { policy.network };
+    Rules::build(policy, protection, network)
         .map_err(|error| SandboxError::unavailable("Landlock", error.to_string()))
 }
 
@@ -220,16 +221,15 @@ fn tasks_of_user() -> u64 {
 impl Applied {
     fn of(policy: &Policy, machine: &Machine, extra: Extra) -> Self {
         let confined = policy.is_confined();
-        let mut denied = Vec::new();
-        if policy.network != Network::Full {
-            denied.push("seccomp");
-            if machine.landlock_abi >= 4 {
-                denied.push("Landlock");
+        let denied = match policy.network {
+            Network::Full => vec![],
+            // Inside it may talk to itself; the namespace alone keeps it there.
+            Network::None | Network::Listen if extra.net => vec!["network namespace"],
+            Network::None | Network::Listen if machine.landlock_abi >= 4 => {
+                vec!["seccomp", "Landlock"]
             }
-            if extra.net {
-                denied.push("network namespace");
-            }
-        }
+            Network::None | Network::Listen => vec!["seccomp"],
+        };
         let lives_in_tmp =
             |path: &PathBuf| path.starts_with("/tmp") || path.starts_with("/var/tmp");
         Self {
