@@ -27,6 +27,12 @@
 //!   other folders on the way to a protected path, such as `.git`). Give the
 //!   folders a build makes as [`Policy::outputs`]; they are made before it starts.
 //!
+//! The person's own shell must not pay that price: where there is a mount
+//! namespace, Provost's data is an empty folder there and all else is as it was;
+//! where there is none, the siblings get the rules. Either way `no_new_privs` is
+//! set, so `sudo` does not work in it, and root keeps its capabilities, with which
+//! it can read a disk. It is a shell for a person, not a wall against one.
+//!
 //! The safe half of the trade was taken: a build that cannot make `dist` says so,
 //! a hook that was planted does not.
 

@@ -76,7 +76,7 @@ pub struct Applied {
     pub ended_by: EndedBy,
 }
 
-/// What keeps protected paths from being written.
+/// What keeps protected paths from being written, and our data from a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProtectedBy {
@@ -108,8 +108,10 @@ impl Extra {
         let have = &machine.namespaces;
         let groups = machine.cgroups.pids.is_some() || machine.cgroups.memory.is_some();
         match layers {
-            // The person's shell sees the machine as it is.
-            Layers::Auto if !policy.is_confined() => Ok(Self::default()),
+            // The person's shell sees the machine as it is, without our data.
+            Layers::Auto if !policy.is_confined() => {
+                Ok(Self { mount: have.mount.is_available(), ..Self::default() })
+            }
             Layers::Auto => {
                 let mount = have.mount.is_available();
                 Ok(Self {

@@ -67,6 +67,19 @@ impl Group {
     }
 }
 
+/// Removes the empty groups of processes of ours that were killed.
+fn clean(place: &Place) {
+    let Ok(entries) = fs::read_dir(&place.path) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix("provost-")?.split('-').next());
+        let is_dead = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
+        if owner.and_then(|pid| pid.parse().ok()).is_some_and(is_dead) {
+            drop(fs::remove_dir(entry.path()));
+        }
+    }
+}
+
 fn limit_memory(folder: &Path, version: u8, bytes: u64) -> io::Result<()> {
     if version == 2 {
         fs::write(folder.join("memory.max"), bytes.to_string())?;
@@ -100,6 +113,7 @@ pub(super) struct Groups {
 
 impl Groups {
     pub(super) fn new(places: Cgroups, limits: Limits) -> Self {
+        [&places.pids, &places.memory].into_iter().flatten().for_each(clean);
         Self { places, limits, free: Mutex::default() }
     }
 

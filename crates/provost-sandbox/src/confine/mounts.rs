@@ -31,15 +31,26 @@ pub(super) fn arrange(plan: &Plan<'_>, mounts: &Mounts) -> Result<(), Failed> {
     for pin in &mounts.pins {
         self::pin(project.as_fd(), pin).at(Step::Mounts)?;
     }
+    for folder in &mounts.empty {
+        let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+        let options = Some(c"size=4k,mode=000");
+        match rustix::mount::mount(c"tmpfs", &**folder, c"tmpfs", flags, options) {
+            Err(Errno::NOENT) => {}
+            other => other.at(Step::Mounts)?,
+        }
+    }
     // Both are taken before one can cover the other.
-    let shm = tree(&mounts.shm).at(Step::Mounts)?;
+    let shm = mounts.shm.as_deref().map(tree).transpose().at(Step::Mounts)?;
     if let Some(folder) = &mounts.tmp {
         let tmp = tree(folder).at(Step::Mounts)?;
         let var_tmp = tree(folder).at(Step::Mounts)?;
         cover(tmp.as_fd(), c"/tmp").at(Step::Mounts)?;
         cover(var_tmp.as_fd(), c"/var/tmp").at(Step::Mounts)?;
     }
-    cover(shm.as_fd(), c"/dev/shm").at(Step::Mounts)
+    match shm {
+        Some(shm) => cover(shm.as_fd(), c"/dev/shm").at(Step::Mounts),
+        None => Ok(()),
+    }
 }
 
 /// The project in this mount namespace. A handle from before leads to the mounts

@@ -59,8 +59,10 @@ pub(super) struct Mounts {
     pub(super) pins: Vec<Pin>,
     /// The folder that becomes `/tmp` and `/var/tmp`, if nothing needed lives there.
     pub(super) tmp: Option<CString>,
-    /// The folder that becomes `/dev/shm`.
-    pub(super) shm: CString,
+    /// The folder that becomes `/dev/shm`, likewise.
+    pub(super) shm: Option<CString>,
+    /// Folders that become empty.
+    pub(super) empty: Vec<CString>,
     pub(super) proc: bool,
 }
 

@@ -50,7 +50,7 @@ impl Rules {
         protection: Protection,
         network: Network,
     ) -> io::Result<Self> {
-        let created = Some(handled(policy, network)?);
+        let created = Some(handled(policy, protection, network)?);
         let mut builder = Builder { created, watched: Vec::new() };
         builder.grant(policy, protection)?;
         let fd: Option<OwnedFd> = builder.created.take().and_then(Into::into);
@@ -68,9 +68,17 @@ fn stamp(path: &Path) -> Option<Stamp> {
     fs::metadata(path).ok().map(|now| (now.dev(), now.ino(), now.ctime(), now.ctime_nsec()))
 }
 
-fn handled(policy: &Policy, network: Network) -> io::Result<RulesetCreated> {
+fn handled(
+    policy: &Policy,
+    protection: Protection,
+    network: Network,
+) -> io::Result<RulesetCreated> {
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
-    ruleset = ruleset.handle_access(AccessFs::from_all(NEWEST)).map_err(refused)?;
+    let files = match protection {
+        Protection::Mounts if !policy.is_confined() => AccessFs::MakeBlock.into(),
+        Protection::Mounts | Protection::Rules => AccessFs::from_all(NEWEST),
+    };
+    ruleset = ruleset.handle_access(files).map_err(refused)?;
     if network != Network::Full {
         ruleset = ruleset.handle_access(AccessNet::ConnectTcp).map_err(refused)?;
     }
@@ -99,7 +107,12 @@ impl Builder {
         let read = AccessFs::from_read(NEWEST);
         let mut all = AccessFs::from_all(NEWEST);
         if !policy.is_confined() {
-            return self.spread(Path::new("/"), all, &policy.hidden);
+            return match protection {
+                // The mounts hide what is hidden. The domain is what matters: its
+                // members cannot trace us, nor mount.
+                Protection::Mounts => self.rule(Path::new("/"), AccessFs::MakeBlock.into()),
+                Protection::Rules => self.spread(Path::new("/"), all, &policy.hidden),
+            };
         }
         self.spread(Path::new("/"), read, &policy.hidden)?;
         for path in &policy.readable {
@@ -148,7 +161,7 @@ impl Builder {
         Ok(())
     }
 
-    /// What every program writes to without harm.
+    /// What every program may use without harm; the rest of `/dev` is hidden.
     fn devices(&mut self) -> io::Result<()> {
         let rights = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
         for name in ["null", "zero", "full", "random", "urandom", "tty", "ptmx"] {

@@ -120,8 +120,8 @@ fn require(policy: &Policy, machine: &Machine) -> Result<(), SandboxError> {
 
 fn build(policy: &Policy, applied: &Applied) -> Result<Rules, SandboxError> {
     let protection = match applied.protected_by {
-        ProtectedBy::Mounts | ProtectedBy::Nothing => Protection::Mounts,
-        ProtectedBy::Landlock => Protection::Rules,
+        ProtectedBy::Mounts => Protection::Mounts,
+        ProtectedBy::Nothing | ProtectedBy::Landlock => Protection::Rules,
     };
     if protection == Protection::Rules {
         for output in &policy.outputs {
@@ -171,12 +171,22 @@ fn mounts(policy: &Policy, applied: &Applied) -> Result<Mounts, SandboxError> {
         Ok(Pin { path: text(path.as_os_str(), "a protected path")?, read_only })
     });
     let scratch = text(policy.scratch.as_os_str(), "the scratch folder")?;
-    let shm = policy.scratch.join("shm");
-    fs::create_dir_all(&shm).map_err(SandboxError::io("make the folder for shared memory"))?;
+    let shm = if policy.is_confined() && !policy.project.starts_with("/dev/shm") {
+        let shm = policy.scratch.join("shm");
+        fs::create_dir_all(&shm).map_err(SandboxError::io("make the folder for shared memory"))?;
+        Some(text(shm.as_os_str(), "the scratch folder")?)
+    } else {
+        None
+    };
+    // For the others the rules hide it, which costs nothing per run.
+    let hidden = if policy.is_confined() { &[] } else { policy.hidden.as_slice() };
+    let empty = hidden.iter().map(|path| text(path.as_os_str(), "a hidden path"));
+    let empty = empty.collect::<Result<_, _>>()?;
     Ok(Mounts {
         pins: pins.collect::<Result<_, SandboxError>>()?,
         tmp: applied.private_tmp.then_some(scratch),
-        shm: text(shm.as_os_str(), "the scratch folder")?,
+        shm,
+        empty,
         proc: applied.pid_namespace,
     })
 }
@@ -245,8 +255,9 @@ impl Applied {
             mount_namespace: extra.mount,
             uts_namespace: extra.uts,
             private_tmp: extra.mount
+                && confined
                 && !policy.writable.iter().chain([&policy.project]).any(lives_in_tmp),
-            protected_by: match (policy.protected.is_empty(), extra.mount) {
+            protected_by: match (policy.protected.is_empty() && confined, extra.mount) {
                 (true, _) => ProtectedBy::Nothing,
                 (false, true) => ProtectedBy::Mounts,
                 (false, false) => ProtectedBy::Landlock,

@@ -1,67 +1,20 @@
 //! The attacker. Exit code 0: harm was done. 1: it was denied. Anything else: it broke.
 
+mod files;
+mod network;
+
 use std::ffi::{CString, c_long};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::process::ExitCode;
 
 type Attack = io::Result<String>;
 
 pub(crate) fn main(name: &str, args: &[&str]) -> ExitCode {
-    let result = match (name, args) {
-        ("read", [path]) => fs::read_to_string(path),
-        ("list", [path]) => fs::read_dir(path).map(|names| format!("{} names", names.count())),
-        ("write", [path]) => write(path),
-        ("append", [path]) => append(path),
-        ("rename", [from, to]) => fs::rename(from, to).map(|()| "renamed".into()),
-        ("link", [from, to]) => fs::hard_link(from, to).map(|()| "linked".into()),
-        ("mkdir", [path]) => fs::create_dir(path).map(|()| "made".into()),
-        ("remove", [path]) => fs::remove_file(path).map(|()| "removed".into()),
-        ("truncate", [path]) => truncate(path),
-        ("environ", [pid, canary]) => find_in(&format!("/proc/{pid}/environ"), canary),
-        ("environment", [canary]) => environment(canary),
-        ("mem", [pid, address]) => read_mem(pid, address),
-        ("vm", [pid, address]) => process_vm(pid, address),
-        ("ptrace", [pid]) => call(libc::SYS_ptrace, [16, number(pid), 0, 0, 0]),
-        ("kill", [pid]) => call(libc::SYS_kill, [number(pid), 0, 0, 0, 0]),
-        ("udp", [to]) => UdpSocket::bind("127.0.0.1:0")
-            .and_then(|socket| socket.send_to(b"secret", to))
-            .map(|_| "sent".into()),
-        ("tcp", [to]) => TcpStream::connect(to).map(|_| "connected".into()),
-        ("fastopen", [to]) => fast_open(to),
-        ("mptcp", [to]) => mptcp(to),
-        ("listen", []) => TcpListener::bind("127.0.0.1:0").map(|_| "listening".into()),
-        ("self-talk", []) => self_talk(),
-        ("abstract", [name]) => SocketAddr::from_abstract_name(name)
-            .and_then(|address| UnixStream::connect_addr(&address))
-            .map(|_| "connected".into()),
-        ("unix", [path]) => UnixStream::connect(path).map(|_| "connected".into()),
-        ("socket", [family, kind]) => {
-            call(libc::SYS_socket, [number(family), number(kind), 0, 0, 0])
-        }
-        ("call", [name]) => surface(name),
-        ("bind-mount", [from, to]) => bind_mount(from, to),
-        ("tiocsti", []) => tiocsti(),
-        ("memfd", rest) => memfd(rest),
-        ("chmod", [path]) => set_id(path),
-        ("create-set-id", [path]) => create_set_id(path),
-        ("privileges", []) => privileges(),
-        ("open-files", []) => open_files(),
-        ("allocate", [gigabytes]) => allocate(gigabytes),
-        ("grow", [path, gigabytes]) => grow(path, gigabytes),
-        ("fork-bomb", []) => fork_bomb(),
-        ("daemon", [marker]) => daemon(marker),
-        ("stubborn", []) => stubborn(),
-        ("silent", []) => silent(),
-        ("flood", []) => flood(),
-        ("ask", []) => ask(),
-        ("parent", rest) => super::stop::parent(rest),
-        _ => return ExitCode::from(9),
+    let attack = files::attack(name, args).or_else(|| network::attack(name, args));
+    let Some(result) = attack.or_else(|| attack_processes(name, args)) else {
+        return ExitCode::from(9);
     };
     match result {
         Ok(text) => {
@@ -75,6 +28,33 @@ pub(crate) fn main(name: &str, args: &[&str]) -> ExitCode {
     }
 }
 
+/// Attacks on processes, the kernel and the machine.
+fn attack_processes(name: &str, args: &[&str]) -> Option<Attack> {
+    Some(match (name, args) {
+        ("environ", [pid, canary]) => find_in(&format!("/proc/{pid}/environ"), canary),
+        ("environment", [canary]) => environment(canary),
+        ("mem", [pid, address]) => read_mem(pid, address),
+        ("vm", [pid, address]) => process_vm(pid, address),
+        ("ptrace", [pid]) => call(libc::SYS_ptrace, [16, number(pid), 0, 0, 0]),
+        ("kill", [pid]) => call(libc::SYS_kill, [number(pid), 0, 0, 0, 0]),
+        ("call", [name]) => surface(name),
+        ("bind-mount", [from, to]) => bind_mount(from, to),
+        ("tiocsti", []) => tiocsti(),
+        ("memfd", rest) => memfd(rest),
+        ("privileges", []) => privileges(),
+        ("open-files", []) => open_files(),
+        ("allocate", [gigabytes]) => allocate(gigabytes),
+        ("fork-bomb", []) => fork_bomb(),
+        ("daemon", [marker]) => daemon(marker),
+        ("stubborn", []) => stubborn(),
+        ("silent", []) => silent(),
+        ("flood", []) => flood(),
+        ("ask", []) => ask(),
+        ("parent", rest) => super::stop::parent(rest),
+        _ => return None,
+    })
+}
+
 fn number(text: &str) -> c_long {
     text.parse().unwrap()
 }
@@ -83,20 +63,6 @@ fn call(number: c_long, args: [c_long; 5]) -> Attack {
     // SAFETY: what is attacked are the kernel's own checks; addresses are given by the caller.
     let result = unsafe { libc::syscall(number, args[0], args[1], args[2], args[3], args[4]) };
     if result >= 0 { Ok(format!("answer {result}")) } else { Err(io::Error::last_os_error()) }
-}
-
-fn write(path: &str) -> Attack {
-    fs::write(path, "harmed").map(|()| "written".into())
-}
-
-fn append(path: &str) -> Attack {
-    let mut file = OpenOptions::new().append(true).open(path)?;
-    file.write_all(b"harmed").map(|()| "appended".into())
-}
-
-fn truncate(path: &str) -> Attack {
-    let path = CString::new(path).unwrap();
-    call(libc::SYS_truncate, [path.as_ptr() as c_long, 0, 0, 0, 0])
 }
 
 fn find_in(path: &str, canary: &str) -> Attack {
@@ -127,56 +93,6 @@ fn process_vm(pid: &str, address: &str) -> Attack {
     let result =
         unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
     if result > 0 { Ok("read".into()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn tcp_socket(protocol: i32) -> io::Result<OwnedFd> {
-    // SAFETY: plain numbers; the descriptor is owned at once.
-    unsafe {
-        let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM, protocol);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
-    }
-}
-
-fn address(to: &str) -> libc::sockaddr_in {
-    let port = to.rsplit(':').next().unwrap().parse::<u16>().unwrap();
-    libc::sockaddr_in {
-        sin_family: 2,
-        sin_port: port.to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
-        sin_zero: [0; 8],
-    }
-}
-
-/// Connects with the first data, past the call that Landlock judges.
-fn fast_open(to: &str) -> Attack {
-    let socket = tcp_socket(0)?;
-    let to = address(to);
-    // SAFETY: the address and the data are valid for their lengths.
-    let result = unsafe {
-        libc::sendto(
-            socket.as_raw_fd(),
-            c"secret".as_ptr().cast(),
-            6,
-            libc::MSG_FASTOPEN,
-            (&raw const to).cast(),
-            16,
-        )
-    };
-    if result >= 0 { Ok("sent".into()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// A stream protocol that Landlock does not take for TCP.
-fn mptcp(to: &str) -> Attack {
-    let socket = tcp_socket(libc::IPPROTO_MPTCP)?;
-    let to = address(to);
-    // SAFETY: the address is valid for its length.
-    let result = unsafe { libc::connect(socket.as_raw_fd(), (&raw const to).cast(), 16) };
-    if result == 0 { Ok("connected".into()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn self_talk() -> Attack {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    TcpStream::connect(listener.local_addr()?).map(|_| "connected".into())
 }
 
 fn surface(name: &str) -> Attack {
@@ -244,20 +160,6 @@ fn memfd(rest: &[&str]) -> Attack {
     if status.success() { Ok("it did".into()) } else { Err(io::Error::other("it was denied")) }
 }
 
-fn set_id(path: &str) -> Attack {
-    fs::copy("/proc/self/exe", path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o4755))?;
-    let mode = fs::metadata(path)?.permissions().mode();
-    if mode & 0o4000 == 0 { Err(io::Error::other("dropped")) } else { Ok("made".into()) }
-}
-
-fn create_set_id(path: &str) -> Attack {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o4755).open(path)?;
-    let mode = file.metadata()?.permissions().mode();
-    if mode & 0o4000 == 0 { Err(io::Error::other("dropped")) } else { Ok("made".into()) }
-}
-
 /// Harm is to have anything that could be used.
 fn privileges() -> Attack {
     let status = fs::read_to_string("/proc/self/status")?;
@@ -292,15 +194,6 @@ fn allocate(gigabytes: &str) -> Attack {
         held.push(part);
     }
     Ok("allocated".into())
-}
-
-fn grow(path: &str, gigabytes: &str) -> Attack {
-    // SAFETY: ignores the signal that would end us before we can report.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    let file = File::create(path)?;
-    let end = gigabytes.parse::<u64>().unwrap() << 30;
-    std::os::unix::fs::FileExt::write_at(&file, b"x", end)?;
-    Ok("grown".into())
 }
 
 fn fork_bomb() -> Attack {

@@ -33,7 +33,8 @@ pub(crate) fn fork_bomb() {
 }
 
 pub(crate) fn memory() {
-    let yard = Yard::new();
+    let mut yard = Yard::new();
+    yard.limits.memory = 256 << 20;
     for layers in LAYERS {
         let report = yard.confined(Profile::Build, layers, "allocate", &["64"]);
         println!("  {report:?}");

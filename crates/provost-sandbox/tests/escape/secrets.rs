@@ -30,6 +30,12 @@ pub(crate) fn test() {
     for path in ["/etc/shadow", "/etc/gshadow"] {
         yard.must_fail("read", &[path]);
     }
+    for disk in std::fs::read_dir("/sys/block").unwrap().filter_map(Result::ok).take(3) {
+        let disk = format!("/dev/{}", disk.file_name().to_str().unwrap());
+        if yard.free("open", &[&disk]).did_harm() {
+            yard.must_fail("open", &[&disk]);
+        }
+    }
     // Only what is given reaches the environment.
     yard.must_fail("environment", &[SECRET]);
 }
@@ -40,6 +46,19 @@ pub(crate) fn terminal() {
     for layers in LAYERS {
         let own = yard.confined(Profile::Terminal, layers, "read", &[&yard.text("outside/secret")]);
         assert!(own.did_harm(), "{own:?}");
+        // A person makes and reads files wherever they may, where the machine permits it.
+        let wall = yard.wall(Profile::Terminal, layers);
+        let new = yard.text("new");
+        let made = yard.confined(Profile::Terminal, layers, "write", &[&new]);
+        assert_eq!(made.did_harm(), wall.applied().mount_namespace, "{made:?}");
+        let listed = yard.confined(Profile::Terminal, layers, "list", &["/"]);
+        assert_eq!(listed.did_harm(), wall.applied().mount_namespace, "{listed:?}");
+        let own = std::process::id().to_string();
+        let traced = yard.confined(Profile::Terminal, layers, "ptrace", &[&own]);
+        assert!(!traced.did_harm(), "{traced:?}");
+        let around = format!("/proc/{own}/root{}", yard.text("data/token"));
+        let report = yard.confined(Profile::Terminal, layers, "read", &[&around]);
+        assert!(!report.did_harm(), "{report:?}");
         for attack in ["read", "append", "remove", "truncate"] {
             let token = yard.text("data/token");
             let report = yard.confined(Profile::Terminal, layers, attack, &[&token]);

@@ -38,7 +38,15 @@ impl Report {
 
 impl Yard {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::furnish(tempfile::tempdir().unwrap())
+    }
+
+    /// In a folder of the machine, if the user may.
+    pub(crate) fn beneath(folder: &str) -> Option<Self> {
+        tempfile::tempdir_in(folder).ok().map(Self::furnish)
+    }
+
+    fn furnish(dir: tempfile::TempDir) -> Self {
         let folders = [
             "project/src",
             "project/.git/hooks",
