@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 
@@ -74,7 +74,10 @@ fn pin(project: BorrowedFd<'_>, pin: &Pin) -> Result<(), Errno> {
         | OpenTreeFlags::AT_EMPTY_PATH
         | OpenTreeFlags::AT_RECURSIVE;
     let tree = rustix::mount::open_tree(&held, c"", flags)?;
-    if pin.read_only {
+    // A file where a folder was expected leads elsewhere, as the `.git` of a
+    // worktree does; whoever rewrites it chooses the hooks.
+    let is_folder = FileType::from_raw_mode(rustix::fs::fstat(&held)?.st_mode).is_dir();
+    if pin.read_only || !is_folder {
         read_only(tree.as_fd())?;
     }
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;

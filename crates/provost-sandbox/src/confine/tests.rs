@@ -56,6 +56,14 @@ fn finish(mut child: Child) -> (Exit, String) {
     (exit, out + &error)
 }
 
+/// Walls and children are handed between the threads of a server.
+#[test]
+fn walls_and_children_cross_threads() {
+    fn crosses<T: Send + Sync>() {}
+    crosses::<Wall>();
+    crosses::<Child>();
+}
+
 #[test]
 fn a_command_runs_and_its_end_is_known() {
     let yard = Yard::new();

@@ -27,6 +27,7 @@ mod stop;
 mod symlink_swap;
 mod tiocsti;
 mod traversal;
+mod undumpable_parent;
 mod waits_for_input;
 mod write_outside;
 mod yard;
@@ -65,6 +66,7 @@ const TESTS: &[Test] = &[
     ("symlink_swap", symlink_swap::test),
     ("tiocsti", tiocsti::test),
     ("traversal", traversal::test),
+    ("undumpable_parent", undumpable_parent::test),
     ("waits_for_input", waits_for_input::test),
     ("write_outside", write_outside::test),
 ];

@@ -32,8 +32,22 @@ pub(crate) fn test() {
     }
     assert_eq!(fs::read_dir(yard.at("project/.git/hooks")).unwrap().count(), 1);
     honest_work(&yard);
+    worktree();
     yard.works_without_wall("append", &[".git/hooks/pre-commit"]);
     yard.works_without_wall("rename", &[".git", "src/old"]);
+}
+
+/// In a worktree `.git` is a file that says where the hooks are.
+fn worktree() {
+    let yard = Yard::new();
+    fs::remove_dir_all(yard.at("project/.git")).unwrap();
+    fs::write(yard.at("project/.git"), "gitdir: elsewhere").unwrap();
+    for (name, args) in
+        [("write", &[".git"][..]), ("remove", &[".git"]), ("rename", &[".git", "src/x"])]
+    {
+        yard.must_fail(name, args);
+    }
+    yard.works_without_wall("write", &[".git"]);
 }
 
 /// The rest of the project stays writable, and the protected part readable.

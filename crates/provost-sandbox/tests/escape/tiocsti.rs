@@ -1,5 +1,7 @@
 //! Typing into the terminal it was given.
 
+use std::os::fd::OwnedFd;
+
 use provost_sandbox::confine::{Stdio, Wall};
 use provost_sandbox::profile::Profile;
 use rustix::fs::{Mode, OFlags};
@@ -18,17 +20,29 @@ pub(crate) fn test() {
             assert!(report.text.contains("Operation not permitted"), "{report:?}");
         }
     }
+    if rustix::process::geteuid().is_root() {
+        // The control, as the user to whom no kernel forbids it.
+        let (_controller, terminal) = terminal();
+        let mut command = std::process::Command::new(yard.at("project/attacker"));
+        command.args(["--payload", "tiocsti"]).stdin(terminal);
+        assert!(command.status().unwrap().success());
+    }
 }
 
 fn on_terminal(yard: &Yard, wall: &Wall) -> Report {
+    let (_controller, terminal) = terminal();
+    let mut command = yard.command("tiocsti", &[]);
+    command.stdio[0] = Stdio::Given(terminal);
+    command.controlling_terminal = true;
+    finish(wall.spawn(command).unwrap())
+}
+
+fn terminal() -> (OwnedFd, OwnedFd) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let controller = rustix::pty::openpt(flags).unwrap();
     rustix::pty::unlockpt(&controller).unwrap();
     let name = rustix::pty::ptsname(&controller, Vec::new()).unwrap();
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let terminal = rustix::fs::open(name, flags, Mode::empty()).unwrap();
-    let mut command = yard.command("tiocsti", &[]);
-    command.stdio[0] = Stdio::Given(terminal);
-    command.controlling_terminal = true;
-    finish(wall.spawn(command).unwrap())
+    (controller, terminal)
 }
