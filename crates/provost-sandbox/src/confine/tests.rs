@@ -128,6 +128,29 @@ fn input_and_environment_are_what_was_given() {
     }
 }
 
+/// Wardens share our memory; threads that allocate and spawn meanwhile must not notice.
+#[test]
+fn many_threads_spawn_at_once() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        let wall = yard.wall(Profile::Build, layers);
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let wall = &wall;
+                scope.spawn(move || {
+                    for run in 0..25 {
+                        let word = format!("{thread}-{run}");
+                        let script = format!("(sleep 60 &) ; echo {word}; exit {thread}");
+                        let (exit, out) =
+                            finish(wall.spawn(Command::new("sh", &["-c", &script])).unwrap());
+                        assert_eq!((exit, out.trim()), (Exit::Code(thread), &*word), "{layers:?}");
+                    }
+                });
+            }
+        });
+    }
+}
+
 #[test]
 fn stop_ends_what_ignores_it() {
     let yard = Yard::new();
