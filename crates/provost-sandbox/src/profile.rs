@@ -110,11 +110,19 @@ pub struct Policy {
 impl Policy {
     /// The policy of a profile, with the network the profile has by itself.
     pub fn new(profile: Profile, places: &Places<'_>) -> Self {
-        let Places { project, home, data, scratch } = *places;
-        let hidden = match profile {
+        // The rules are found by walking real folders, so links are resolved first;
+        // else a home behind a link would be read under its other name.
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (project, home) = (&*real(places.project), &*real(places.home));
+        let (data, scratch) = (&*real(places.data), &*real(places.scratch));
+        let mut hidden = match profile {
             Profile::Read | Profile::Build | Profile::Serve => paths::hidden(home, data),
             Profile::Terminal => vec![data.to_owned()],
         };
+        let behind_links: Vec<PathBuf> = hidden.iter().map(|path| real(path)).collect();
+        hidden.extend(behind_links);
+        hidden.sort();
+        hidden.dedup();
         let writable = match profile {
             Profile::Read => Vec::new(),
             Profile::Build | Profile::Serve => {

@@ -116,16 +116,19 @@ fn both(test: &Test) {
         return;
     }
     // A copy, since the user may not be able to reach where we were built.
-    let dir = tempfile::tempdir().unwrap();
+    let dir = yard::place();
     let copy = dir.path().join("escape");
     std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
     let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
     std::fs::set_permissions(dir.path(), open).unwrap();
+    let user = Some(ORDINARY);
+    std::os::unix::fs::chown(dir.path(), user, user).unwrap();
     let status = Command::new(&copy)
         .args(["--as-user", test.0])
         .current_dir("/")
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
+        .env("TMPDIR", dir.path())
         .uid(ORDINARY)
         .gid(ORDINARY)
         .status()

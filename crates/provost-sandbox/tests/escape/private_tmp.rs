@@ -7,12 +7,7 @@ use provost_sandbox::profile::Profile;
 use crate::yard::{LAYERS, Yard};
 
 pub(crate) fn test() {
-    // The project must live elsewhere, or `/tmp` cannot be covered.
-    let Some(yard) = ["/var/lib", "/srv", "/opt"].iter().find_map(|place| Yard::beneath(place))
-    else {
-        println!("  skipped: no other place is writable for this user");
-        return;
-    };
+    let yard = Yard::new();
     let shared = tempfile::NamedTempFile::new_in("/tmp").unwrap();
     let path = shared.path().to_str().unwrap();
     fs::write(path, "of somebody else").unwrap();

@@ -2,7 +2,7 @@
 
 use provost_sandbox::profile::Profile;
 
-use crate::yard::{LAYERS, SECRET, Yard};
+use crate::yard::{CONFINED, LAYERS, SECRET, Yard};
 
 const FILES: &[&str] = &[
     "home/.ssh/id_ed25519",
@@ -11,8 +11,10 @@ const FILES: &[&str] = &[
     "home/.cargo/credentials.toml",
     "home/.npmrc",
     "home/.bash_history",
+    "home/.netrc",
+    // Where a hidden link leads is hidden too.
+    "home/dotfiles/netrc",
     "data/token",
-    "outside/secret",
 ];
 
 pub(crate) fn test() {
@@ -23,6 +25,13 @@ pub(crate) fn test() {
         yard.must_fail("append", &[&yard.text(name)]);
         yard.must_fail("truncate", &[&yard.text(name)]);
         yard.must_fail("remove", &[&yard.text(name)]);
+    }
+    // What is beside a secret can be read: the wall hides the secret, not the home.
+    for profile in CONFINED {
+        for layers in LAYERS {
+            let report = yard.confined(profile, layers, "read", &[&yard.text("home/readable")]);
+            assert!(report.did_harm(), "{report:?}");
+        }
     }
     for folder in ["home/.ssh", "data"] {
         yard.must_fail("list", &[&yard.text(folder)]);

@@ -30,6 +30,14 @@ pub(crate) struct Report {
     pub(crate) text: String,
 }
 
+/// A folder that is not in `/tmp`, which is hidden as a whole: there, nothing
+/// would be learned about what hides a home. `main` gives ordinary users one.
+pub(crate) fn place() -> tempfile::TempDir {
+    let places = ["/var/lib", "/srv", "/opt"];
+    let dir = places.iter().find_map(|place| tempfile::tempdir_in(place).ok());
+    dir.unwrap_or_else(|| tempfile::tempdir().unwrap())
+}
+
 impl Report {
     pub(crate) fn did_harm(&self) -> bool {
         self.exit == Exit::Code(0)
@@ -38,12 +46,7 @@ impl Report {
 
 impl Yard {
     pub(crate) fn new() -> Self {
-        Self::furnish(tempfile::tempdir().unwrap())
-    }
-
-    /// In a folder of the machine, if the user may.
-    pub(crate) fn beneath(folder: &str) -> Option<Self> {
-        tempfile::tempdir_in(folder).ok().map(Self::furnish)
+        Self::furnish(place())
     }
 
     fn furnish(dir: tempfile::TempDir) -> Self {
@@ -78,6 +81,10 @@ impl Yard {
         for name in secrets {
             fs::write(dir.path().join(name), SECRET).unwrap();
         }
+        fs::create_dir(dir.path().join("home/dotfiles")).unwrap();
+        fs::write(dir.path().join("home/dotfiles/netrc"), SECRET).unwrap();
+        std::os::unix::fs::symlink("dotfiles/netrc", dir.path().join("home/.netrc")).unwrap();
+        fs::write(dir.path().join("home/readable"), "readable").unwrap();
         fs::copy(std::env::current_exe().unwrap(), dir.path().join("project/attacker")).unwrap();
         let limits = Limits { processes: 64, memory: 1 << 30, ..Limits::default() };
         Self { dir, machine: probe::machine(), limits }
