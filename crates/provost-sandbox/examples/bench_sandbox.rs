@@ -20,14 +20,16 @@ const RUNS: usize = 300;
 const WARM_UP: usize = 30;
 const READS: usize = 20_000;
 
-fn main() {
+fn main() -> process::ExitCode {
     let dir = tempfile::tempdir().unwrap();
     for name in ["project", "home", "data", "scratch"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
     }
     let spawns = spawns(dir.path());
     let reads = reads(&dir.path().join("project"));
-    println!("{spawns}{reads}");
+    let text = spawns + &reads;
+    println!("{text}");
+    if text.contains("FAIL") { process::ExitCode::FAILURE } else { process::ExitCode::SUCCESS }
 }
 
 /// Medians of all ways, measured in turn.
