@@ -33,6 +33,13 @@ pub fn detached<A: AsRef<OsStr>>(
     start(command, out)
 }
 
+/// Keeps other processes of the same user from reading our memory and our
+/// environment, where tokens and keys are. For the daemon and the kernels, early.
+pub fn protect_own_memory() -> io::Result<()> {
+    let behavior = rustix::process::DumpableBehavior::NotDumpable;
+    Ok(rustix::process::set_dumpable_behavior(behavior)?)
+}
+
 /// Shows a URL in the person's browser; `browser` is their `$BROWSER`, if any.
 ///
 /// `$BROWSER` may list several programs separated by colons, each with `%s`

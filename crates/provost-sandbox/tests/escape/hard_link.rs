@@ -1,0 +1,27 @@
+//! A file outside that has a name inside.
+
+use std::fs;
+use std::path::Path;
+
+use provost_sandbox::beneath::{BeneathError, Mode, Root};
+
+use crate::yard::{SECRET, Yard};
+
+pub(crate) fn test() {
+    let yard = Yard::new();
+    let root = Root::open(&yard.at("project")).unwrap();
+    fs::hard_link(yard.at("outside/secret"), yard.at("project/twin")).unwrap();
+    for mode in [Mode::Overwrite, Mode::Append] {
+        let result = root.write(Path::new("twin"), b"harmed", mode);
+        assert!(matches!(result, Err(BeneathError::HardLink)), "{result:?}");
+    }
+    let result = root.edit(Path::new("twin"), 100, |_| Ok::<_, BeneathError>(b"harmed".to_vec()));
+    assert!(matches!(result, Err(BeneathError::HardLink)), "{result:?}");
+    assert_eq!(fs::read_to_string(yard.at("outside/secret")).unwrap(), SECRET);
+    // The control: a plain write changes the file outside.
+    fs::write(yard.at("project/twin"), "through").unwrap();
+    assert_eq!(fs::read_to_string(yard.at("outside/secret")).unwrap(), "through");
+    // A command cannot make such a name for what it cannot reach.
+    let secret = yard.text("home/.ssh/id_ed25519");
+    yard.must_fail("link", &[&secret, "stolen"]);
+}

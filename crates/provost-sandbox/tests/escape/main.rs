@@ -1,0 +1,137 @@
+//! Attacks on the wall. Each must fail to do harm, and is shown to do it without the wall.
+//!
+//! One file per attack. A test here starts this binary again, behind a wall, to
+//! be the attacker ([`payload`]); the attacker's exit code says whether it did
+//! harm. Every test runs with no namespaces and with all the machine has; where
+//! it is started by root, the whole of it runs again as an ordinary user.
+#![expect(unsafe_code, reason = "attackers make system calls that have no safe interface")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
+#![expect(clippy::print_stdout, reason = "a test says which layers were active")]
+
+mod dangling_link;
+mod hard_link;
+mod kernel_surface;
+mod memfd_exec;
+mod namespaces;
+mod network;
+mod output_flood;
+mod payload;
+mod private_tmp;
+mod proc_root;
+mod protected_paths;
+mod ptrace;
+mod resources;
+mod secrets;
+mod set_id;
+mod stop;
+mod symlink_swap;
+mod tiocsti;
+mod traversal;
+mod undumpable_parent;
+mod waits_for_input;
+mod write_outside;
+mod yard;
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+
+type Test = (&'static str, fn());
+
+const TESTS: &[Test] = &[
+    ("dangling_link", dangling_link::test),
+    ("hard_link", hard_link::test),
+    ("kernel_surface", kernel_surface::test),
+    ("memfd_exec", memfd_exec::test),
+    ("namespaces", namespaces::test),
+    ("network", network::test),
+    ("network_loopback_stays_inside", network::loopback),
+    ("network_serve_listens_and_cannot_call", network::serve),
+    ("output_flood", output_flood::test),
+    ("private_tmp", private_tmp::test),
+    ("proc_root", proc_root::test),
+    ("protected_paths", protected_paths::test),
+    ("ptrace", ptrace::test),
+    ("resources_fork_bomb", resources::fork_bomb),
+    ("resources_memory", resources::memory),
+    ("resources_open_files", resources::open_files),
+    ("resources_file_size", resources::file_size),
+    ("secrets", secrets::test),
+    ("secrets_terminal", secrets::terminal),
+    ("set_id", set_id::test),
+    ("stop_double_setsid", stop::double_setsid),
+    ("stop_ignores_term", stop::ignores_term),
+    ("stop_closes_output_and_lives", stop::closes_output),
+    ("stop_leftovers", stop::leftovers),
+    ("stop_parent_dies", stop::parent_dies),
+    ("symlink_swap", symlink_swap::test),
+    ("tiocsti", tiocsti::test),
+    ("traversal", traversal::test),
+    ("undumpable_parent", undumpable_parent::test),
+    ("waits_for_input", waits_for_input::test),
+    ("write_outside", write_outside::test),
+];
+
+/// Nobody's number on any system we know.
+const ORDINARY: u32 = 64_321;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["--payload", name, ..] => payload::main(name, &args[2..]),
+        ["--as-user", name] => {
+            run(find(name));
+            ExitCode::SUCCESS
+        }
+        _ if args.contains(&"--list") => {
+            if !args.contains(&"--ignored") {
+                for (name, _) in TESTS {
+                    println!("{name}: test");
+                }
+            }
+            ExitCode::SUCCESS
+        }
+        _ => {
+            let wanted: Vec<&&str> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+            let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name == **w);
+            TESTS.iter().filter(|(name, _)| is_wanted(name)).for_each(both);
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn find(name: &str) -> &'static Test {
+    TESTS.iter().find(|(other, _)| *other == name).unwrap()
+}
+
+fn run((name, test): &Test) {
+    println!("{name} as uid {}", rustix::process::geteuid().as_raw());
+    test();
+}
+
+/// As who we are, and as an ordinary user if we are root.
+fn both(test: &Test) {
+    run(test);
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    // A copy, since the user may not be able to reach where we were built.
+    let dir = yard::place();
+    let copy = dir.path().join("escape");
+    std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let user = Some(ORDINARY);
+    std::os::unix::fs::chown(dir.path(), user, user).unwrap();
+    let status = Command::new(&copy)
+        .args(["--as-user", test.0])
+        .current_dir("/")
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("TMPDIR", dir.path())
+        .uid(ORDINARY)
+        .gid(ORDINARY)
+        .status()
+        .unwrap();
+    assert!(status.success(), "{} as an ordinary user: {status}", test.0);
+}

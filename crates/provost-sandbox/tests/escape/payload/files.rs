@@ -1,0 +1,64 @@
+//! Attacks on files.
+
+use std::ffi::{CString, c_long};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::{Attack, call};
+
+pub(super) fn attack(name: &str, args: &[&str]) -> Option<Attack> {
+    Some(match (name, args) {
+        ("read", [path]) => fs::read_to_string(path),
+        ("open", [path]) => File::open(path).map(|_| "opened".into()),
+        ("list", [path]) => fs::read_dir(path).map(|names| format!("{} names", names.count())),
+        ("write", [path]) => write(path),
+        ("append", [path]) => append(path),
+        ("rename", [from, to]) => fs::rename(from, to).map(|()| "renamed".into()),
+        ("link", [from, to]) => fs::hard_link(from, to).map(|()| "linked".into()),
+        ("mkdir", [path]) => fs::create_dir(path).map(|()| "made".into()),
+        ("remove", [path]) => fs::remove_file(path).map(|()| "removed".into()),
+        ("truncate", [path]) => truncate(path),
+        ("chmod", [path]) => set_id(path),
+        ("create-set-id", [path]) => create_set_id(path),
+        ("grow", [path, gigabytes]) => grow(path, gigabytes),
+        _ => return None,
+    })
+}
+
+fn write(path: &str) -> Attack {
+    fs::write(path, "harmed").map(|()| "written".into())
+}
+
+fn append(path: &str) -> Attack {
+    let mut file = OpenOptions::new().append(true).open(path)?;
+    file.write_all(b"harmed").map(|()| "appended".into())
+}
+
+fn truncate(path: &str) -> Attack {
+    let path = CString::new(path).unwrap();
+    call(libc::SYS_truncate, [path.as_ptr() as c_long, 0, 0, 0, 0])
+}
+
+fn set_id(path: &str) -> Attack {
+    fs::copy("/proc/self/exe", path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o4755))?;
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & 0o4000 == 0 { Err(io::Error::other("dropped")) } else { Ok("made".into()) }
+}
+
+fn create_set_id(path: &str) -> Attack {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o4755).open(path)?;
+    let mode = file.metadata()?.permissions().mode();
+    if mode & 0o4000 == 0 { Err(io::Error::other("dropped")) } else { Ok("made".into()) }
+}
+
+fn grow(path: &str, gigabytes: &str) -> Attack {
+    // SAFETY: ignores the signal that would end us before we can report.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    let file = File::create(path)?;
+    let end = gigabytes.parse::<u64>().unwrap() << 30;
+    std::os::unix::fs::FileExt::write_at(&file, b"x", end)?;
+    Ok("grown".into())
+}

@@ -1,0 +1,65 @@
+//! Writing what governs the project: hooks, configuration, our own rules.
+
+use std::fs;
+
+use provost_sandbox::profile::Profile;
+
+use crate::yard::{LAYERS, SECRET, Yard};
+
+pub(crate) fn test() {
+    let yard = Yard::new();
+    let attacks: &[(&str, &[&str])] = &[
+        ("append", &[".git/hooks/pre-commit"]),
+        ("truncate", &[".git/hooks/pre-commit"]),
+        ("remove", &[".git/hooks/pre-commit"]),
+        ("write", &[".git/hooks/post-merge"]),
+        ("append", &[".git/config"]),
+        ("rename", &["src/mine", ".git/config"]),
+        ("link", &["src/mine", ".git/hooks/post-merge"]),
+        ("write", &[".provost/roles.md"]),
+        ("rename", &[".provost", "src/old"]),
+        ("rename", &[".git/hooks", ".git/old"]),
+        // Away with the folder above it, to put another in its place.
+        ("rename", &[".git", "src/old"]),
+        ("rename", &["src/mine", ".provost"]),
+    ];
+    fs::write(yard.at("project/src/mine"), "mine").unwrap();
+    for (name, args) in attacks {
+        yard.must_fail(name, args);
+    }
+    for name in [".git/config", ".git/hooks/pre-commit", ".provost/policy.toml"] {
+        assert_eq!(fs::read_to_string(yard.at("project").join(name)).unwrap(), SECRET, "{name}");
+    }
+    assert_eq!(fs::read_dir(yard.at("project/.git/hooks")).unwrap().count(), 1);
+    honest_work(&yard);
+    worktree();
+    yard.works_without_wall("append", &[".git/hooks/pre-commit"]);
+    yard.works_without_wall("rename", &[".git", "src/old"]);
+}
+
+/// In a worktree `.git` is a file that says where the hooks are.
+fn worktree() {
+    let yard = Yard::new();
+    fs::remove_dir_all(yard.at("project/.git")).unwrap();
+    fs::write(yard.at("project/.git"), "gitdir: elsewhere").unwrap();
+    for (name, args) in
+        [("write", &[".git"][..]), ("remove", &[".git"]), ("rename", &[".git", "src/x"])]
+    {
+        yard.must_fail(name, args);
+    }
+    yard.works_without_wall("write", &[".git"]);
+}
+
+/// The rest of the project stays writable, and the protected part readable.
+fn honest_work(yard: &Yard) {
+    for layers in LAYERS {
+        for (name, args) in [("write", ["src/new"]), ("read", [".git/config"])] {
+            let report = yard.confined(Profile::Build, layers, name, &args);
+            assert!(report.did_harm(), "{layers:?} {name} {args:?}: {report:?}");
+        }
+        // New names at the top need the mount namespace; the wall says which it used.
+        let wall = yard.wall(Profile::Build, layers);
+        let report = yard.confined(Profile::Build, layers, "write", &["top-level"]);
+        assert_eq!(report.did_harm(), wall.applied().mount_namespace, "{report:?}");
+    }
+}

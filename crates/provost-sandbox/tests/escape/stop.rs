@@ -1,0 +1,131 @@
+//! Living on after the end: daemons, the stubborn, the silent, orphans of a dead parent.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use provost_sandbox::confine::{Child, Exit, Leftovers};
+use provost_sandbox::profile::Profile;
+
+use crate::yard::{LAYERS, Yard};
+
+/// How many processes run the yard's attacker.
+pub(crate) fn n_alive(yard: &Yard) -> usize {
+    let attacker = yard.at("project/attacker");
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes.filter(|process| is_running(&process.path(), &attacker)).count()
+}
+
+fn is_running(process: &Path, program: &Path) -> bool {
+    // The command line, since the link to the program needs rights over it.
+    let Ok(line) = fs::read(process.join("cmdline")) else { return false };
+    line.split(|byte| *byte == 0).next() == program.to_str().map(str::as_bytes)
+}
+
+fn read_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(File::from(child.stdout.take().unwrap())).read_line(&mut line).unwrap();
+    line
+}
+
+pub(crate) fn double_setsid() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        let wall = yard.wall(Profile::Build, layers);
+        let mut command = yard.command("daemon", &["alive"]);
+        command.leftovers = Leftovers::Keep;
+        let mut child = wall.spawn(command).unwrap();
+        assert_eq!(read_line(&mut child), "alive\n");
+        assert_eq!(n_alive(&yard), 1, "the control: without stop it lives");
+        let start = Instant::now();
+        child.stop(Duration::from_millis(100)).unwrap();
+        assert_eq!(n_alive(&yard), 0, "{layers:?}");
+        println!("  {layers:?}: gone after {:?}", start.elapsed());
+    }
+}
+
+/// When the command ends, what it left goes too.
+pub(crate) fn leftovers() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        let wall = yard.wall(Profile::Build, layers);
+        let mut child = yard.spawn(&wall, "daemon", &["alive"]);
+        assert_eq!(child.wait().unwrap(), Exit::Code(0));
+        assert_eq!(n_alive(&yard), 0, "{layers:?}");
+    }
+}
+
+pub(crate) fn ignores_term() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        let wall = yard.wall(Profile::Build, layers);
+        let mut child = yard.spawn(&wall, "stubborn", &[]);
+        assert_eq!(read_line(&mut child), "ready\n");
+        let exit = child.stop(Duration::from_millis(100)).unwrap();
+        assert_eq!(exit, Exit::Signal(9), "{layers:?}");
+        assert_eq!(n_alive(&yard), 0);
+    }
+}
+
+pub(crate) fn closes_output() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        let wall = yard.wall(Profile::Build, layers);
+        let mut child = yard.spawn(&wall, "silent", &[]);
+        let mut nothing = String::new();
+        File::from(child.stdout.take().unwrap()).read_to_string(&mut nothing).unwrap();
+        // The end of its output is not its end.
+        assert_eq!(child.try_wait().unwrap(), None, "{layers:?}");
+        let exit = child.stop(Duration::from_secs(10)).unwrap();
+        assert_eq!(exit, Exit::Signal(15), "{layers:?}");
+        assert_eq!(n_alive(&yard), 0);
+    }
+}
+
+/// The process that started a run is killed; the run ends with it.
+pub(crate) fn parent_dies() {
+    for layers in ["bare", "auto"] {
+        let yard = Yard::new();
+        let mut parent = Command::new(std::env::current_exe().unwrap())
+            .args(["--payload", "parent", layers])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(parent.stdout.take().unwrap()).lines();
+        let attacker = lines.find_map(|line| Some(line.unwrap().strip_prefix("at ")?.to_owned()));
+        let attacker = attacker.unwrap();
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        let start = Instant::now();
+        let is_alive = || {
+            let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+            processes.into_iter().any(|p| is_running(&p.path(), Path::new(&attacker)))
+        };
+        while is_alive() {
+            assert!(start.elapsed() < Duration::from_secs(10), "{layers}: it outlived its parent");
+            std::thread::yield_now();
+        }
+        // The killed parent could not clean up after itself.
+        drop(fs::remove_dir_all(Path::new(&attacker).parent().unwrap().parent().unwrap()));
+        drop(yard);
+    }
+}
+
+/// In another process: starts a daemon behind a wall, says where, and waits.
+pub(crate) fn parent(layers: &[&str]) -> io::Result<String> {
+    let yard = Yard::new();
+    let layers = if layers == ["bare"] { LAYERS[0] } else { LAYERS[1] };
+    let wall = yard.wall(Profile::Build, layers);
+    let mut command = yard.command("daemon", &["alive"]);
+    command.leftovers = Leftovers::Keep;
+    let mut child = wall.spawn(command).unwrap();
+    assert_eq!(read_line(&mut child), "alive\n");
+    println!("at {}", yard.text("project/attacker"));
+    io::stdout().flush()?;
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,65 @@
+//! Paths that try to climb out of the root.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use provost_sandbox::beneath::{BeneathError, Mode, Replace, Root};
+
+use crate::yard::{SECRET, Yard};
+
+pub(crate) fn test() {
+    let yard = Yard::new();
+    let root = Root::open(&yard.at("project")).unwrap();
+    symlink("..", yard.at("project/up")).unwrap();
+    symlink("../outside", yard.at("project/side")).unwrap();
+    symlink(yard.at("outside"), yard.at("project/absolute")).unwrap();
+    symlink("/proc/self/root", yard.at("project/magic")).unwrap();
+    symlink("src/../../outside", yard.at("project/bent")).unwrap();
+    let absolute = yard.text("outside/secret");
+    let deep = "src/../".repeat(50) + "../outside/secret";
+    let corpus = [
+        "../outside/secret",
+        "src/../../outside/secret",
+        "./../outside/secret",
+        "..//outside/secret",
+        "/etc/passwd",
+        "//etc/passwd",
+        absolute.as_str(),
+        "up/outside/secret",
+        "side/secret",
+        "absolute/secret",
+        "bent/secret",
+        "magic/etc/passwd",
+        "src/..",
+        "..",
+        "",
+        "a\0b",
+        "../outside/secret\0.txt",
+        deep.as_str(),
+    ];
+    for path in corpus {
+        let path = Path::new(path);
+        let inside = Path::new("src");
+        let refused = |result: Result<(), BeneathError>| match result {
+            Err(BeneathError::Outside | BeneathError::BadPath(_)) => {}
+            other => panic!("{}: {other:?}", path.display()),
+        };
+        refused(root.open_read(path).map(drop));
+        refused(root.stat(path).map(drop));
+        refused(root.list(path, 10).map(drop));
+        refused(root.descend(path).map(drop));
+        for mode in [Mode::Overwrite, Mode::Create, Mode::Append] {
+            refused(root.write(path, b"harmed", mode));
+        }
+        refused(root.edit(path, 100, |_| Ok(b"harmed".to_vec())));
+        refused(root.create_dir_all(path));
+        refused(root.rename(inside, path, Replace::Yes));
+        refused(root.rename(path, Path::new("taken"), Replace::Yes));
+        refused(root.remove_file(path));
+        refused(root.remove_dir(path));
+        refused(root.remove_tree(path));
+    }
+    assert_eq!(std::fs::read_to_string(yard.at("outside/secret")).unwrap(), SECRET);
+    // The control: the links do lead out for whoever follows them.
+    assert_eq!(std::fs::read_to_string(yard.at("project/side/secret")).unwrap(), SECRET);
+}

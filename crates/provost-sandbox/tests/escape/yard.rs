@@ -1,0 +1,174 @@
+//! A place to attack from: a project, a home with secrets, our data, a world outside.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process;
+
+use provost_sandbox::confine::{Child, Command, Exit, Extra, Layers, Limits, Wall};
+use provost_sandbox::probe::{self, Machine};
+use provost_sandbox::profile::{Places, Policy, Profile};
+
+pub(crate) const SECRET: &str = "canary-7f3a";
+
+pub(crate) struct Yard {
+    dir: tempfile::TempDir,
+    pub(crate) machine: Machine,
+    pub(crate) limits: Limits,
+}
+
+pub(crate) const BARE: Extra =
+    Extra { pid: false, net: false, ipc: false, mount: false, uts: false, cgroup: false };
+/// The least and the most.
+pub(crate) const LAYERS: [Layers; 2] = [Layers::Exactly(BARE), Layers::Auto];
+pub(crate) const CONFINED: [Profile; 3] = [Profile::Read, Profile::Build, Profile::Serve];
+
+/// What an attacker reported.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) exit: Exit,
+    pub(crate) text: String,
+}
+
+/// A folder that is not in `/tmp`, which is hidden as a whole: there, nothing
+/// would be learned about what hides a home. `main` gives ordinary users one.
+pub(crate) fn place() -> tempfile::TempDir {
+    let places = ["/var/lib", "/srv", "/opt"];
+    let dir = places.iter().find_map(|place| tempfile::tempdir_in(place).ok());
+    dir.unwrap_or_else(|| tempfile::tempdir().unwrap())
+}
+
+impl Report {
+    pub(crate) fn did_harm(&self) -> bool {
+        self.exit == Exit::Code(0)
+    }
+}
+
+impl Yard {
+    pub(crate) fn new() -> Self {
+        Self::furnish(place())
+    }
+
+    fn furnish(dir: tempfile::TempDir) -> Self {
+        let folders = [
+            "project/src",
+            "project/.git/hooks",
+            "project/.provost",
+            "home/.ssh",
+            "home/.aws",
+            "home/.config/gh",
+            "home/.cargo",
+            "data",
+            "scratch",
+            "outside",
+        ];
+        for name in folders {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        let secrets = [
+            "home/.ssh/id_ed25519",
+            "home/.aws/credentials",
+            "home/.config/gh/hosts.yml",
+            "home/.cargo/credentials.toml",
+            "home/.npmrc",
+            "home/.bash_history",
+            "data/token",
+            "outside/secret",
+            "project/.git/config",
+            "project/.git/hooks/pre-commit",
+            "project/.provost/policy.toml",
+        ];
+        for name in secrets {
+            fs::write(dir.path().join(name), SECRET).unwrap();
+        }
+        fs::create_dir(dir.path().join("home/dotfiles")).unwrap();
+        fs::write(dir.path().join("home/dotfiles/netrc"), SECRET).unwrap();
+        std::os::unix::fs::symlink("dotfiles/netrc", dir.path().join("home/.netrc")).unwrap();
+        fs::write(dir.path().join("home/readable"), "readable").unwrap();
+        fs::copy(std::env::current_exe().unwrap(), dir.path().join("project/attacker")).unwrap();
+        let limits = Limits { processes: 64, memory: 1 << 30, ..Limits::default() };
+        Self { dir, machine: probe::machine(), limits }
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.at(name).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn wall(&self, profile: Profile, layers: Layers) -> Wall {
+        let (project, home) = (self.at("project"), self.at("home"));
+        let (data, scratch) = (self.at("data"), self.at("scratch"));
+        let places = Places { project: &project, home: &home, data: &data, scratch: &scratch };
+        let wall = Wall::new(Policy::new(profile, &places), &self.machine, layers, self.limits);
+        let wall = wall.unwrap();
+        println!("  layers: {}", serde_json::to_string(wall.applied()).unwrap());
+        wall
+    }
+
+    pub(crate) fn command(&self, name: &str, args: &[&str]) -> Command {
+        let all: Vec<&str> = ["--payload", name].into_iter().chain(args.iter().copied()).collect();
+        let mut command = Command::new(self.at("project/attacker"), &all);
+        command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        command
+    }
+
+    pub(crate) fn spawn(&self, wall: &Wall, name: &str, args: &[&str]) -> Child {
+        wall.spawn(self.command(name, args)).unwrap()
+    }
+
+    pub(crate) fn confined(
+        &self,
+        profile: Profile,
+        layers: Layers,
+        name: &str,
+        args: &[&str],
+    ) -> Report {
+        let wall = self.wall(profile, layers);
+        finish(self.spawn(&wall, name, args))
+    }
+
+    /// The same attack without the wall.
+    pub(crate) fn free(&self, name: &str, args: &[&str]) -> Report {
+        let output = process::Command::new(self.at("project/attacker"))
+            .arg("--payload")
+            .arg(name)
+            .args(args)
+            .current_dir(self.at("project"))
+            .output()
+            .unwrap();
+        let exit = output.status.code().map_or(Exit::Signal(0), Exit::Code);
+        let text = [output.stdout, output.stderr].concat();
+        Report { exit, text: String::from_utf8_lossy(&text).into_owned() }
+    }
+
+    /// The attack does no harm in any confined profile, with the least and the most layers.
+    #[track_caller]
+    pub(crate) fn must_fail(&self, name: &str, args: &[&str]) {
+        for profile in CONFINED {
+            for layers in LAYERS {
+                let report = self.confined(profile, layers, name, args);
+                println!("  {name} {args:?}: {}", report.text.trim());
+                assert!(!report.did_harm(), "{profile:?} {layers:?} {name} {args:?}: {report:?}");
+                // Denied, not broken: an attacker that could not run proves nothing.
+                assert_eq!(report.exit, Exit::Code(1), "{profile:?} {layers:?} {report:?}");
+            }
+        }
+    }
+
+    /// The attack does its harm without the wall, so the test above can fail.
+    #[track_caller]
+    pub(crate) fn works_without_wall(&self, name: &str, args: &[&str]) {
+        let report = self.free(name, args);
+        assert!(report.did_harm(), "the control of {name} {args:?} failed: {report:?}");
+    }
+}
+
+pub(crate) fn finish(mut child: Child) -> Report {
+    let mut text = String::new();
+    File::from(child.stdout.take().unwrap()).read_to_string(&mut text).unwrap();
+    File::from(child.stderr.take().unwrap()).read_to_string(&mut text).unwrap();
+    Report { exit: child.wait().unwrap(), text }
+}
