@@ -6,6 +6,10 @@
 //! environment, and keeps no record. It is the only crate that starts processes
 //! and the only one with `unsafe`.
 
+pub mod beneath;
 pub mod cgroup;
+pub mod confine;
+pub mod environment;
 pub mod launch;
 pub mod probe;
+pub mod profile;

@@ -1,0 +1,46 @@
+//! Confined children.
+//!
+//! A [`Wall`] is a policy made ready: rules built, filter compiled, limits
+//! chosen. [`Wall::spawn`] puts a command behind it.
+//!
+//! ```text
+//! parent ──clone(namespaces)──▶ warden ──vfork──▶ command
+//!   │  pidfd, orders, status ─────┘  arranges mounts,   joins its cgroup, drops capabilities,
+//!   │                                reaps, ends all    Landlock, seccomp, exec
+//!   └── everything is prepared here: the other two only make system calls
+//! ```
+//!
+//! There is no helper program to execute first, which would cost as much as the
+//! command itself. What is required and missing is
+//! [`SandboxError::Unavailable`]; nothing is ever left out silently, so
+//! [`Applied`] is true whenever there is a [`Child`].
+//!
+//! The warden outlives its starter thread, and by default not its process: it
+//! holds a socket to it and ends the run when the other end is closed.
+#![expect(unsafe_code, reason = "what happens between clone and exec has no safe interface")]
+
+mod applied;
+mod command;
+mod error;
+mod filter;
+mod group;
+mod handle;
+mod inside;
+mod mounts;
+mod plan;
+mod raw;
+mod ruleset;
+mod spawn;
+mod stack;
+mod sweep;
+mod wall;
+mod warden;
+
+pub use applied::{Applied, EndedBy, Extra, Layers, ProtectedBy};
+pub use command::{Command, Leftovers, Limits, Parent, Stdio};
+pub use error::SandboxError;
+pub use handle::{Child, Exit};
+pub use wall::Wall;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What to run.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use super::SandboxError;
+
+/// One command to run behind a wall.
+#[derive(Debug)]
+pub struct Command {
+    /// A path, or a name to be found on the `PATH` of `env`.
+    pub program: OsString,
+    /// The arguments after the program's name.
+    pub args: Vec<OsString>,
+    /// The whole environment. See [`crate::environment::allowed`]; `TMPDIR` is
+    /// added unless it is there.
+    pub env: Vec<(OsString, OsString)>,
+    /// The working directory, relative to the project; `.` is the project.
+    pub cwd: PathBuf,
+    /// Standard input, output and error.
+    pub stdio: [Stdio; 3],
+    /// Whether the first stream is a terminal that becomes the command's own.
+    pub controlling_terminal: bool,
+    /// What happens to what the command leaves running.
+    pub leftovers: Leftovers,
+    /// What happens when our process ends.
+    pub parent: Parent,
+}
+
+impl Command {
+    /// A command at the project's top with nothing to read, its output in pipes.
+    pub fn new(program: impl AsRef<OsStr>, args: &[impl AsRef<OsStr>]) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            args: args.iter().map(|arg| arg.as_ref().to_owned()).collect(),
+            env: Vec::new(),
+            cwd: PathBuf::from("."),
+            stdio: [Stdio::Null, Stdio::Pipe, Stdio::Pipe],
+            controlling_terminal: false,
+            leftovers: Leftovers::End,
+            parent: Parent::EndWith,
+        }
+    }
+
+    /// The file to execute: the program itself if it has a slash, else the first
+    /// executable of that name on the child's own `PATH`.
+    pub(super) fn resolve(&self) -> Result<PathBuf, SandboxError> {
+        let name = Path::new(&self.program);
+        if name.components().count() > 1 || self.program.to_string_lossy().contains('/') {
+            return Ok(name.to_owned());
+        }
+        let path = self.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+        let path = path.map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), |path| path.as_os_str());
+        // A relative entry would make the project's own files programs.
+        let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+        folders
+            .map(|folder| folder.join(name))
+            .find(|file| is_program(file))
+            .ok_or_else(|| SandboxError::NotFound { program: name.display().to_string() })
+    }
+}
+
+fn is_program(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Where a stream comes from or goes to.
+#[derive(Debug)]
+pub enum Stdio {
+    /// Nowhere.
+    Null,
+    /// To us, through a pipe in the [`super::Child`].
+    Pipe,
+    /// The same as ours.
+    Inherit,
+    /// This: a file, the end of a pipe, a terminal.
+    Given(OwnedFd),
+}
+
+/// What happens to processes that the command leaves running when it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They are killed, and the run is over.
+    End,
+    /// The run goes on until they have ended, or it is stopped.
+    Keep,
+}
+
+/// What happens to the run when our process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parent {
+    /// It ends too.
+    EndWith,
+    /// It goes on, and nobody can stop it through us any more.
+    Outlive,
+}
+
+/// How much a run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads at once.
+    pub processes: u32,
+    /// Memory in bytes: of all together where there is a cgroup, else of each process.
+    pub memory: u64,
+    /// Open files of each process.
+    pub open_files: u64,
+    /// The longest file it can write, in bytes.
+    pub file_size: u64,
+}
+
+impl Default for Limits {
+    /// Room for a large build, not for an accident.
+    fn default() -> Self {
+        Self { processes: 2048, memory: 8 << 30, open_files: 16_384, file_size: 8 << 30 }
+    }
+}

@@ -1,0 +1,89 @@
+//! The table for sockets, one for each kind of access.
+//!
+//! Packets, vsock, Bluetooth, the crypto interface …: no program we run for
+//! others needs them, and each is a way out or into the kernel. Of netlink, only
+//! the question for the machine's addresses is left to servers, which print them;
+//! several end themselves without an answer. Pathname sockets (docker's, an agent's) pass Landlock up to interface 8, so their
+//! family is denied whole; pairs without a name stay.
+
+use libc::{EAFNOSUPPORT, EPERM};
+
+use super::rules::When::{Always, Has, IsAndNotIn, NotIn};
+use super::rules::{Rule, deny};
+
+/// Which sockets a child may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::confine) enum Sockets {
+    /// None but unnamed pairs.
+    None,
+    /// Internet sockets, because the network namespace leads nowhere.
+    Isolated,
+    /// TCP sockets to listen on.
+    Listen,
+    /// Internet sockets with the network behind them.
+    Internet,
+}
+
+const INET: u32 = libc::AF_INET as u32;
+const INET6: u32 = libc::AF_INET6 as u32;
+const NETLINK: u32 = libc::AF_NETLINK as u32;
+const ROUTE: &[u32] = &[libc::NETLINK_ROUTE as u32];
+const UNIX: u32 = libc::AF_UNIX as u32;
+const STREAM: u32 = libc::SOCK_STREAM as u32;
+const DGRAM: u32 = libc::SOCK_DGRAM as u32;
+/// The type of a socket without its flags.
+const KIND: u32 = 0xf;
+/// Protocols that Landlock takes for TCP: the default one and TCP itself.
+const TCP: &[u32] = &[0, libc::IPPROTO_TCP as u32];
+const FASTOPEN: u32 = libc::MSG_FASTOPEN as u32;
+
+/// No socket with a name at all.
+#[rustfmt::skip]
+const NONE: &[Rule] = &[
+    deny(libc::SYS_socket, Always, EAFNOSUPPORT, "no network, no sockets with a name"),
+    deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
+];
+
+/// Any internet socket: the network namespace leads nowhere.
+#[rustfmt::skip]
+const ISOLATED: &[Rule] = &[
+    deny(libc::SYS_socket, NotIn(0, &[INET, INET6]), EAFNOSUPPORT, "only internet sockets"),
+    deny(libc::SYS_socket, IsAndNotIn((0, INET), (1, KIND), &[STREAM, DGRAM]), EPERM, "raw packets"),
+    deny(libc::SYS_socket, IsAndNotIn((0, INET6), (1, KIND), &[STREAM, DGRAM]), EPERM, "raw packets"),
+    deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
+];
+
+/// Internet sockets, and the question for the addresses.
+#[rustfmt::skip]
+const INTERNET: &[Rule] = &[
+    deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK]), EAFNOSUPPORT, "only internet sockets"),
+    deny(libc::SYS_socket, IsAndNotIn((0, NETLINK), (2, u32::MAX), ROUTE), EPERM, "servers ask for the machine's addresses, nothing else"),
+    deny(libc::SYS_socket, IsAndNotIn((0, INET), (1, KIND), &[STREAM, DGRAM]), EPERM, "raw packets"),
+    deny(libc::SYS_socket, IsAndNotIn((0, INET6), (1, KIND), &[STREAM, DGRAM]), EPERM, "raw packets"),
+    deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
+];
+
+/// TCP, without a way to call out.
+#[rustfmt::skip]
+const LISTEN: &[Rule] = &[
+    deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK]), EAFNOSUPPORT, "only internet sockets"),
+    deny(libc::SYS_socket, IsAndNotIn((0, NETLINK), (2, u32::MAX), ROUTE), EPERM, "servers ask for the machine's addresses, nothing else"),
+    deny(libc::SYS_socket, NotIn(2, TCP), EPERM, "Landlock takes other stream protocols for harmless"),
+    deny(libc::SYS_socket, IsAndNotIn((0, INET), (1, KIND), &[STREAM]), EPERM, "UDP carries data out past Landlock"),
+    deny(libc::SYS_socket, IsAndNotIn((0, INET6), (1, KIND), &[STREAM]), EPERM, "UDP carries data out past Landlock"),
+    deny(libc::SYS_connect, Always, EPERM, "it may listen, not call"),
+    deny(libc::SYS_sendto, Has(3, FASTOPEN), EPERM, "connects without connect"),
+    deny(libc::SYS_sendmsg, Has(2, FASTOPEN), EPERM, "connects without connect"),
+    deny(libc::SYS_sendmmsg, Has(3, FASTOPEN), EPERM, "connects without connect"),
+    deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
+];
+
+/// The rules for this kind.
+pub(super) fn rules(sockets: Sockets) -> &'static [Rule] {
+    match sockets {
+        Sockets::None => NONE,
+        Sockets::Isolated => ISOLATED,
+        Sockets::Listen => LISTEN,
+        Sockets::Internet => INTERNET,
+    }
+}

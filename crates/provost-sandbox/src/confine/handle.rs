@@ -1,0 +1,222 @@
+//! The parent's hold on a run.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::process::{Signal, WaitId, WaitIdOptions};
+use serde::Serialize;
+
+use super::group::{Group, Groups};
+use super::stack::Stack;
+use super::warden::{END, TO_ALL};
+use super::{Applied, SandboxError};
+
+/// How long the kernel gets to make killed processes disappear.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    fn from_status(status: i32) -> Self {
+        if libc::WIFSIGNALED(status) {
+            Self::Signal(libc::WTERMSIG(status))
+        } else {
+            Self::Code(libc::WEXITSTATUS(status))
+        }
+    }
+}
+
+/// A running command with everything it started.
+///
+/// The handle of its process ([`AsFd`]) becomes readable when the command and
+/// all it left behind are gone. Dropping the child ends the run.
+#[derive(Debug)]
+pub struct Child {
+    /// Its standard input, if it is a pipe.
+    pub stdin: Option<OwnedFd>,
+    /// Its standard output, if it is a pipe.
+    pub stdout: Option<OwnedFd>,
+    /// Its standard error, if it is a pipe.
+    pub stderr: Option<OwnedFd>,
+    /// Which layers were applied.
+    pub applied: Applied,
+    pub(super) run: Run,
+}
+
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) pid: u32,
+    pub(super) pidfd: OwnedFd,
+    pub(super) control: OwnedFd,
+    pub(super) groups: Option<(Arc<Groups>, Group)>,
+    /// What the warden stands on; gone when it is.
+    pub(super) stack: Option<Stack>,
+    pub(super) state: State,
+}
+
+/// What is known about a run by now.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    status: Option<Exit>,
+    ended: Option<Exit>,
+    was_stopped: bool,
+}
+
+impl Child {
+    /// The process at the top of the run: the parent of the command and of all orphans.
+    pub fn pid(&self) -> u32 {
+        self.run.pid
+    }
+
+    /// How the run ended, or `None` while anything of it lives.
+    pub fn try_wait(&mut self) -> Result<Option<Exit>, SandboxError> {
+        self.run.wait_until(Some(Instant::now()))
+    }
+
+    /// Waits until nothing of the run lives.
+    pub fn wait(&mut self) -> Result<Exit, SandboxError> {
+        self.run.wait_until(None)?.ok_or(SandboxError::StillAlive)
+    }
+
+    /// Waits, but not longer than this.
+    pub fn wait_for(&mut self, time: Duration) -> Result<Option<Exit>, SandboxError> {
+        self.run.wait_until(Some(Instant::now() + time))
+    }
+
+    /// Sends a signal to the command's process group, as Ctrl-C would.
+    pub fn signal(&self, signal: Signal) -> Result<(), SandboxError> {
+        self.run.order(signal_byte(signal))
+    }
+
+    /// Ends the run: SIGTERM to all its processes, a grace, SIGKILL. When it
+    /// returns `Ok`, no process of the run is left, daemons included.
+    pub fn stop(&mut self, grace: Duration) -> Result<Exit, SandboxError> {
+        self.run.stop(grace)
+    }
+}
+
+impl AsFd for Child {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.run.pidfd.as_fd()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.state.ended.is_none() {
+            // Whoever wants to hear about a failure calls `stop`.
+            drop(self.stop(Duration::ZERO));
+        }
+        if self.state.ended.is_none() {
+            // It still stands there. Memory is lost, which is the lesser evil.
+            std::mem::forget(self.stack.take());
+        }
+    }
+}
+
+fn signal_byte(signal: Signal) -> u8 {
+    u8::try_from(signal.as_raw()).unwrap_or(END) & !TO_ALL
+}
+
+impl Run {
+    fn stop(&mut self, grace: Duration) -> Result<Exit, SandboxError> {
+        if let Some(exit) = self.state.ended {
+            return Ok(exit);
+        }
+        self.state.was_stopped = true;
+        if !grace.is_zero() {
+            self.order(TO_ALL | signal_byte(Signal::TERM))?;
+            if let Some(exit) = self.wait_until(Some(Instant::now() + grace))? {
+                return Ok(exit);
+            }
+        }
+        if let Some((_, group)) = &self.groups {
+            group.forbid_new();
+        }
+        self.order(END)?;
+        if let Some(exit) = self.wait_until(Some(Instant::now() + KILL_WAIT))? {
+            return Ok(exit);
+        }
+        // A warden that does not answer; in a process id namespace this ends all.
+        match rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL) {
+            Ok(()) | Err(Errno::SRCH) => {}
+            Err(errno) => return Err(SandboxError::os("kill the run")(errno)),
+        }
+        self.wait_until(Some(Instant::now() + KILL_WAIT))?.ok_or(SandboxError::StillAlive)
+    }
+
+    fn order(&self, byte: u8) -> Result<(), SandboxError> {
+        match rustix::net::send(&self.control, &[byte], SendFlags::NOSIGNAL) {
+            // The warden is gone, and all with it: nobody is left to signal.
+            Ok(_) | Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Ok(()),
+            Err(errno) => Err(SandboxError::os("signal the run")(errno)),
+        }
+    }
+
+    fn wait_until(&mut self, deadline: Option<Instant>) -> Result<Option<Exit>, SandboxError> {
+        if self.state.ended.is_some() {
+            return Ok(self.state.ended);
+        }
+        if !self.poll(deadline)? {
+            return Ok(None);
+        }
+        self.hear();
+        let ended = loop {
+            let options = WaitIdOptions::EXITED;
+            match rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options) {
+                Ok(status) => break status,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(SandboxError::os("wait for the run")(errno)),
+            }
+        };
+        // A run that was killed before its command's end could be told.
+        let killed =
+            Exit::Signal(ended.and_then(|status| status.terminating_signal()).unwrap_or(9));
+        let exit = self.state.status.unwrap_or(killed);
+        self.state.ended = Some(exit);
+        if let Some(stack) = self.stack.take() {
+            stack.give_back();
+        }
+        if let Some((groups, group)) = self.groups.take()
+            && !self.state.was_stopped
+        {
+            groups.give_back(group);
+        }
+        Ok(Some(exit))
+    }
+
+    fn poll(&self, deadline: Option<Instant>) -> Result<bool, SandboxError> {
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut lines = [PollFd::new(&self.pidfd, PollFlags::IN)];
+            match rustix::event::poll(&mut lines, timeout.as_ref()) {
+                Ok(0) => return Ok(false),
+                Ok(_) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(SandboxError::os("wait for the run")(errno)),
+            }
+        }
+    }
+
+    /// What the warden said about the command before it ended.
+    fn hear(&mut self) {
+        let mut status = [0; 4];
+        let heard = rustix::net::recv(&self.control, &mut status, RecvFlags::DONTWAIT);
+        if heard.is_ok_and(|(n_read, _)| n_read == status.len()) {
+            self.state.status = Some(Exit::from_status(i32::from_ne_bytes(status)));
+        }
+    }
+}

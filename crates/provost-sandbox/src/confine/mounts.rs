@@ -1,0 +1,129 @@
+//! In the child: the mount namespace.
+//!
+//! Everything goes by handles: a path of the project is opened beneath its root,
+//! without links, and what was opened is what is mounted. A protected path that
+//! is missing, or is a link, is left alone.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
+
+use super::error::Step;
+use super::plan::{At as _, Failed, Mounts, Pin, Plan, ROOT, Start};
+use super::raw::{self, int, place};
+
+/// Landlock's rights to execute, read files and read folders.
+const READ: u64 = 1 | 4 | 8;
+
+/// Makes the namespace's mounts as planned.
+pub(super) fn arrange(plan: &Plan<'_>, mounts: &Mounts) -> Result<(), Failed> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change(ROOT, private).at(Step::Mounts)?;
+    if mounts.proc {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at(Step::Proc)?;
+        allow_reading_proc(plan)?;
+    }
+    let project = project(&plan.start).at(Step::Mounts)?;
+    for pin in &mounts.pins {
+        self::pin(project.as_fd(), pin).at(Step::Mounts)?;
+    }
+    // Both are taken before one can cover the other.
+    let shm = tree(&mounts.shm).at(Step::Mounts)?;
+    if let Some(folder) = &mounts.tmp {
+        let tmp = tree(folder).at(Step::Mounts)?;
+        let var_tmp = tree(folder).at(Step::Mounts)?;
+        cover(tmp.as_fd(), c"/tmp").at(Step::Mounts)?;
+        cover(var_tmp.as_fd(), c"/var/tmp").at(Step::Mounts)?;
+    }
+    cover(shm.as_fd(), c"/dev/shm").at(Step::Mounts)
+}
+
+/// The project in this mount namespace. A handle from before leads to the mounts
+/// from before, where nothing is read-only, and must not be used.
+pub(super) fn project(start: &Start) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(&*start.project, flags, Mode::empty())?;
+    let found = rustix::fs::fstat(&folder)?;
+    if (found.st_dev, found.st_ino) == start.identity { Ok(folder) } else { Err(Errno::STALE) }
+}
+
+fn pin(project: BorrowedFd<'_>, pin: &Pin) -> Result<(), Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let held = match rustix::fs::openat2(project, &*pin.path, flags, Mode::empty(), resolve) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        other => other?,
+    };
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = rustix::mount::open_tree(&held, c"", flags)?;
+    if pin.read_only {
+        read_only(tree.as_fd())?;
+    }
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(&tree, c"", &held, c"", flags)
+}
+
+fn tree(folder: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    rustix::mount::open_tree(rustix::fs::CWD, folder, flags)
+}
+
+/// Mounts a folder over another; where there is none, there is nothing to cover.
+fn cover(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    match rustix::mount::move_mount(tree, c"", rustix::fs::CWD, target, flags) {
+        Err(Errno::NOENT) => Ok(()),
+        other => other,
+    }
+}
+
+fn read_only(tree: BorrowedFd<'_>) -> Result<(), Errno> {
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_RDONLY,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let flags = int(libc::AT_EMPTY_PATH | libc::AT_RECURSIVE);
+    let arguments = [
+        int(tree.as_raw_fd()),
+        place(c"".as_ptr()),
+        flags,
+        place(&raw const attributes),
+        size_of::<libc::mount_attr>(),
+    ];
+    // SAFETY: the descriptor is open, the structure is as long as we say.
+    let result = unsafe { raw::call(libc::SYS_mount_setattr, arguments) };
+    result.map(drop).map_err(Errno::from_raw_os_error)
+}
+
+/// The rules name files by identity, and the new `/proc` is a new file system.
+///
+/// The rules are shared by all runs of the policy, so each run leaves one behind
+/// for a `/proc` that no other run can reach; they are built anew from time to time.
+fn allow_reading_proc(plan: &Plan<'_>) -> Result<(), Failed> {
+    #[repr(C, packed)]
+    struct PathBeneath {
+        rights: u64,
+        parent: i32,
+    }
+    let Some(rules) = &plan.rules else { return Ok(()) };
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).at(Step::Proc)?;
+    let rule = PathBeneath { rights: READ, parent: proc.as_raw_fd() };
+    // SAFETY: rule type 1 takes a structure of this layout, which outlives the call.
+    let result = unsafe {
+        raw::call(
+            libc::SYS_landlock_add_rule,
+            [int(rules.fd.as_raw_fd()), 1, place(&raw const rule)],
+        )
+    };
+    raw::at(result, Step::Landlock).map(drop)
+}

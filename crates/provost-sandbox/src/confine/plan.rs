@@ -1,0 +1,146 @@
+//! Everything a child needs, made before it exists.
+//!
+//! After the fork of a process with many threads, nothing may be allocated and
+//! no lock taken: another thread may have held it. So the parent prepares all
+//! strings, tables and handles, and the child only makes system calls with them.
+
+use std::ffi::{CStr, CString, OsStr, c_char};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::ptr::null;
+use std::sync::Arc;
+
+use libc::sock_filter;
+
+use super::SandboxError;
+use super::error::Step;
+use super::ruleset::Rules;
+
+/// The strings of an argument list or environment, with the table exec wants.
+pub(super) struct Strings {
+    _owned: Vec<CString>,
+    table: Vec<*const c_char>,
+}
+
+impl Strings {
+    pub(super) fn new<S: AsRef<OsStr>>(
+        strings: impl IntoIterator<Item = S>,
+        what: &'static str,
+    ) -> Result<Self, SandboxError> {
+        let owned = strings
+            .into_iter()
+            .map(|string| text(string.as_ref(), what))
+            .collect::<Result<Vec<_>, _>>()?;
+        let table = owned.iter().map(|string| string.as_ptr()).chain([null()]).collect();
+        Ok(Self { _owned: owned, table })
+    }
+
+    pub(super) fn as_ptr(&self) -> *const *const c_char {
+        self.table.as_ptr()
+    }
+}
+
+pub(super) fn text(string: &OsStr, what: &'static str) -> Result<CString, SandboxError> {
+    CString::new(string.as_bytes()).map_err(|_| SandboxError::Nul(what))
+}
+
+/// A folder of the project that is mounted onto itself.
+#[derive(Debug)]
+pub(super) struct Pin {
+    /// Relative to the project.
+    pub(super) path: CString,
+    /// Read-only, or only so that it cannot be renamed.
+    pub(super) read_only: bool,
+}
+
+/// What the mount namespace looks like. The same for every run of a policy.
+#[derive(Debug)]
+pub(super) struct Mounts {
+    pub(super) pins: Vec<Pin>,
+    /// The folder that becomes `/tmp` and `/var/tmp`, if nothing needed lives there.
+    pub(super) tmp: Option<CString>,
+    /// The folder that becomes `/dev/shm`.
+    pub(super) shm: CString,
+    pub(super) proc: bool,
+}
+
+/// The maps of a user namespace: the user is who they were, and nobody else exists.
+#[derive(Debug)]
+pub(super) struct UserMaps {
+    pub(super) uid: String,
+    pub(super) gid: String,
+}
+
+/// Where the child starts.
+pub(super) struct Start {
+    /// The project by path, to be found again in a new mount namespace …
+    pub(super) project: CString,
+    /// … where it must be the same folder as this.
+    pub(super) identity: (u64, u64),
+    /// The working directory inside it.
+    pub(super) inside: CString,
+    /// The working directory as a handle, for when there is no new mount namespace.
+    pub(super) folder: OwnedFd,
+}
+
+/// One run, ready to go.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the caller by itself")]
+pub(super) struct Plan<'a> {
+    pub(super) flags: i32,
+    pub(super) maps: Option<&'a UserMaps>,
+    pub(super) mounts: Option<&'a Mounts>,
+    pub(super) loopback: bool,
+    pub(super) rules: Option<Arc<Rules>>,
+    pub(super) filter: &'a [sock_filter],
+    pub(super) drop_capabilities: bool,
+    pub(super) limits: Vec<(u32, u64)>,
+    pub(super) doors: Vec<RawFd>,
+    pub(super) start: Start,
+    pub(super) streams: [RawFd; 3],
+    pub(super) terminal: bool,
+    pub(super) program: CString,
+    pub(super) arguments: Strings,
+    pub(super) environment: Strings,
+    pub(super) report: RawFd,
+    pub(super) control: RawFd,
+    pub(super) keep_leftovers: bool,
+    pub(super) die_with_parent: bool,
+}
+
+/// In the child: what failed, and the kernel's answer.
+pub(super) type Failed = (Step, i32);
+
+/// Names the step of a system call in the child.
+pub(super) trait At<T> {
+    fn at(self, step: Step) -> Result<T, Failed>;
+}
+
+impl<T> At<T> for Result<T, rustix::io::Errno> {
+    fn at(self, step: Step) -> Result<T, Failed> {
+        self.map_err(|errno| (step, errno.raw_os_error()))
+    }
+}
+
+impl Plan<'_> {
+    /// In the child: says what failed, through the pipe that the parent reads.
+    pub(super) fn tell(&self, (step, errno): Failed) {
+        let [a, b, c, d] = errno.to_ne_bytes();
+        // SAFETY: the descriptor was inherited and is open until the exec.
+        let report = unsafe { BorrowedFd::borrow_raw(self.report) };
+        // If the parent is gone, nobody needs to know.
+        let _ = rustix::io::write(report, &[step as u8, a, b, c, d]);
+    }
+}
+
+/// A borrowed view of a descriptor that the plan keeps open.
+///
+/// # Safety
+///
+/// The descriptor must be open while the result is used.
+pub(super) unsafe fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
+    // SAFETY: as the caller promises.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// `c"…"` paths that the children use.
+pub(super) const ROOT: &CStr = c"/";

@@ -1,0 +1,216 @@
+//! From a wall and a command to a running child.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::error::Step;
+use super::handle::{Run, State};
+use super::plan::{Plan, Start, Strings, text};
+use super::stack::Stack;
+use super::{Child, Command, Leftovers, Parent, SandboxError, Stdio, Wall, warden};
+
+impl Wall {
+    /// Runs a command behind the wall. Returns when it runs, or why it does not.
+    pub fn spawn(&self, command: Command) -> Result<Child, SandboxError> {
+        let program = command.resolve()?;
+        let shown = program.display().to_string();
+        let streams = Streams::new(command.stdio, self.null.as_fd())?;
+        let (report, report_write) =
+            pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::os("make a pipe"))?;
+        let (control, control_child) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(SandboxError::os("make a socket"))?;
+        let group = self.groups.as_ref().map(|groups| groups.take());
+        let group = group
+            .transpose()
+            .map_err(|error| SandboxError::unavailable("cgroup", error.to_string()))?;
+        let names = [command.program.as_os_str()];
+        let arguments = names.into_iter().chain(command.args.iter().map(OsString::as_os_str));
+        let plan = Plan {
+            flags: self.clone_flags(),
+            maps: self.maps.as_ref(),
+            mounts: self.mounts.as_ref(),
+            loopback: self.extra.net,
+            rules: Some(self.rules()?),
+            filter: &self.filter,
+            drop_capabilities: self.policy.is_confined(),
+            limits: self.limits.clone(),
+            doors: group.iter().flat_map(super::group::Group::doors).collect(),
+            start: self.start(&command.cwd)?,
+            streams: streams.numbers(),
+            terminal: command.controlling_terminal,
+            program: text(program.as_os_str(), "the program's path")?,
+            arguments: Strings::new(arguments, "an argument")?,
+            environment: Strings::new(self.environment(&command.env), "a variable")?,
+            report: report_write.as_raw_fd(),
+            control: control_child.as_raw_fd(),
+            keep_leftovers: command.leftovers == Leftovers::Keep,
+            die_with_parent: command.parent == Parent::EndWith,
+        };
+        let stack = Stack::take().map_err(SandboxError::io("make a stack"))?;
+        let (pid, pidfd) = clone(&plan, &stack)?;
+        drop((report_write, control_child));
+        let [stdin, stdout, stderr] = streams.ours();
+        let groups = self.groups.clone().zip(group);
+        let state = State::default();
+        let run = Run { pid, pidfd, control, groups, stack: Some(stack), state };
+        let child = Child { stdin, stdout, stderr, applied: self.applied.clone(), run };
+        started(&report, child, &shown)
+    }
+
+    fn clone_flags(&self) -> i32 {
+        let user = if self.applied.user_namespace { libc::CLONE_NEWUSER } else { 0 };
+        self.extra.flags() | user
+    }
+
+    fn start(&self, cwd: &Path) -> Result<Start, SandboxError> {
+        let folder = self.root.descend(cwd).map_err(SandboxError::WorkingDirectory)?;
+        Ok(Start {
+            project: text(self.policy.project.as_os_str(), "the project's path")?,
+            identity: self.identity,
+            inside: text(cwd.as_os_str(), "the working directory")?,
+            folder: folder.into(),
+        })
+    }
+
+    /// `NAME=value` for each, with a place for temporary files.
+    fn environment(&self, given: &[(OsString, OsString)]) -> Vec<OsString> {
+        let tmp = if self.applied.private_tmp { Path::new("/tmp") } else { &self.policy.scratch };
+        let missing = !given.iter().any(|(name, _)| name == "TMPDIR");
+        let add = missing.then(|| (OsStr::new("TMPDIR"), tmp.as_os_str()));
+        let given = given.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let join = |(name, value): (&OsStr, &OsStr)| {
+            let mut whole = name.to_owned();
+            whole.push("=");
+            whole.push(value);
+            whole
+        };
+        given.filter(|(name, _)| !name.as_bytes().contains(&b'=')).chain(add).map(join).collect()
+    }
+}
+
+/// Waits until the command runs or says why it does not.
+fn started(report: &OwnedFd, child: Child, program: &str) -> Result<Child, SandboxError> {
+    let mut said = [0; 5];
+    let mut length = 0;
+    // Without the C library, whose error number the warden's start may disturb.
+    while length < said.len() {
+        match rustix::io::read(report, &mut said[length..]) {
+            Ok(0) => break,
+            Ok(n_read) => length += n_read,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(SandboxError::os("start the command")(errno)),
+        }
+    }
+    match said[..length] {
+        [] => Ok(child),
+        [step, a, b, c, d] => {
+            let errno = i32::from_ne_bytes([a, b, c, d]);
+            Err(Step::failed(step, errno, program))
+        }
+        _ => Err(SandboxError::Start {
+            program: program.to_owned(),
+            source: io::Error::from(io::ErrorKind::UnexpectedEof),
+        }),
+    }
+}
+
+/// Makes the warden, with all signals blocked: one that arrives in the midst
+/// would run our handlers there.
+fn clone(plan: &Plan<'_>, stack: &Stack) -> Result<(u32, OwnedFd), SandboxError> {
+    let mut pidfd: RawFd = -1;
+    let (all, mut before) = (u64::MAX, 0u64);
+    // A copy of our memory only where it must be one.
+    let memory = if plan.maps.is_some() { 0 } else { libc::CLONE_VM };
+    let flags = plan.flags | memory | libc::CLONE_PIDFD | libc::SIGCHLD;
+    let argument = std::ptr::from_ref(plan).cast_mut().cast();
+    // SAFETY: the stack lives until the warden is gone, the plan until we have
+    // read the report to its end. The masks have the kernel's size, `pidfd` is a
+    // valid place.
+    let (pid, failed) = unsafe {
+        mask(&raw const all, &raw mut before);
+        let pid = libc::clone(run_warden, stack.top(), flags, argument, &raw mut pidfd);
+        let failed = io::Error::last_os_error();
+        mask(&raw const before, std::ptr::null_mut());
+        (pid, failed)
+    };
+    if pid < 0 {
+        return Err(SandboxError::unavailable("process with its namespaces", failed.to_string()));
+    }
+    // SAFETY: the kernel just made the descriptor, for us alone.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+    Ok((pid.unsigned_abs(), pidfd))
+}
+
+extern "C" fn run_warden(plan: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `clone` above gives the plan, which lives as long as it must.
+    unsafe { warden::run(plan) }
+}
+
+/// # Safety
+///
+/// Both pointers must be valid for the kernel's 64-bit set, or null.
+unsafe fn mask(new: *const u64, old: *mut u64) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, new, old, size_of::<u64>());
+    }
+}
+
+/// The three streams: the child's ends, and ours where there are pipes.
+struct Streams {
+    theirs: [OwnedFd; 3],
+    ours: [Option<OwnedFd>; 3],
+}
+
+impl Streams {
+    fn new(wanted: [Stdio; 3], null: BorrowedFd<'_>) -> Result<Self, SandboxError> {
+        let [input, output, error] = wanted;
+        let (stdin, our_in) = stream(input, 0, null)?;
+        let (stdout, our_out) = stream(output, 1, null)?;
+        let (stderr, our_err) = stream(error, 2, null)?;
+        Ok(Self { theirs: [stdin, stdout, stderr], ours: [our_in, our_out, our_err] })
+    }
+
+    fn numbers(&self) -> [RawFd; 3] {
+        [0, 1, 2].map(|index| self.theirs[index].as_raw_fd())
+    }
+
+    fn ours(self) -> [Option<OwnedFd>; 3] {
+        self.ours
+    }
+}
+
+fn stream(
+    stdio: Stdio,
+    number: RawFd,
+    null: BorrowedFd<'_>,
+) -> Result<(OwnedFd, Option<OwnedFd>), SandboxError> {
+    let doing = "connect the streams";
+    Ok(match stdio {
+        Stdio::Null => (high(null)?, None),
+        Stdio::Pipe => {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::os(doing))?;
+            let (theirs, ours) = if number == 0 { (read, write) } else { (write, read) };
+            (high(theirs.as_fd())?, Some(ours))
+        }
+        // SAFETY: our own streams stay open as long as we run.
+        Stdio::Inherit => (high(unsafe { BorrowedFd::borrow_raw(number) })?, None),
+        Stdio::Given(fd) => (high(fd.as_fd())?, None),
+    })
+}
+
+/// A copy above the numbers of the streams, so that none is overwritten before its turn.
+fn high(fd: BorrowedFd<'_>) -> Result<OwnedFd, SandboxError> {
+    rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(SandboxError::os("connect the streams"))
+}

@@ -1,0 +1,155 @@
+//! What a wall must let through on an honest day; the attacks are in `tests/escape`.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use super::*;
+use crate::probe::{self, Machine};
+use crate::profile::{Places, Policy, Profile};
+
+struct Yard {
+    dir: tempfile::TempDir,
+    machine: Machine,
+}
+
+/// No namespaces at all, and all there are.
+const LAYERS: [Layers; 2] = [Layers::Exactly(BARE), Layers::Auto];
+const BARE: Extra =
+    Extra { pid: false, net: false, ipc: false, mount: false, uts: false, cgroup: false };
+
+impl Yard {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["project/src", "home/.ssh", "home/.cache", "data", "scratch"] {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        fs::write(dir.path().join("home/.ssh/id"), "secret").unwrap();
+        fs::write(dir.path().join("data/token"), "secret").unwrap();
+        Self { dir, machine: probe::machine() }
+    }
+
+    fn wall(&self, profile: Profile, layers: Layers) -> Wall {
+        let at = |name: &str| self.dir.path().join(name);
+        let (project, home) = (at("project"), at("home"));
+        let (data, scratch) = (at("data"), at("scratch"));
+        let places = Places { project: &project, home: &home, data: &data, scratch: &scratch };
+        let policy = Policy::new(profile, &places);
+        Wall::new(policy, &self.machine, layers, Limits::default()).unwrap()
+    }
+
+    fn sh(&self, profile: Profile, layers: Layers, script: &str) -> (Exit, String) {
+        let wall = self.wall(profile, layers);
+        let mut command = Command::new("sh", &["-c", script]);
+        command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        finish(wall.spawn(command).unwrap())
+    }
+}
+
+fn finish(mut child: Child) -> (Exit, String) {
+    let mut out = String::new();
+    let mut error = String::new();
+    File::from(child.stdout.take().unwrap()).read_to_string(&mut out).unwrap();
+    File::from(child.stderr.take().unwrap()).read_to_string(&mut error).unwrap();
+    let exit = child.wait().unwrap();
+    (exit, out + &error)
+}
+
+#[test]
+fn a_command_runs_and_its_end_is_known() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        for profile in [Profile::Read, Profile::Build, Profile::Serve, Profile::Terminal] {
+            let (exit, out) = yard.sh(profile, layers, "echo hello; exit 7");
+            assert_eq!((exit, &*out), (Exit::Code(7), "hello\n"), "{profile:?} {layers:?}");
+        }
+        let (exit, _) = yard.sh(Profile::Build, layers, "kill -USR1 $$; sleep 9");
+        assert_eq!(exit, Exit::Signal(libc::SIGUSR1), "{layers:?}");
+    }
+}
+
+#[test]
+fn the_project_is_writable_for_builds_and_not_for_readers() {
+    let yard = Yard::new();
+    let script =
+        "echo x > src/f && mv src/f src/g && mkdir src/d && cat src/g && echo t > $TMPDIR/t";
+    for layers in LAYERS {
+        let (exit, out) = yard.sh(Profile::Build, layers, script);
+        assert_eq!((exit, &*out), (Exit::Code(0), "x\n"), "{layers:?}");
+        fs::remove_dir(yard.dir.path().join("project/src/d")).unwrap();
+        let (exit, out) = yard.sh(Profile::Read, layers, "cat src/g; echo y > src/g");
+        assert_ne!(exit, Exit::Code(0));
+        assert!(out.starts_with("x\n") && out.contains("Permission denied"), "{out}");
+    }
+}
+
+#[test]
+fn a_missing_program_or_folder_is_told_apart() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        let wall = yard.wall(Profile::Build, layers);
+        let none: [&str; 0] = [];
+        let missing = wall.spawn(Command::new("no-such-program", &none));
+        assert!(matches!(missing, Err(SandboxError::NotFound { .. })), "{missing:?}");
+        let missing = wall.spawn(Command::new("/no/such/program", &none));
+        assert!(matches!(missing, Err(SandboxError::NotFound { .. })), "{missing:?}");
+        let mut lost = Command::new("true", &none);
+        lost.cwd = "gone".into();
+        let lost = wall.spawn(lost);
+        assert!(matches!(lost, Err(SandboxError::WorkingDirectory(_))), "{lost:?}");
+        let mut there = Command::new("pwd", &none);
+        there.cwd = "src".into();
+        let (_, out) = finish(wall.spawn(there).unwrap());
+        assert!(out.ends_with("/project/src\n"), "{out}");
+    }
+}
+
+#[test]
+fn input_and_environment_are_what_was_given() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        let wall = yard.wall(Profile::Build, layers);
+        let mut command = Command::new("sh", &["-c", "cat; env | sort | grep -v ^PWD"]);
+        command.env = vec![("A".into(), "1".into()), ("TMPDIR".into(), "/x".into())];
+        command.stdio[0] = Stdio::Pipe;
+        let mut child = wall.spawn(command).unwrap();
+        File::from(child.stdin.take().unwrap()).write_all(b"in ").unwrap();
+        let (_, out) = finish(child);
+        assert_eq!(out, "in A=1\nTMPDIR=/x\n", "{layers:?}");
+    }
+}
+
+#[test]
+fn stop_ends_what_ignores_it() {
+    let yard = Yard::new();
+    for layers in LAYERS {
+        let wall = yard.wall(Profile::Build, layers);
+        let script = "trap '' TERM; echo ready; while :; do sleep 1; done";
+        let mut child = wall.spawn(Command::new("sh", &["-c", script])).unwrap();
+        let mut ready = [0; 6];
+        File::from(child.stdout.take().unwrap()).read_exact(&mut ready).unwrap();
+        assert_eq!(child.try_wait().unwrap(), None);
+        let exit = child.stop(Duration::from_millis(50)).unwrap();
+        assert_eq!(exit, Exit::Signal(libc::SIGKILL), "{layers:?}");
+        assert!(!Path::new(&format!("/proc/{}", child.pid())).exists());
+    }
+}
+
+#[test]
+fn what_cannot_be_had_is_an_error_and_not_left_out() {
+    let yard = Yard::new();
+    let wall = |machine: &Machine, layers| {
+        let policy = yard.wall(Profile::Build, Layers::Exactly(BARE)).policy().clone();
+        Wall::new(policy, machine, layers, Limits::default())
+    };
+    let mut without = yard.machine.clone();
+    without.landlock_abi = 0;
+    let built = wall(&without, Layers::Auto);
+    assert!(matches!(built, Err(SandboxError::Unavailable { layer: "Landlock", .. })));
+    let mut without = yard.machine.clone();
+    without.namespaces.net = probe::Support::Refused { reason: "no".into() };
+    let built = wall(&without, Layers::Exactly(Extra { net: true, ..BARE }));
+    assert!(matches!(built, Err(SandboxError::Unavailable { layer: "network namespace", .. })));
+    assert!(!wall(&without, Layers::Auto).unwrap().applied().net_namespace);
+}

@@ -1,0 +1,260 @@
+//! A policy made ready.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libc::sock_filter;
+use rustix::process::{Resource, getrlimit};
+
+use super::applied::{Applied, EndedBy, Extra, Layers, ProtectedBy};
+use super::filter::{self, Sockets};
+use super::group::Groups;
+use super::plan::{Mounts, Pin, UserMaps, text};
+use super::ruleset::{Protection, Rules};
+use super::{Limits, SandboxError};
+use crate::beneath::Root;
+use crate::probe::Machine;
+use crate::profile::{Network, Policy, Profile};
+
+/// Runs that share one set of rules, each leaving a rule for its `/proc` in it.
+const RUNS_PER_RULES: u32 = 64;
+
+/// A policy made ready to put commands behind.
+///
+/// Make one per project and profile and keep it: the rules and the filter are
+/// made once, a run only uses them.
+#[derive(Debug)]
+pub struct Wall {
+    pub(super) policy: Policy,
+    pub(super) extra: Extra,
+    pub(super) applied: Applied,
+    pub(super) root: Root,
+    pub(super) identity: (u64, u64),
+    pub(super) filter: Vec<sock_filter>,
+    pub(super) mounts: Option<Mounts>,
+    pub(super) maps: Option<UserMaps>,
+    pub(super) groups: Option<Arc<Groups>>,
+    pub(super) limits: Vec<(u32, u64)>,
+    /// `/dev/null`, open, since most runs need it.
+    pub(super) null: File,
+    rules: Mutex<(Arc<Rules>, u32)>,
+}
+
+impl Wall {
+    /// Makes a policy ready with the layers that are wanted and to be had.
+    pub fn new(
+        policy: Policy,
+        machine: &Machine,
+        layers: Layers,
+        limits: Limits,
+    ) -> Result<Self, SandboxError> {
+        require(&policy, machine)?;
+        let extra = Extra::choose(layers, &policy, machine)?;
+        let root = Root::open(&policy.project).map_err(SandboxError::WorkingDirectory)?;
+        let found =
+            rustix::fs::fstat(root.as_fd()).map_err(SandboxError::os("find the project"))?;
+        let applied = Applied::of(&policy, machine, extra);
+        let mounts = if extra.mount { Some(mounts(&policy, &applied)?) } else { None };
+        let rules = build(&policy, &applied)?;
+        let groups = extra.cgroup.then(|| Arc::new(Groups::new(machine.cgroups.clone(), limits)));
+        let null = File::options().read(true).write(true).open("/dev/null");
+        let maps = applied.user_namespace.then(own_maps);
+        Ok(Self {
+            identity: (found.st_dev, found.st_ino),
+            filter: compile(&policy, extra),
+            limits: resources(limits, machine, &applied),
+            rules: Mutex::new((Arc::new(rules), 0)),
+            null: null.map_err(SandboxError::io("open /dev/null"))?,
+            policy,
+            extra,
+            applied,
+            root,
+            mounts,
+            maps,
+            groups,
+        })
+    }
+
+    /// The policy behind it.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The layers that every run gets.
+    pub fn applied(&self) -> &Applied {
+        &self.applied
+    }
+
+    /// The rules as they must be now.
+    pub(super) fn rules(&self) -> Result<Arc<Rules>, SandboxError> {
+        let mut held = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.1 >= RUNS_PER_RULES || held.0.is_stale() {
+            *held = (Arc::new(build(&self.policy, &self.applied)?), 0);
+        }
+        held.1 += u32::from(self.extra.pid);
+        Ok(held.0.clone())
+    }
+}
+
+/// The least that makes a wall. Above it, more is better; below it, nothing runs.
+fn require(policy: &Policy, machine: &Machine) -> Result<(), SandboxError> {
+    let refused = |layer, support: &crate::probe::Support| match support {
+        crate::probe::Support::Available => Ok(()),
+        crate::probe::Support::Refused { reason } => {
+            Err(SandboxError::unavailable(layer, reason.as_str()))
+        }
+    };
+    refused("no_new_privs", &machine.no_new_privs)?;
+    refused("seccomp", &machine.seccomp)?;
+    if machine.landlock_abi == 0 {
+        return Err(SandboxError::unavailable("Landlock", "the kernel has none, or it is off"));
+    }
+    if !policy.scratch.is_dir() {
+        return Err(SandboxError::unavailable("private /tmp", "the scratch folder is missing"));
+    }
+    Ok(())
+}
+
+fn build(policy: &Policy, applied: &Applied) -> Result<Rules, SandboxError> {
+    let protection = match applied.protected_by {
+        ProtectedBy::Mounts | ProtectedBy::Nothing => Protection::Mounts,
+        ProtectedBy::Landlock => Protection::Rules,
+    };
+    if protection == Protection::Rules {
+        for output in &policy.outputs {
+            Root::open(&policy.project)
+                .and_then(|root| root.create_dir_all(output))
+                .map_err(SandboxError::WorkingDirectory)?;
+        }
+    }
+    Rules::build(policy, protection)
+        .map_err(|error| SandboxError::unavailable("Landlock", error.to_string()))
+}
+
+fn compile(policy: &Policy, extra: Extra) -> Vec<sock_filter> {
+    if !policy.is_confined() {
+        return filter::terminal();
+    }
+    filter::confined(match policy.network {
+        Network::None if extra.net => Sockets::Isolated,
+        Network::None => Sockets::None,
+        Network::Listen => Sockets::Listen,
+        Network::Full => Sockets::Internet,
+    })
+}
+
+fn own_maps() -> UserMaps {
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    UserMaps { uid: format!("{uid} {uid} 1\n"), gid: format!("{gid} {gid} 1\n") }
+}
+
+fn mounts(policy: &Policy, applied: &Applied) -> Result<Mounts, SandboxError> {
+    let mut pins: Vec<(PathBuf, bool)> = Vec::new();
+    for path in &policy.protected {
+        let Ok(inside) = path.strip_prefix(&policy.project) else { continue };
+        let above = inside.ancestors().skip(1).filter(|above| *above != Path::new(""));
+        pins.extend(above.map(|above| (above.to_owned(), false)));
+        pins.push((inside.to_owned(), true));
+    }
+    // Folders before what is in them, each once.
+    pins.sort();
+    pins.dedup_by(|second, first| {
+        let same = first.0 == second.0;
+        first.1 |= same && second.1;
+        same
+    });
+    let pins = pins.into_iter().map(|(path, read_only)| {
+        Ok(Pin { path: text(path.as_os_str(), "a protected path")?, read_only })
+    });
+    let scratch = text(policy.scratch.as_os_str(), "the scratch folder")?;
+    let shm = policy.scratch.join("shm");
+    fs::create_dir_all(&shm).map_err(SandboxError::io("make the folder for shared memory"))?;
+    Ok(Mounts {
+        pins: pins.collect::<Result<_, SandboxError>>()?,
+        tmp: applied.private_tmp.then_some(scratch),
+        shm: text(shm.as_os_str(), "the scratch folder")?,
+        proc: applied.pid_namespace,
+    })
+}
+
+/// The limits of each process, as the kernel numbers them; never above our own.
+fn resources(limits: Limits, machine: &Machine, applied: &Applied) -> Vec<(u32, u64)> {
+    let mut all = vec![
+        (libc::RLIMIT_CORE, Resource::Core, 0),
+        (libc::RLIMIT_NOFILE, Resource::Nofile, limits.open_files),
+    ];
+    if applied.profile != Profile::Terminal {
+        all.push((libc::RLIMIT_FSIZE, Resource::Fsize, limits.file_size));
+        if !applied.cgroup_memory {
+            all.push((libc::RLIMIT_DATA, Resource::Data, limits.memory));
+        }
+        // The kernel does not count root. A user namespace counts from zero, else
+        // what the user runs already is counted too.
+        if !machine.root {
+            let running = if applied.user_namespace { 0 } else { tasks_of_user() };
+            let processes = u64::from(limits.processes) + running;
+            all.push((libc::RLIMIT_NPROC, Resource::Nproc, processes));
+        }
+    }
+    let hard = |resource| getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    all.into_iter().map(|(number, resource, limit)| (number, limit.min(hard(resource)))).collect()
+}
+
+fn tasks_of_user() -> u64 {
+    let own = format!("\nUid:\t{}\t", rustix::process::getuid().as_raw());
+    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
+    let is_process =
+        |name: &OsStr| name.to_str().is_some_and(|name| name.bytes().all(|b| b.is_ascii_digit()));
+    let processes = entries.filter_map(Result::ok).filter(|entry| is_process(&entry.file_name()));
+    let threads = processes.filter_map(|entry| {
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("Threads:\t"))?;
+        if status.contains(&own) { line.parse::<u64>().ok() } else { None }
+    });
+    threads.sum()
+}
+
+impl Applied {
+    fn of(policy: &Policy, machine: &Machine, extra: Extra) -> Self {
+        let confined = policy.is_confined();
+        let mut denied = Vec::new();
+        if policy.network != Network::Full {
+            denied.push("seccomp");
+            if machine.landlock_abi >= 4 {
+                denied.push("Landlock");
+            }
+            if extra.net {
+                denied.push("network namespace");
+            }
+        }
+        let lives_in_tmp =
+            |path: &PathBuf| path.starts_with("/tmp") || path.starts_with("/var/tmp");
+        Self {
+            profile: policy.profile,
+            no_new_privs: true,
+            capabilities_dropped: confined,
+            landlock_abi: machine.landlock_abi,
+            seccomp: true,
+            user_namespace: extra.flags() != 0 && machine.namespaces.through_user_namespace,
+            pid_namespace: extra.pid,
+            net_namespace: extra.net,
+            ipc_namespace: extra.ipc,
+            mount_namespace: extra.mount,
+            uts_namespace: extra.uts,
+            private_tmp: extra.mount
+                && !policy.writable.iter().chain([&policy.project]).any(lives_in_tmp),
+            protected_by: match (policy.protected.is_empty(), extra.mount) {
+                (true, _) => ProtectedBy::Nothing,
+                (false, true) => ProtectedBy::Mounts,
+                (false, false) => ProtectedBy::Landlock,
+            },
+            network_denied_by: denied,
+            cgroup_pids: extra.cgroup && machine.cgroups.pids.is_some(),
+            cgroup_memory: extra.cgroup && machine.cgroups.memory.is_some(),
+            ended_by: if extra.pid { EndedBy::PidNamespace } else { EndedBy::Subreaper },
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What a child may reach, as plain data.
+//!
+//! A [`Policy`] says, for one profile in one project, what can be read, written,
+//! connected to. It is made here and enforced in `confine`; nothing is
+//! decided, and `provost sandbox --explain` prints exactly what is enforced.
+//!
+//! # Hidden inside readable, protected inside writable
+//!
+//! Landlock only allows: a rule on a folder holds for everything beneath it, and
+//! no second rule can take a part back. "Everything except `~/.ssh`" therefore
+//! becomes a rule for every sibling along the way: all of `/` but `/home`, all of
+//! `/home/u` but `.ssh`. It follows that a folder on such a way can be passed
+//! through but not listed, and that what is made in it later is not reachable
+//! until the rules are built again, which happens when the folder changes.
+//!
+//! Protected paths inside the writable project (`.git/hooks`, `.provost` …) would
+//! cost more in this way: without a rule on the project itself, nothing new can
+//! be made at its top, not even `target` or `node_modules`. So:
+//!
+//! - where the machine permits a mount namespace, the project is one writable
+//!   rule, each protected path is mounted read-only onto itself, and the folders
+//!   between it and the project are mounted onto themselves, so that they cannot
+//!   be renamed away and replaced. A protected path that does not exist cannot be
+//!   mounted: a command can make it. [`Policy::planted`] tells afterwards.
+//! - else the siblings get the rules. Then a command can change everything that
+//!   is there, and make new files everywhere but at the project's top (and in the
+//!   other folders on the way to a protected path, such as `.git`). Give the
+//!   folders a build makes as [`Policy::outputs`]; they are made before it starts.
+//!
+//! The safe half of the trade was taken: a build that cannot make `dist` says so,
+//! a hook that was planted does not.
+
+mod explain;
+mod paths;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// How much a child may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Profile {
+    /// The project can be read; no network.
+    Read,
+    /// The project and the tools' caches can be written; no network unless granted.
+    Build,
+    /// As build, and it may listen on TCP ports that the machine can reach.
+    Serve,
+    /// The person's own shell: their rights, but Provost's own data is unreachable.
+    Terminal,
+}
+
+/// What of the network a child gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Network {
+    /// Nothing that leaves the sandbox. In a network namespace it has a loopback of its own.
+    None,
+    /// TCP ports to listen on, and no connection outwards.
+    Listen,
+    /// Whatever the user has.
+    Full,
+}
+
+/// The places a policy is made from. Found by the caller; nothing is read from the environment.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a> {
+    /// The project's root.
+    pub project: &'a Path,
+    /// The user's home.
+    pub home: &'a Path,
+    /// Provost's own data: token, log, sockets. Never reachable.
+    pub data: &'a Path,
+    /// An existing private folder for temporary files; it becomes `/tmp` where possible.
+    pub scratch: &'a Path,
+}
+
+/// What one profile may reach in one project.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Policy {
+    /// The profile it is for.
+    pub profile: Profile,
+    /// The project's root.
+    pub project: PathBuf,
+    /// The private folder for temporary files, always writable.
+    pub scratch: PathBuf,
+    /// What can be written, apart from the scratch folder.
+    pub writable: Vec<PathBuf>,
+    /// What can be read though it is inside something hidden.
+    pub readable: Vec<PathBuf>,
+    /// What can be neither read nor written, though the rest can be read.
+    pub hidden: Vec<PathBuf>,
+    /// What cannot be written though it is inside something writable.
+    pub protected: Vec<PathBuf>,
+    /// Folders beneath the project that are made before a run where new names at
+    /// the top cannot be made during it (see the module's documentation).
+    pub outputs: Vec<PathBuf>,
+    /// What of the network it gets.
+    pub network: Network,
+}
+
+impl Policy {
+    /// The policy of a profile, with the network the profile has by itself.
+    pub fn new(profile: Profile, places: &Places<'_>) -> Self {
+        let Places { project, home, data, scratch } = *places;
+        let hidden = match profile {
+            Profile::Read | Profile::Build | Profile::Serve => paths::hidden(home, data),
+            Profile::Terminal => vec![data.to_owned()],
+        };
+        let writable = match profile {
+            Profile::Read => Vec::new(),
+            Profile::Build | Profile::Serve => {
+                let caches = paths::caches(home).into_iter().filter(|cache| cache.exists());
+                caches.chain([project.to_owned()]).collect()
+            }
+            Profile::Terminal => vec![PathBuf::from("/")],
+        };
+        let protected = match profile {
+            Profile::Build | Profile::Serve => paths::protected(project),
+            Profile::Read | Profile::Terminal => Vec::new(),
+        };
+        let network = match profile {
+            Profile::Read | Profile::Build => Network::None,
+            Profile::Serve => Network::Listen,
+            Profile::Terminal => Network::Full,
+        };
+        Self {
+            profile,
+            project: project.to_owned(),
+            scratch: scratch.to_owned(),
+            writable,
+            readable: Vec::new(),
+            hidden,
+            protected,
+            outputs: Vec::new(),
+            network,
+        }
+    }
+
+    /// The same with the whole network, for a run that was granted it.
+    #[must_use]
+    pub fn with_network(mut self) -> Self {
+        self.network = Network::Full;
+        // Where `/etc/resolv.conf` leads on most systems.
+        let resolvers = ["/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"];
+        self.readable.extend(resolvers.iter().map(PathBuf::from).filter(|path| path.exists()));
+        self
+    }
+
+    /// The protected paths that do not exist now, and which a command may
+    /// therefore be able to make. Ask before a run, and [`Self::planted`] after.
+    pub fn absent(&self) -> Vec<PathBuf> {
+        self.protected.iter().filter(|path| path.symlink_metadata().is_err()).cloned().collect()
+    }
+
+    /// Which of these exist by now.
+    pub fn planted(absent: &[PathBuf]) -> Vec<PathBuf> {
+        absent.iter().filter(|path| path.symlink_metadata().is_ok()).cloned().collect()
+    }
+
+    /// Whether the profile is behind the wall, rather than the person's own shell.
+    pub fn is_confined(&self) -> bool {
+        self.profile != Profile::Terminal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(profile: Profile) -> Policy {
+        Policy::new(
+            profile,
+            &Places {
+                project: Path::new("/home/u/p"),
+                home: Path::new("/home/u"),
+                data: Path::new("/home/u/.local/share/provost"),
+                scratch: Path::new("/home/u/.scratch"),
+            },
+        )
+    }
+
+    #[test]
+    fn credentials_are_hidden_from_all_but_the_persons_shell() {
+        for profile in [Profile::Read, Profile::Build, Profile::Serve] {
+            let hidden = policy(profile).hidden;
+            for path in ["/home/u/.ssh", "/home/u/.cargo/credentials.toml", "/etc/shadow"] {
+                assert!(hidden.contains(&PathBuf::from(path)), "{path} in {profile:?}");
+            }
+        }
+        let data = PathBuf::from("/home/u/.local/share/provost");
+        assert_eq!(policy(Profile::Terminal).hidden, std::slice::from_ref(&data));
+        assert!(policy(Profile::Read).hidden.contains(&data));
+    }
+
+    #[test]
+    fn only_what_writes_needs_protected_paths() {
+        assert!(policy(Profile::Read).writable.is_empty());
+        let hooks = PathBuf::from("/home/u/p/.git/hooks");
+        for profile in [Profile::Build, Profile::Serve] {
+            assert!(policy(profile).protected.contains(&hooks));
+        }
+    }
+
+    #[test]
+    fn the_explanation_names_what_matters() {
+        let text = policy(Profile::Build).explain();
+        for part in ["build", "/home/u/p", "/home/u/.ssh", ".git/hooks", "no network"] {
+            assert!(text.contains(part), "{part} is missing in:\n{text}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! A policy in words, for people.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use super::{Network, Policy, Profile};
+
+impl Policy {
+    /// What the policy allows and forbids, for `provost sandbox --explain`.
+    pub fn explain(&self) -> String {
+        let (name, gist) = match self.profile {
+            Profile::Read => ("read", "the project can be read"),
+            Profile::Build => ("build", "the project and the caches can be written"),
+            Profile::Serve => ("serve", "as build, and it may listen"),
+            Profile::Terminal => ("terminal", "the user's own rights, without Provost's data"),
+        };
+        let network = match self.network {
+            Network::None => "no network",
+            Network::Listen => "may listen on TCP ports, cannot connect outwards, no UDP",
+            Network::Full => "the whole network",
+        };
+        let mut text = format!("profile {name}: {gist}\n\nproject\n  {}\n", self.project.display());
+        list(&mut text, "writable", &self.writable);
+        list(&mut text, "writable, private, for temporary files", [&self.scratch]);
+        list(&mut text, "read-only inside what is writable", &self.protected);
+        list(&mut text, "readable inside what is hidden", &self.readable);
+        list(&mut text, "neither readable nor writable", &self.hidden);
+        text.push_str("\neverything else\n  readable, as far as the user may\n");
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\nnetwork\n  {network}\n");
+        text
+    }
+}
+
+fn list<'a>(text: &mut String, title: &str, paths: impl IntoIterator<Item = &'a PathBuf>) {
+    let mut paths = paths.into_iter().peekable();
+    if paths.peek().is_none() {
+        return;
+    }
+    let _ = writeln!(text, "\n{title}");
+    for path in paths {
+        let _ = writeln!(text, "  {}", path.display());
+    }
+}

@@ -1,0 +1,177 @@
+//! The lists: what is secret, what tools cache, what governs a project.
+
+use std::path::{Path, PathBuf};
+
+/// Below the home: keys, tokens, cookies and what was typed.
+const SECRET: &[&str] = &[
+    // Keys and tokens of tools.
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".oci",
+    ".kube",
+    ".docker",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/hub",
+    ".config/gcloud",
+    ".config/doctl",
+    ".config/rclone",
+    ".config/containers/auth.json",
+    ".config/op",
+    ".config/sops",
+    ".config/age",
+    ".config/git/credentials",
+    ".config/provost",
+    ".terraform.d/credentials.tfrc.json",
+    ".netrc",
+    ".git-credentials",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".config/pip",
+    ".gem/credentials",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet/NuGet.Config",
+    ".vault-token",
+    ".pgpass",
+    ".my.cnf",
+    ".databrickscfg",
+    // Tokens of other agents.
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".gemini",
+    ".config/github-copilot",
+    // Keyrings and password stores.
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".password-store",
+    ".1password",
+    ".config/1Password",
+    ".config/Bitwarden",
+    ".config/keepassxc",
+    // Browser profiles hold the cookies of every login.
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    ".thunderbird",
+    "snap/firefox",
+    "snap/chromium",
+    // What was typed holds passwords sooner or later.
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".lesshst",
+    ".viminfo",
+    ".local/share/fish/fish_history",
+    // Doors to the desktop.
+    ".Xauthority",
+    ".ICEauthority",
+];
+
+/// On the machine: password hashes, keys, and folders that others leave sockets
+/// and temporary files in.
+const SECRET_OF_MACHINE: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/krb5.keytab",
+    "/etc/NetworkManager/system-connections",
+    "/etc/wireguard",
+    "/run",
+    "/tmp",
+    "/var/tmp",
+    "/var/run",
+    "/dev/shm",
+    "/var/spool/cron",
+    "/var/lib/docker",
+    "/var/lib/containerd",
+];
+
+pub(super) fn hidden(home: &Path, data: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = SECRET_OF_MACHINE.iter().map(PathBuf::from).collect();
+    all.extend(host_keys());
+    all.extend(SECRET.iter().map(|path| home.join(path)));
+    all.push(data.to_owned());
+    // Another user's home is no business of ours, whatever its permissions.
+    all.extend(["/root", "/home"].iter().map(PathBuf::from).filter(|top| !home.starts_with(top)));
+    all
+}
+
+/// `/etc/ssh/ssh_host_*_key`, as they are now.
+fn host_keys() -> Vec<PathBuf> {
+    let Ok(folder) = std::fs::read_dir("/etc/ssh") else { return Vec::new() };
+    let paths = folder.filter_map(Result::ok).map(|entry| entry.path());
+    paths.filter(|path| path.to_string_lossy().ends_with("_key")).collect()
+}
+
+/// What tools keep between runs. Writable for builds, so that they need no network.
+pub(super) fn caches(home: &Path) -> Vec<PathBuf> {
+    const CACHES: &[&str] = &[
+        ".cache",
+        ".cargo/registry",
+        ".cargo/git",
+        // Locks and an index that cargo opens for writing even offline.
+        ".cargo/.package-cache",
+        ".cargo/.package-cache-mutate",
+        ".cargo/.global-cache",
+        ".npm",
+        ".local/share/pnpm",
+        ".pnpm-store",
+        ".yarn",
+        ".bun/install/cache",
+        ".deno",
+        "go/pkg",
+        ".m2/repository",
+        ".gradle/caches",
+        ".gradle/wrapper",
+        ".gradle/daemon",
+        ".nuget/packages",
+        ".local/share/uv",
+        ".gem/ruby",
+    ];
+    CACHES.iter().map(|path| home.join(path)).collect()
+}
+
+/// What governs a project or runs by itself outside the sandbox: never written by commands.
+pub(super) fn protected(project: &Path) -> Vec<PathBuf> {
+    const PROTECTED: &[&str] = &[
+        ".git/hooks",
+        ".git/config",
+        ".git/config.worktree",
+        ".git/info/attributes",
+        ".gitmodules",
+        ".provost",
+        ".agent",
+        ".claude",
+        ".mcp.json",
+        ".envrc",
+        ".github/workflows",
+        ".gitlab-ci.yml",
+        ".circleci",
+        ".husky",
+        ".vscode/tasks.json",
+        ".vscode/settings.json",
+        ".idea",
+        ".devcontainer",
+        "provost.toml",
+    ];
+    PROTECTED.iter().map(|path| project.join(path)).collect()
+}
