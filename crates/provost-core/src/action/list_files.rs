@@ -14,8 +14,8 @@ pub const LISTED: u32 = 50_000;
 const DEPTH: u64 = 64;
 /// The longest glob, in bytes.
 pub(super) const GLOB: usize = 1024;
-/// The longest cursor: a path with a sign before it.
-const CURSOR: usize = 4224;
+/// The longest cursor: a path in base64.
+const CURSOR: usize = 8192;
 
 /// The names in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

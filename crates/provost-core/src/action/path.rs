@@ -96,6 +96,15 @@ impl RelPath {
         self.components().next_back()
     }
 
+    /// The folder it lies in; none for the project itself.
+    pub fn parent(&self) -> Option<Self> {
+        if self.is_root() {
+            return None;
+        }
+        let above = self.0.rsplit_once('/').map(|(above, _)| Self(above.to_owned()));
+        Some(above.unwrap_or_else(Self::root))
+    }
+
     /// Whether this is `above` or lies beneath it.
     pub fn is_beneath(&self, above: &Self) -> bool {
         above.is_root()
