@@ -71,6 +71,13 @@ fn lines_are_found_in_the_order_of_a_listing() {
 }
 
 #[test]
+fn a_file_that_turns_out_to_be_binary_late_gives_nothing() {
+    let project = Project::with(&[("a", "needle\n"), ("b", "")]);
+    fs::write(project.at("b"), format!("needle\n{}\0", "text\n".repeat(200_000))).unwrap();
+    finds(&project, json!({"pattern": "needle"}), &["a:1:1:needle"]);
+}
+
+#[test]
 fn globs_choose_files() {
     let project = tree();
     let globs = |globs: &[&str]| json!({"pattern": "needle", "globs": globs});
