@@ -7,8 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use provost_proto::{Event, Fact, Hash, Micros, Project, ProjectStatus, Token};
-use serde::{Deserialize, Serialize};
+use provost_proto::{
+    ActionId, ActionStatus, ActionView, Event, Fact, Hash, KernelStatus, KernelView, Micros,
+    Project, ProjectId, ProjectStatus, Token,
+};
+use serde::Serialize;
+use uuid::Uuid;
 
 use crate::canonical::{self, NotCanonical};
 use crate::chain;
@@ -21,17 +25,23 @@ pub enum View {
     Projects,
     /// The tokens, by id.
     Tokens,
+    /// The actions, by id.
+    Actions,
+    /// The kernels, by project.
+    Kernels,
 }
 
 impl View {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Projects, Self::Tokens];
+    pub const ALL: [Self; 4] = [Self::Projects, Self::Tokens, Self::Actions, Self::Kernels];
 
     /// As it stands on disk.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Projects => "projects",
             Self::Tokens => "tokens",
+            Self::Actions => "actions",
+            Self::Kernels => "kernels",
         }
     }
 }
@@ -47,13 +57,17 @@ pub struct Key {
 }
 
 /// One document of a view.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Doc {
     /// Of [`View::Projects`].
     Project(Project),
     /// Of [`View::Tokens`].
     Token(Token),
+    /// Of [`View::Actions`].
+    Action(ActionView),
+    /// Of [`View::Kernels`].
+    Kernel(KernelView),
 }
 
 impl Doc {
@@ -62,23 +76,29 @@ impl Doc {
         Ok(match view {
             View::Projects => Self::Project(serde_json::from_slice(bytes)?),
             View::Tokens => Self::Token(serde_json::from_slice(bytes)?),
+            View::Actions => Self::Action(serde_json::from_slice(bytes)?),
+            View::Kernels => Self::Kernel(serde_json::from_slice(bytes)?),
         })
     }
 
     /// The project, if it is one.
     pub fn into_project(self) -> Option<Project> {
-        match self {
-            Self::Project(project) => Some(project),
-            Self::Token(_) => None,
-        }
+        if let Self::Project(project) = self { Some(project) } else { None }
     }
 
     /// The token, if it is one.
     pub fn into_token(self) -> Option<Token> {
-        match self {
-            Self::Token(token) => Some(token),
-            Self::Project(_) => None,
-        }
+        if let Self::Token(token) = self { Some(token) } else { None }
+    }
+
+    /// The action, if it is one.
+    pub fn into_action(self) -> Option<ActionView> {
+        if let Self::Action(action) = self { Some(action) } else { None }
+    }
+
+    /// The kernel, if it is one.
+    pub fn into_kernel(self) -> Option<KernelView> {
+        if let Self::Kernel(kernel) = self { Some(kernel) } else { None }
     }
 }
 
@@ -102,14 +122,28 @@ pub enum Before {
 
 /// The documents that a fact touches.
 pub fn touched(fact: &Fact) -> Vec<(Key, Before)> {
-    let (view, id, before) = match fact {
-        Fact::DaemonStarted { .. } | Fact::DaemonStopped { .. } => return Vec::new(),
-        Fact::ProjectOpened { project, .. } => (View::Projects, project.uuid(), Before::Replaced),
-        Fact::ProjectClosed { project } => (View::Projects, project.uuid(), Before::Needed),
-        Fact::TokenCreated { token, .. } => (View::Tokens, token.uuid(), Before::Replaced),
-        Fact::TokenRevoked { token } => (View::Tokens, token.uuid(), Before::Needed),
-    };
-    vec![(Key { view, key: id.to_string() }, before)]
+    let one = |view, id: Uuid, before| vec![(Key { view, key: id.to_string() }, before)];
+    let action = |id: &ActionId| one(View::Actions, id.uuid(), Before::Needed);
+    let kernel = |id: &ProjectId| one(View::Kernels, id.uuid(), Before::Needed);
+    match fact {
+        Fact::DaemonStarted { .. } | Fact::DaemonStopped { .. } => Vec::new(),
+        Fact::ProjectOpened { project, .. } => {
+            one(View::Projects, project.uuid(), Before::Replaced)
+        }
+        Fact::ProjectClosed { project } => one(View::Projects, project.uuid(), Before::Needed),
+        Fact::TokenCreated { token, .. } => one(View::Tokens, token.uuid(), Before::Replaced),
+        Fact::TokenRevoked { token } => one(View::Tokens, token.uuid(), Before::Needed),
+        Fact::KernelStarted { project, .. } => one(View::Kernels, project.uuid(), Before::Replaced),
+        Fact::KernelLost { project, .. } | Fact::ActionOutput { project, .. } => kernel(project),
+        Fact::ActionRequested { action: id, .. } => one(View::Actions, id.uuid(), Before::Replaced),
+        Fact::ActionDenied { action: id, .. } | Fact::ActionAllowed { action: id, .. } => {
+            action(id)
+        }
+        Fact::ActionStarted { action: id, project, .. }
+        | Fact::ActionFinished { action: id, project, .. } => {
+            [action(id), kernel(project)].concat()
+        }
+    }
 }
 
 /// Folds one fact into one of the documents it touches.
@@ -127,41 +161,116 @@ pub fn fold(doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
             opened_at: stamp.at,
             opened_by: stamp.principal.to_owned(),
         })),
-        (Fact::ProjectClosed { .. }, Some(Doc::Project(project))) => {
-            Some(Doc::Project(Project { status: ProjectStatus::Closed, ..project }))
-        }
-        (
-            Fact::TokenCreated { token, class, project, role, holder, label, digest, expires_at },
-            _,
-        ) => Some(Doc::Token(Token {
-            id: *token,
-            class: *class,
+        (Fact::TokenCreated { .. }, _) => Some(Doc::Token(new_token(stamp, fact)?)),
+        (Fact::KernelStarted { project, boot, pid, version }, _) => Some(Doc::Kernel(KernelView {
             project: *project,
-            role: role.clone(),
-            holder: holder.clone(),
-            label: label.clone(),
-            digest: *digest,
-            created_by: stamp.principal.to_owned(),
-            created_at: stamp.at,
-            expires_at: *expires_at,
-            revoked_at: None,
+            boot: *boot,
+            pid: *pid,
+            version: version.clone(),
+            status: KernelStatus::Connected,
+            reached: 0,
         })),
-        (Fact::TokenRevoked { .. }, Some(Doc::Token(token))) => {
-            let revoked_at = token.revoked_at.or(Some(stamp.at));
-            Some(Doc::Token(Token { revoked_at, ..token }))
-        }
-        (
-            Fact::DaemonStarted { .. }
-            | Fact::DaemonStopped { .. }
-            | Fact::ProjectClosed { .. }
-            | Fact::TokenRevoked { .. },
-            doc,
-        ) => doc,
+        (Fact::ActionRequested { .. }, _) => Some(Doc::Action(new_action(stamp, fact)?)),
+        (fact, Some(doc)) => Some(change(doc, stamp, fact)),
+        (_, None) => None,
     }
 }
 
+fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<Token> {
+    let Fact::TokenCreated { token, class, project, role, holder, label, digest, expires_at } =
+        fact
+    else {
+        return None;
+    };
+    Some(Token {
+        id: *token,
+        class: *class,
+        project: *project,
+        role: role.clone(),
+        holder: holder.clone(),
+        label: label.clone(),
+        digest: *digest,
+        created_by: stamp.principal.to_owned(),
+        created_at: stamp.at,
+        expires_at: *expires_at,
+        revoked_at: None,
+    })
+}
+
+fn new_action(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
+    let Fact::ActionRequested { action, project, name, what, action_hash, .. } = fact else {
+        return None;
+    };
+    Some(ActionView {
+        id: *action,
+        project: *project,
+        name: name.clone(),
+        what: what.clone(),
+        principal: stamp.principal.to_owned(),
+        status: ActionStatus::Requested,
+        action_hash: *action_hash,
+        requested_at: stamp.at,
+        finished_at: None,
+        outcome: None,
+    })
+}
+
+/// A fact about a document that is there.
+fn change(doc: Doc, stamp: Stamp<'_>, fact: &Fact) -> Doc {
+    match doc {
+        Doc::Project(project) if matches!(fact, Fact::ProjectClosed { .. }) => {
+            Doc::Project(Project { status: ProjectStatus::Closed, ..project })
+        }
+        Doc::Token(token) if matches!(fact, Fact::TokenRevoked { .. }) => {
+            let revoked_at = token.revoked_at.or(Some(stamp.at));
+            Doc::Token(Token { revoked_at, ..token })
+        }
+        Doc::Action(action) => Doc::Action(change_action(action, stamp, fact)),
+        Doc::Kernel(kernel) => Doc::Kernel(change_kernel(kernel, fact)),
+        doc @ (Doc::Project(_) | Doc::Token(_)) => doc,
+    }
+}
+
+fn change_action(action: ActionView, stamp: Stamp<'_>, fact: &Fact) -> ActionView {
+    // What has ended stays so.
+    if let ActionStatus::Denied | ActionStatus::Finished = action.status {
+        return action;
+    }
+    if let Fact::ActionFinished { outcome, .. } = fact {
+        let (status, outcome) = (ActionStatus::Finished, Some(outcome.clone()));
+        return ActionView { status, finished_at: Some(stamp.at), outcome, ..action };
+    }
+    let status = if let Fact::ActionDenied { .. } = fact {
+        ActionStatus::Denied
+    } else if let Fact::ActionAllowed { .. } = fact {
+        ActionStatus::Allowed
+    } else if let Fact::ActionStarted { .. } = fact {
+        ActionStatus::Running
+    } else {
+        action.status
+    };
+    ActionView { status, ..action }
+}
+
+fn change_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
+    if let Fact::KernelLost { boot, .. } = fact
+        && *boot == kernel.boot
+    {
+        return KernelView { status: KernelStatus::Lost, ..kernel };
+    }
+    let report =
+        if let Fact::ActionStarted { report, .. } | Fact::ActionOutput { report, .. } = fact {
+            *report
+        } else if let Fact::ActionFinished { report: Some(report), .. } = fact {
+            *report
+        } else {
+            kernel.reached
+        };
+    KernelView { reached: kernel.reached.max(report), ..kernel }
+}
+
 /// All views in memory: what the log says the world looks like.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     docs: BTreeMap<Key, Doc>,
 }

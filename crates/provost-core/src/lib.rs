@@ -5,7 +5,9 @@
 //! done goes out as a value. So it compiles to WebAssembly, and every rule in
 //! it can be tested with plain data.
 
+pub mod action;
 pub mod canonical;
 pub mod chain;
 pub mod fold;
+pub mod permit;
 pub mod slug;

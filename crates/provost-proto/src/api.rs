@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Code, Event, Hash, Project, ProjectId, Seq, Token, TokenClass};
+use crate::{
+    ActionId, ActionStatus, Code, Event, Hash, Project, ProjectId, Seq, SessionId, Token,
+    TokenClass,
+};
 
 /// What every error looks like at the door.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,6 +105,47 @@ pub struct CreatedToken {
 pub struct TokenList {
     /// All that still work.
     pub tokens: Vec<Token>,
+}
+
+/// Asks for an action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RequestAction {
+    /// Which, such as `fs.readFile`.
+    pub action: String,
+    /// Its parameters.
+    #[serde(default)]
+    #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub params: Value,
+    /// The role to act in. An agent acts in the role of its token.
+    #[serde(default)]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub role: Option<String>,
+    /// The session it belongs to.
+    #[serde(default)]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub session_id: Option<SessionId>,
+}
+
+/// What became of an action so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ActionAnswer {
+    /// Its name in the log.
+    pub action_id: ActionId,
+    /// What an answer is bound to.
+    pub action_hash: Hash,
+    /// How far it has come.
+    pub status: ActionStatus,
+    /// What came out, if it has ended.
+    #[cfg_attr(feature = "ts", ts(type = "unknown"))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub result: Option<Value>,
 }
 
 /// A link that logs a browser in, once.

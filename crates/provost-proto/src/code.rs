@@ -37,6 +37,8 @@ codes! {
     BadJson = "BAD_JSON", 400;
     /// The JSON, the query or the path is not what the route takes.
     InvalidRequest = "INVALID_REQUEST", 422;
+    /// No action has this name, or its parameters are not what it takes.
+    InvalidAction = "INVALID_ACTION", 422;
     /// No token, or one that is unknown, revoked or expired.
     Unauthenticated = "UNAUTHENTICATED", 401;
     /// The login link was used already, is too old, or never was.
@@ -45,10 +47,22 @@ codes! {
     Forbidden = "FORBIDDEN", 403;
     /// The request comes from a page of another origin.
     OriginForbidden = "ORIGIN_FORBIDDEN", 403;
-    /// There is nothing at this address.
+    /// The role does not have the skill, or there is no role.
+    SkillDenied = "SKILL_DENIED", 403;
+    /// The path governs Provost, git or an agent, or is the project itself.
+    ProtectedPath = "PROTECTED_PATH", 403;
+    /// The path leads out of the project, itself or through a symbolic link.
+    OutsideProject = "OUTSIDE_PROJECT", 403;
+    /// The operating system does not let this user do it.
+    PermissionDenied = "PERMISSION_DENIED", 403;
+    /// The sandbox stopped what the command tried to do.
+    SandboxDenied = "SANDBOX_DENIED", 403;
+    /// There is nothing at this address or path.
     NotFound = "NOT_FOUND", 404;
     /// No project with this id or name.
     ProjectNotFound = "PROJECT_NOT_FOUND", 404;
+    /// No background process has this id.
+    NoSuchProcess = "NO_SUCH_PROCESS", 404;
     /// The route exists, but not with this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
     /// The request did not arrive in time.
@@ -57,10 +71,26 @@ codes! {
     Conflict = "CONFLICT", 409;
     /// The same idempotency key came with another request.
     CommandReused = "COMMAND_REUSED", 409;
-    /// The body is larger than the route takes.
+    /// The name is taken already.
+    Exists = "EXISTS", 409;
+    /// The folder holds something.
+    NotEmpty = "NOT_EMPTY", 409;
+    /// The file has a second name, which may be outside the project.
+    Hardlink = "HARDLINK", 409;
+    /// The text to replace is not in the file.
+    NoMatch = "NO_MATCH", 409;
+    /// The text to replace is in the file more than once.
+    Ambiguous = "AMBIGUOUS", 409;
+    /// A part of the patch does not fit the file.
+    PatchConflict = "PATCH_CONFLICT", 409;
+    /// Someone stopped it before it was done.
+    Cancelled = "CANCELLED", 409;
+    /// The body, the file or the output is larger than is taken.
     TooLarge = "TOO_LARGE", 413;
     /// The body is not declared as JSON.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
+    /// As many commands run as may.
+    TooManyProcesses = "TOO_MANY_PROCESSES", 429;
     /// The `Host` is not one of ours.
     HostUnknown = "HOST_UNKNOWN", 421;
     /// The folder to open does not exist.
@@ -69,10 +99,28 @@ codes! {
     NotADirectory = "NOT_A_DIRECTORY", 422;
     /// The folder may not be a project, and the sentence says why.
     PathRefused = "PATH_REFUSED", 422;
+    /// A file was needed, and this is a folder.
+    IsDirectory = "IS_DIRECTORY", 422;
+    /// A regular file was needed, and this is a link, a pipe, a socket or a device.
+    NotAFile = "NOT_A_FILE", 422;
+    /// The file is not text.
+    BinaryFile = "BINARY_FILE", 422;
+    /// There is no such program.
+    CmdNotFound = "CMD_NOT_FOUND", 422;
+    /// The command was ended by a signal.
+    Killed = "KILLED", 422;
+    /// The command printed more than was asked for.
+    OutputLimit = "OUTPUT_LIMIT", 422;
     /// A fault of Provost.
     Internal = "INTERNAL", 500;
+    /// The project's kernel process ended while it was needed.
+    KernelLost = "KERNEL_LOST", 503;
     /// The daemon is stopping, or the log cannot be written.
     Unavailable = "UNAVAILABLE", 503;
+    /// This machine cannot give the protection that was asked for.
+    SandboxUnavailable = "SANDBOX_UNAVAILABLE", 503;
+    /// It took longer than it may.
+    Timeout = "TIMEOUT", 504;
     /// The disk is full.
     NoSpace = "NO_SPACE", 507;
 }

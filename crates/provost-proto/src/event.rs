@@ -3,10 +3,14 @@
 //! Kinds are never renamed and bodies only grow optional fields: a log written
 //! today is read by every later Provost. A reader skips kinds it does not know.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
 
-use crate::{EventId, Hash, ProjectId, Stream, TokenClass, TokenId};
+use crate::kernel::{Fault, Outcome, Output, ReportNumber};
+use crate::{ActionId, EventId, Hash, ProjectId, Stream, TokenClass, TokenId};
 
 /// The place of an event in the whole log; the first is 1, and none is missing.
 pub type Seq = u64;
@@ -158,7 +162,7 @@ impl utoipa::PartialSchema for Actor {
 impl utoipa::ToSchema for Actor {}
 
 /// What can happen: the catalogue of kinds with their bodies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
     content = "body",
@@ -222,6 +226,98 @@ pub enum Fact {
         /// Its name.
         token: TokenId,
     },
+    /// A project's kernel process answers.
+    KernelStarted {
+        /// The project.
+        project: ProjectId,
+        /// New with every kernel process.
+        boot: Uuid,
+        /// Its process id.
+        pid: u32,
+        /// Its version.
+        version: String,
+    },
+    /// A project's kernel process does not answer any more, and what ran in it
+    /// is gone.
+    KernelLost {
+        /// The project.
+        project: ProjectId,
+        /// Which kernel process.
+        boot: Uuid,
+        /// Why, for people.
+        why: String,
+    },
+    /// Someone asked for an action.
+    ActionRequested {
+        /// Its name.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// What kind of action.
+        name: String,
+        /// Its parameters, in canonical form.
+        #[cfg_attr(feature = "ts", ts(type = "unknown"))]
+        params: Value,
+        /// What it would do, in plain words.
+        what: String,
+        /// What an answer is bound to.
+        action_hash: Hash,
+    },
+    /// The action may not run.
+    ActionDenied {
+        /// Which.
+        action: ActionId,
+        /// Why.
+        fault: Fault,
+    },
+    /// The action may run, once.
+    ActionAllowed {
+        /// Which.
+        action: ActionId,
+        /// What decided: `operator` for a person's own action.
+        by: String,
+    },
+    /// A command runs.
+    ActionStarted {
+        /// Which.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// Its process id.
+        pid: u32,
+        /// The profile it runs under.
+        profile: String,
+        /// The layers of the wall that were applied.
+        #[cfg_attr(feature = "ts", ts(type = "Record<string, unknown>"))]
+        layers: BTreeMap<String, Value>,
+    },
+    /// A command printed something.
+    ActionOutput {
+        /// Which.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// What.
+        output: Output,
+    },
+    /// An action has ended, and nothing of it is left.
+    ActionFinished {
+        /// Which.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so; none for actions on files.
+        #[cfg_attr(feature = "ts", ts(type = "number | null"))]
+        report: Option<ReportNumber>,
+        /// How.
+        outcome: Outcome,
+    },
 }
 
 impl Fact {
@@ -234,6 +330,14 @@ impl Fact {
             Self::ProjectClosed { .. } => "PROJECT_CLOSED",
             Self::TokenCreated { .. } => "TOKEN_CREATED",
             Self::TokenRevoked { .. } => "TOKEN_REVOKED",
+            Self::KernelStarted { .. } => "KERNEL_STARTED",
+            Self::KernelLost { .. } => "KERNEL_LOST",
+            Self::ActionRequested { .. } => "ACTION_REQUESTED",
+            Self::ActionDenied { .. } => "ACTION_DENIED",
+            Self::ActionAllowed { .. } => "ACTION_ALLOWED",
+            Self::ActionStarted { .. } => "ACTION_STARTED",
+            Self::ActionOutput { .. } => "ACTION_OUTPUT",
+            Self::ActionFinished { .. } => "ACTION_FINISHED",
         }
     }
 

@@ -10,6 +10,7 @@ mod code;
 mod event;
 mod hash;
 mod id;
+pub mod kernel;
 pub mod limits;
 mod stream;
 #[cfg(feature = "ts")]
@@ -17,12 +18,14 @@ pub mod typescript;
 mod view;
 
 pub use api::{
-    AuditPage, AuditReport, BadEvent, CreateToken, CreatedToken, Health, LoginLink, OpenProject,
-    Problem, ProjectList, TokenList,
+    ActionAnswer, AuditPage, AuditReport, BadEvent, CreateToken, CreatedToken, Health, LoginLink,
+    OpenProject, Problem, ProjectList, RequestAction, TokenList,
 };
 pub use code::Code;
 pub use event::{Actor, BlobRef, Command, Event, Fact, Kind, Micros, Principal, Seq, Version};
 pub use hash::{Hash, NotAHash};
 pub use id::{ActionId, ApprovalId, EventId, NotAnId, NotebookId, ProjectId, SessionId, TokenId};
 pub use stream::{NotAStream, Stream};
-pub use view::{Project, ProjectStatus, Token, TokenClass};
+pub use view::{
+    ActionStatus, ActionView, KernelStatus, KernelView, Project, ProjectStatus, Token, TokenClass,
+};

@@ -2,8 +2,10 @@
 //! them is in `provost-core`.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use crate::{Hash, Micros, Principal, ProjectId, TokenId};
+use crate::kernel::{Outcome, ReportNumber};
+use crate::{ActionId, Hash, Micros, Principal, ProjectId, TokenId};
 
 /// A folder that a person opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +40,88 @@ pub enum ProjectStatus {
     Open,
     /// It was closed; its history stays readable.
     Closed,
+}
+
+/// An action, as far as it has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ActionView {
+    /// Its name.
+    pub id: ActionId,
+    /// Where.
+    pub project: ProjectId,
+    /// What kind of action.
+    pub name: String,
+    /// What it does, in plain words.
+    pub what: String,
+    /// On whose authority.
+    pub principal: Principal,
+    /// How far it has come.
+    pub status: ActionStatus,
+    /// What an answer is bound to.
+    pub action_hash: Hash,
+    /// When it was asked for.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub requested_at: Micros,
+    /// When it ended.
+    #[cfg_attr(feature = "ts", ts(type = "number | null"))]
+    pub finished_at: Option<Micros>,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+}
+
+/// How far an action has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum ActionStatus {
+    /// Nobody has decided yet.
+    Requested,
+    /// It may not run.
+    Denied,
+    /// It may run, and is on its way.
+    Allowed,
+    /// It runs.
+    Running,
+    /// It has ended.
+    Finished,
+}
+
+/// A project's kernel process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KernelView {
+    /// Whose it is.
+    pub project: ProjectId,
+    /// New with every kernel process.
+    #[cfg_attr(feature = "ts", ts(type = "string"))]
+    pub boot: Uuid,
+    /// Its process id.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Whether it is there, as far as the log knows.
+    pub status: KernelStatus,
+    /// The last of its reports that is in the log.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub reached: ReportNumber,
+}
+
+/// Whether a kernel is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum KernelStatus {
+    /// It answers.
+    Connected,
+    /// It is gone.
+    Lost,
 }
 
 /// A token that was handed out; never the token itself.

@@ -107,7 +107,131 @@ expiresAt: number | null, } } | { "kind": "TOKEN_REVOKED", "body": {
 /**
  * Its name.
  */
-token: TokenId, } };
+token: TokenId, } } | { "kind": "KERNEL_STARTED", "body": { 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * New with every kernel process.
+ */
+boot: string, 
+/**
+ * Its process id.
+ */
+pid: number, 
+/**
+ * Its version.
+ */
+version: string, } } | { "kind": "KERNEL_LOST", "body": { 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * Which kernel process.
+ */
+boot: string, 
+/**
+ * Why, for people.
+ */
+why: string, } } | { "kind": "ACTION_REQUESTED", "body": { 
+/**
+ * Its name.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * What kind of action.
+ */
+name: string, 
+/**
+ * Its parameters, in canonical form.
+ */
+params: unknown, 
+/**
+ * What it would do, in plain words.
+ */
+what: string, 
+/**
+ * What an answer is bound to.
+ */
+actionHash: Hash, } } | { "kind": "ACTION_DENIED", "body": { 
+/**
+ * Which.
+ */
+action: ActionId, 
+/**
+ * Why.
+ */
+fault: Fault, } } | { "kind": "ACTION_ALLOWED", "body": { 
+/**
+ * Which.
+ */
+action: ActionId, 
+/**
+ * What decided: `operator` for a person's own action.
+ */
+by: string, } } | { "kind": "ACTION_STARTED", "body": { 
+/**
+ * Which.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * Its process id.
+ */
+pid: number, 
+/**
+ * The profile it runs under.
+ */
+profile: string, 
+/**
+ * The layers of the wall that were applied.
+ */
+layers: Record<string, unknown>, } } | { "kind": "ACTION_OUTPUT", "body": { 
+/**
+ * Which.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * What.
+ */
+output: Output, } } | { "kind": "ACTION_FINISHED", "body": { 
+/**
+ * Which.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so; none for actions on files.
+ */
+report: number | null, 
+/**
+ * How.
+ */
+outcome: Outcome, } };
 
 export type Project = { 
 /**
@@ -187,7 +311,7 @@ expiresAt: number | null,
  */
 revokedAt: number | null, };
 
-export type Code = "BAD_JSON" | "INVALID_REQUEST" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "INTERNAL" | "UNAVAILABLE" | "NO_SPACE";
+export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_PROCESSES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "CMD_NOT_FOUND" | "KILLED" | "OUTPUT_LIMIT" | "INTERNAL" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "TIMEOUT" | "NO_SPACE";
 
 export type Problem = { 
 /**
@@ -306,6 +430,170 @@ seq: number,
  * What is wrong with it.
  */
 why: string, };
+
+export type ActionView = { 
+/**
+ * Its name.
+ */
+id: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * What kind of action.
+ */
+name: string, 
+/**
+ * What it does, in plain words.
+ */
+what: string, 
+/**
+ * On whose authority.
+ */
+principal: string, 
+/**
+ * How far it has come.
+ */
+status: ActionStatus, 
+/**
+ * What an answer is bound to.
+ */
+actionHash: Hash, 
+/**
+ * When it was asked for.
+ */
+requestedAt: number, 
+/**
+ * When it ended.
+ */
+finishedAt: number | null, 
+/**
+ * How it ended.
+ */
+outcome: Outcome | null, };
+
+export type ActionStatus = "requested" | "denied" | "allowed" | "running" | "finished";
+
+export type KernelView = { 
+/**
+ * Whose it is.
+ */
+project: ProjectId, 
+/**
+ * New with every kernel process.
+ */
+boot: string, 
+/**
+ * Its process id.
+ */
+pid: number, 
+/**
+ * Its version.
+ */
+version: string, 
+/**
+ * Whether it is there, as far as the log knows.
+ */
+status: KernelStatus, 
+/**
+ * The last of its reports that is in the log.
+ */
+reached: number, };
+
+export type KernelStatus = "connected" | "lost";
+
+export type RequestAction = { 
+/**
+ * Which, such as `fs.readFile`.
+ */
+action: string, 
+/**
+ * Its parameters.
+ */
+params?: unknown, 
+/**
+ * The role to act in. An agent acts in the role of its token.
+ */
+role?: string, 
+/**
+ * The session it belongs to.
+ */
+sessionId?: SessionId, };
+
+export type ActionAnswer = { 
+/**
+ * Its name in the log.
+ */
+actionId: ActionId, 
+/**
+ * What an answer is bound to.
+ */
+actionHash: Hash, 
+/**
+ * How far it has come.
+ */
+status: ActionStatus, 
+/**
+ * What came out, if it has ended.
+ */
+result: unknown, };
+
+export type Fault = { 
+/**
+ * A stable code.
+ */
+code: Code, 
+/**
+ * A sentence for people.
+ */
+message: string, 
+/**
+ * More, where it helps.
+ */
+details?: unknown, };
+
+export type Outcome = { 
+/**
+ * The exit code of a command that ended by itself.
+ */
+exitCode: number | null, 
+/**
+ * The signal that ended a command.
+ */
+signal: number | null, 
+/**
+ * How long it took.
+ */
+durationMs: number, 
+/**
+ * Why it failed, if it did. A command that exits with 1 did not fail.
+ */
+fault: Fault | null, 
+/**
+ * What changed, for actions on files; how much was printed, for commands.
+ */
+summary: unknown, };
+
+export type Output = { 
+/**
+ * Which of its outputs.
+ */
+stream: OutputStream, 
+/**
+ * How many bytes of this output came before.
+ */
+offset: number, 
+/**
+ * How many bytes before these were dropped, because there was too much.
+ */
+dropped: number, 
+/**
+ * The bytes: text where they are UTF-8, else hexadecimal digits.
+ */
+data: { text: string } | { hex: string }, };
+
+export type OutputStream = "stdout" | "stderr";
 
 /** The envelope around every fact. */
 export type Envelope = {

@@ -1,0 +1,83 @@
+//! `fs.editFile`: texts in a file replaced by others.
+
+use provost_proto::Hash;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::error::{BadValue, Checked};
+use super::path::inside;
+use super::{Params, RelPath, WRITTEN};
+
+/// How many edits one call takes.
+const EDITS: usize = 1000;
+
+/// Texts in a file replaced by others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EditFile {
+    /// The file.
+    #[serde(deserialize_with = "inside")]
+    pub path: RelPath,
+    /// What to replace, one after the other; each sees what the one before left.
+    #[serde(deserialize_with = "objects")]
+    pub edits: Vec<Edit>,
+    /// The hash the file must have now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_hash: Option<Hash>,
+}
+
+/// One text replaced by another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Edit {
+    /// What is there; exactly once, unless `all` is set.
+    pub old: String,
+    /// What comes instead.
+    pub new: String,
+    /// Whether every place is meant.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// Edits are written with their names; serde alone would take bare lists too.
+fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Edit>, D::Error> {
+    let edits = Vec::<Map<String, Value>>::deserialize(deserializer)?;
+    let read = |edit| serde_json::from_value(Value::Object(edit)).map_err(D::Error::custom);
+    edits.into_iter().map(read).collect()
+}
+
+impl Params for EditFile {
+    fn check(&self) -> Checked {
+        if self.edits.is_empty() || self.edits.len() > EDITS {
+            return Err(BadValue::new("edits", format!("holds 1 to {EDITS} edits")));
+        }
+        for (edit, n) in self.edits.iter().zip(1..) {
+            if edit.old.is_empty() {
+                return Err(BadValue::new("edits", format!("number {n}: `old` is empty")));
+            }
+            if edit.old == edit.new {
+                let why = format!("number {n}: `old` and `new` are the same");
+                return Err(BadValue::new("edits", why));
+            }
+        }
+        let length: usize = self.edits.iter().map(|edit| edit.old.len() + edit.new.len()).sum();
+        if length > WRITTEN {
+            let why = format!("hold {length} bytes, more than the {WRITTEN} allowed");
+            return Err(BadValue::new("edits", why));
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        let path = self.path.shown();
+        match self.edits.len() {
+            1 => format!("make an edit in {path}"),
+            n => format!("make {n} edits in {path}"),
+        }
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        vec![self.path.clone()]
+    }
+}

@@ -1,0 +1,64 @@
+//! `fs.moveFile` and `fs.deleteFile`: names given and taken away.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{BadValue, Checked};
+use super::path::inside;
+use super::{Params, RelPath};
+
+/// Another name for a file or folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MoveFile {
+    /// The name it has.
+    pub from: RelPath,
+    /// The name it gets, which must be free.
+    #[serde(deserialize_with = "inside")]
+    pub to: RelPath,
+}
+
+impl Params for MoveFile {
+    fn check(&self) -> Checked {
+        if self.to == self.from {
+            return Err(BadValue::new("to", "is the name it has already"));
+        }
+        if self.to.is_beneath(&self.from) && !self.from.is_root() {
+            return Err(BadValue::new("to", "lies inside of what is moved"));
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("move {} to {}", self.from.shown(), self.to.shown())
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        vec![self.from.clone(), self.to.clone()]
+    }
+}
+
+/// A file or folder removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DeleteFile {
+    /// The file or folder; a link is removed, not what it leads to.
+    pub path: RelPath,
+    /// Whether a folder goes with all that is in it.
+    #[serde(default)]
+    pub recursive: bool,
+}
+
+impl Params for DeleteFile {
+    fn check(&self) -> Checked {
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        let with = if self.recursive { " and everything in it" } else { "" };
+        format!("delete {}{with}", self.path.shown())
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        vec![self.path.clone()]
+    }
+}

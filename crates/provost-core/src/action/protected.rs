@@ -1,0 +1,88 @@
+//! Paths that govern what Provost, git, editors and other agents do.
+//!
+//! Who may write one of them may run whatever they like the next time a person
+//! commits, opens the folder or pushes. So no mode and no rule skips the
+//! question for them.
+
+use super::RelPath;
+
+/// A path, matched wherever it lies in the project, with all beneath it.
+struct Guarded {
+    path: &'static str,
+    why: &'static str,
+}
+
+const fn guarded(path: &'static str, why: &'static str) -> Guarded {
+    Guarded { path, why }
+}
+
+const GIT: &str = "git runs what its hooks and configuration name";
+const PROVOST: &str = "it governs what Provost allows and runs";
+const AGENT: &str = "it governs what agents are told and may do";
+const TOOLS: &str = "it names programs that agents and editors start";
+const SHELL: &str = "shells run it when they enter the folder";
+const CI: &str = "it runs with the secrets of the project's automation";
+
+/// Small letters only; names are compared without regard to case, because some
+/// file systems do.
+const GUARDED: &[Guarded] = &[
+    guarded(".git", GIT),
+    // The short name that Windows file systems give it.
+    guarded("git~1", GIT),
+    guarded(".gitmodules", GIT),
+    guarded(".husky", GIT),
+    guarded(".pre-commit-config.yaml", GIT),
+    guarded("lefthook.yml", GIT),
+    guarded(".provost", PROVOST),
+    guarded("provost.toml", PROVOST),
+    guarded(".agent", AGENT),
+    guarded(".claude", AGENT),
+    guarded(".codex", AGENT),
+    guarded(".cursor", AGENT),
+    guarded(".gemini", AGENT),
+    guarded(".mcp.json", TOOLS),
+    guarded(".vscode/tasks.json", TOOLS),
+    guarded(".vscode/launch.json", TOOLS),
+    guarded(".vscode/settings.json", TOOLS),
+    guarded(".vscode/mcp.json", TOOLS),
+    guarded(".zed", TOOLS),
+    guarded(".idea", TOOLS),
+    guarded(".devcontainer", TOOLS),
+    guarded(".devcontainer.json", TOOLS),
+    guarded(".envrc", SHELL),
+    guarded(".github/workflows", CI),
+    guarded(".github/actions", CI),
+    guarded(".forgejo/workflows", CI),
+    guarded(".gitea/workflows", CI),
+    guarded(".gitlab-ci.yml", CI),
+    guarded(".circleci", CI),
+    guarded(".buildkite", CI),
+    guarded(".travis.yml", CI),
+    guarded(".drone.yml", CI),
+    guarded(".woodpecker.yml", CI),
+    guarded(".woodpecker", CI),
+    guarded("azure-pipelines.yml", CI),
+    guarded("bitbucket-pipelines.yml", CI),
+    guarded("jenkinsfile", CI),
+];
+
+/// Why a path may not be changed without a person's word, if so.
+///
+/// A folder that holds such a path is protected too (`.github` for its
+/// workflows): whoever moves it away or puts another in its place changes them.
+pub fn protected(path: &RelPath) -> Option<&'static str> {
+    let names: Vec<String> = path.components().map(fold).collect();
+    let hit = |guarded: &&Guarded| {
+        let parts: Vec<&str> = guarded.path.split('/').collect();
+        (0..names.len()).any(|start| {
+            // Either the whole guarded path lies on the way, or the way ends within it.
+            parts.iter().zip(&names[start..]).all(|(part, name)| part == name)
+        })
+    };
+    GUARDED.iter().find(hit).map(|guarded| guarded.why)
+}
+
+/// Up and down again, so that letters with two small forms (`ſ`) become one.
+fn fold(name: &str) -> String {
+    name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}

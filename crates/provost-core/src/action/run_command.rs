@@ -1,0 +1,202 @@
+//! `terminal.runCommand`: a command, from start to end or in the background.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{BadValue, Checked, no_longer, within};
+use super::text::{self, Breaks, excerpt, quoted};
+use super::{Params, RelPath};
+
+/// The longest command line, and the longest argument list, in bytes.
+const COMMAND: usize = 128 * 1024;
+/// How many arguments.
+const ARGUMENTS: usize = 1024;
+/// How many variables.
+const VARIABLES: usize = 64;
+/// The longest input, in bytes.
+const STDIN: usize = 1024 * 1024;
+/// The longest a command may take, in milliseconds: an hour.
+const TIMEOUT: u64 = 3_600_000;
+/// The least and the most output that is kept, in bytes.
+const OUTPUT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
+
+/// A command, from start to end or in the background.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunCommand {
+    /// A line for the shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// A program and its arguments, without a shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argv: Option<Vec<String>>,
+    /// The folder it runs in.
+    #[serde(default)]
+    pub cwd: RelPath,
+    /// Variables beside those that every command gets.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What it reads; without it, nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// How long it may take, in milliseconds.
+    #[serde(default = "timeout")]
+    pub timeout_ms: u64,
+    /// How many bytes of its output are kept.
+    #[serde(default = "output")]
+    pub max_output: u64,
+    /// Whether the answer comes when it has started, not when it has ended.
+    #[serde(default)]
+    pub background: bool,
+}
+
+fn timeout() -> u64 {
+    120_000
+}
+
+fn output() -> u64 {
+    256 * 1024
+}
+
+/// Variables by which one program makes another run something else than it was
+/// asked to. Where a rule allows `git status`, none of these may come with it.
+const REFUSED: &[&str] = &[
+    "PATH",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "BASHOPTS",
+    "SHELLOPTS",
+    "CDPATH",
+    "PS4",
+    "PROMPT_COMMAND",
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXEC_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_TEMPLATE_DIR",
+    "SSH_ASKPASS",
+];
+
+/// The same, by how the name begins.
+const REFUSED_PREFIXES: &[&str] = &["LD_", "DYLD_", "PROVOST_", "GIT_CONFIG", "BASH_FUNC_"];
+
+impl RunCommand {
+    fn check_text(field: &'static str, text: &str) -> Checked {
+        text::check(text, Breaks::Yes).map_err(|error| BadValue::new(field, error.to_string()))
+    }
+
+    fn check_what(&self) -> Checked {
+        match (&self.command, &self.argv) {
+            (Some(_), Some(_)) | (None, None) => {
+                Err(BadValue::new("command", "or `argv` is needed, one and not the other"))
+            }
+            (Some(command), None) => {
+                if command.trim().is_empty() {
+                    return Err(BadValue::new("command", "is empty"));
+                }
+                no_longer("command", command, COMMAND)?;
+                Self::check_text("command", command)
+            }
+            (None, Some(argv)) => {
+                if argv.is_empty() || argv.len() > ARGUMENTS {
+                    return Err(BadValue::new("argv", format!("holds 1 to {ARGUMENTS} items")));
+                }
+                if argv[0].is_empty() {
+                    return Err(BadValue::new("argv", "begins with the program to run"));
+                }
+                let length: usize = argv.iter().map(|argument| argument.len() + 1).sum();
+                if length > COMMAND {
+                    let why = format!("has {length} bytes, more than the {COMMAND} allowed");
+                    return Err(BadValue::new("argv", why));
+                }
+                argv.iter().try_for_each(|argument| Self::check_text("argv", argument))
+            }
+        }
+    }
+
+    fn check_env(&self) -> Checked {
+        if self.env.len() > VARIABLES {
+            return Err(BadValue::new("env", format!("holds at most {VARIABLES} variables")));
+        }
+        let length: usize = self.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if length > COMMAND {
+            let why = format!("has {length} bytes, more than the {COMMAND} allowed");
+            return Err(BadValue::new("env", why));
+        }
+        for (name, value) in &self.env {
+            let letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+            let plain = name.bytes().all(|byte| letter(byte) || byte.is_ascii_digit());
+            if !plain || !name.bytes().next().is_some_and(letter) {
+                let why = format!("names {}; a name is letters, digits and `_`", quoted(name));
+                return Err(BadValue::new("env", why));
+            }
+            let known = name.to_ascii_uppercase();
+            if REFUSED.contains(&&*known)
+                || REFUSED_PREFIXES.iter().any(|prefix| known.starts_with(prefix))
+            {
+                let why = format!("sets `{name}`, which changes what programs run");
+                return Err(BadValue::new("env", why));
+            }
+            Self::check_text("env", value)?;
+        }
+        Ok(())
+    }
+}
+
+impl Params for RunCommand {
+    fn check(&self) -> Checked {
+        self.check_what()?;
+        self.check_env()?;
+        no_longer("stdin", self.stdin.as_deref().unwrap_or_default(), STDIN)?;
+        within("timeoutMs", self.timeout_ms, 1..=TIMEOUT)?;
+        within("maxOutput", self.max_output, OUTPUT)
+    }
+
+    fn describe(&self) -> String {
+        let mut said = match (&self.command, &self.argv) {
+            (Some(command), _) => format!("run {}", quoted(command)),
+            (None, Some(argv)) => format!("run the program {}", quoted(&words(argv))),
+            (None, None) => "run nothing".to_owned(),
+        };
+        if !self.cwd.is_root() {
+            said.extend([" in ", &self.cwd.shown(), "/"]);
+        }
+        if !self.env.is_empty() {
+            let set = |(name, value): (&String, &String)| format!("{name}={}", quoted(value));
+            let variables: Vec<_> = self.env.iter().map(set).collect();
+            said.extend([" with ", &variables.join(", ")]);
+        }
+        if let Some(stdin) = &self.stdin {
+            said.extend([", giving it ", &excerpt(stdin), " to read"]);
+        }
+        if self.background {
+            said += ", in the background";
+        }
+        said
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        vec![self.cwd.clone()]
+    }
+}
+
+/// Arguments as a shell would need them written, so that where one ends is seen.
+fn words(argv: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
+    let word = |argument: &String| {
+        if !argument.is_empty() && argument.chars().all(plain) {
+            argument.clone()
+        } else {
+            format!("'{}'", argument.replace('\'', r"'\''"))
+        }
+    };
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,28 @@
+//! `fs.stat`: what is known about a file.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Checked;
+use super::{Params, RelPath};
+
+/// What is known about a file without reading it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StatPath {
+    /// The file or folder; a link is not followed.
+    pub path: RelPath,
+}
+
+impl Params for StatPath {
+    fn check(&self) -> Checked {
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("look up the size and kind of {}", self.path.shown())
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        vec![self.path.clone()]
+    }
+}

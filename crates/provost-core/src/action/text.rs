@@ -1,0 +1,183 @@
+//! Which characters a person can see, and how the others are shown to them.
+//!
+//! What is approved must be what it looks like. So commands and paths hold no
+//! character that is invisible, reorders its neighbours or means nothing yet,
+//! and whatever else is shown to a person has such characters spelled out.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use unicode_normalization::is_nfc;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
+
+/// Why a text is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadText {
+    /// A character that nobody sees, or that hides others.
+    #[error("contains {}, which cannot be seen", .0.escape_unicode())]
+    Unseen(char),
+    /// One text could be written in two ways; only the composed one is taken.
+    #[error("is not in Unicode's normal form C; compose its characters")]
+    NotComposed,
+}
+
+/// Whether lines may be broken in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Breaks {
+    /// One line, without tabs.
+    No,
+    /// Line feeds and tabs are part of it.
+    Yes,
+}
+
+/// Checks that a text is what it looks like.
+pub(super) fn check(text: &str, breaks: Breaks) -> Result<(), BadText> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Ok(());
+    }
+    let taken = |c: char| breaks == Breaks::Yes && matches!(c, '\n' | '\t');
+    if let Some(c) = text.chars().find(|c| unseen(*c) && !taken(*c)) {
+        return Err(BadText::Unseen(c));
+    }
+    if is_nfc(text) { Ok(()) } else { Err(BadText::NotComposed) }
+}
+
+/// Whether a character is invisible, reorders others or is not assigned.
+fn unseen(c: char) -> bool {
+    // Letters and marks by their category, but drawn as nothing at all.
+    let blank = matches!(
+        c,
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'
+            ..='\u{180f}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
+    );
+    blank
+        || matches!(
+            c.general_category(),
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::Surrogate
+                | GeneralCategory::PrivateUse
+                | GeneralCategory::Unassigned
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator
+        )
+}
+
+/// Whether a person would take the character for something else.
+fn spelled_out(c: char) -> bool {
+    c != ' ' && (unseen(c) || c.general_category() == GeneralCategory::SpaceSeparator)
+}
+
+/// The text with everything unseen spelled out, so that no two texts look alike.
+///
+/// A backslash stays single unless what follows would make it look like one of
+/// our own escapes; regular expressions remain readable.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'`')) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '`' => out.push_str("\\`"),
+            '\\' => {
+                let escape = |next: &char| {
+                    matches!(next, 'n' | 't' | 'r' | 'u' | '`' | '\\') || spelled_out(*next)
+                };
+                out.push_str(if rest.peek().is_none_or(escape) { "\\\\" } else { "\\" });
+            }
+            c if spelled_out(c) => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "{}", c.escape_unicode());
+            }
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The whole text between backquotes.
+pub(super) fn quoted(text: &str) -> String {
+    format!("`{}`", visible(text))
+}
+
+/// How much of a text that is only passed on is shown.
+const EXCERPT: usize = 400;
+
+/// The beginning of a text between backquotes; what is left out is said.
+pub(super) fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT) {
+        None => quoted(text),
+        Some((end, _)) => {
+            format!("{} (and {} bytes more)", quoted(&text[..end]), text.len() - end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn shown(text: &str, expected: &str) {
+        assert_eq!(visible(text), expected);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_spelled_out() {
+        shown("npm test", "npm test");
+        shown("größe 日本 👍🏽", "größe 日本 👍🏽");
+        shown("a\nb\tc\r", "a\\nb\\tc\\r");
+        shown("\u{202e}gpj.exe", "\\u{202e}gpj.exe");
+        shown("no\u{a0}break", "no\\u{a0}break");
+        shown("\u{1b}[31m", "\\u{1b}[31m");
+        shown("z\u{200b}w", "z\\u{200b}w");
+    }
+
+    #[test]
+    fn a_backslash_is_doubled_only_where_it_could_be_taken_for_an_escape() {
+        shown(r"grep '\.rs$'", r"grep '\.rs$'");
+        shown(r"printf '\n'", r"printf '\\n'");
+        shown("\\\n", r"\\\n");
+        shown(r"a\", r"a\\");
+        shown("`id`", r"\`id\`");
+    }
+
+    /// Reads back what [`visible`] wrote.
+    fn read(shown: &str) -> String {
+        let mut out = String::new();
+        let mut rest = shown.chars().peekable();
+        while let Some(c) = rest.next() {
+            let escape = rest.peek().copied();
+            match (c, escape) {
+                ('\\', Some('n' | 't' | 'r' | '`' | '\\')) => {
+                    let c = rest.next().unwrap();
+                    out.push(match c {
+                        'n' => '\n',
+                        't' => '\t',
+                        'r' => '\r',
+                        c => c,
+                    });
+                }
+                ('\\', Some('u')) => {
+                    let digits: String = rest.by_ref().skip(2).take_while(|c| *c != '}').collect();
+                    out.push(char::from_u32(u32::from_str_radix(&digits, 16).unwrap()).unwrap());
+                }
+                _ => out.push(c),
+            }
+        }
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_texts_look_alike(text in "(?s)([\\\\ntru`{}\n\u{202e}\u{a0}]|.)*") {
+            prop_assert_eq!(read(&visible(&text)), text);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Why an action failed: a code for programs, a sentence for people.
+
+use std::io;
+
+use provost_core::action::RelPath;
+use provost_proto::Code;
+use provost_sandbox::beneath::BeneathError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Why an action failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct ActionError {
+    /// What a program can branch on.
+    pub code: Code,
+    /// What a person reads.
+    #[serde(rename = "error")]
+    pub message: String,
+    /// More for programs, where it helps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl ActionError {
+    /// An error without details.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: None }
+    }
+
+    /// The same with details.
+    #[must_use]
+    pub fn with(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// The same, saying which file it is about.
+    #[must_use]
+    pub fn on(mut self, path: &RelPath) -> Self {
+        self.message = format!("{path}: {}", self.message);
+        self
+    }
+
+    /// Someone stopped the action before it was done.
+    pub fn cancelled() -> Self {
+        Self::new(Code::Cancelled, "stopped before it was done")
+    }
+}
+
+impl From<BeneathError> for ActionError {
+    fn from(error: BeneathError) -> Self {
+        let code = match &error {
+            BeneathError::NotFound => Code::NotFound,
+            BeneathError::IsDirectory => Code::IsDirectory,
+            BeneathError::NotADirectory => Code::NotADirectory,
+            BeneathError::Exists => Code::Exists,
+            BeneathError::HardLink => Code::Hardlink,
+            BeneathError::Outside => Code::OutsideProject,
+            BeneathError::NotRegular(_) => Code::NotAFile,
+            BeneathError::NotEmpty => Code::NotEmpty,
+            BeneathError::NoSpace => Code::NoSpace,
+            BeneathError::BadPath(_) => Code::InvalidAction,
+            BeneathError::TooLarge { .. } => Code::TooLarge,
+            BeneathError::Io { doing, source } => return from_io(doing, source),
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// What the operating system says in its own words.
+pub(crate) fn from_io(doing: &str, error: &io::Error) -> ActionError {
+    let kind = error.kind();
+    let code =
+        if matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) {
+            Code::PermissionDenied
+        } else if matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy) {
+            // Somebody was faster; the same request may succeed the next time.
+            Code::Conflict
+        } else if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            Code::NoSpace
+        } else if matches!(kind, io::ErrorKind::CrossesDevices | io::ErrorKind::InvalidInput) {
+            Code::InvalidAction
+        } else {
+            Code::Internal
+        };
+    ActionError::new(code, format!("cannot {doing}: {error}"))
+}

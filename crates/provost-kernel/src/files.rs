@@ -1,0 +1,135 @@
+//! The actions on files, each in a file of its own.
+//!
+//! Every path goes through [`Root`], which resolves it beneath the project with
+//! the handle held to the end. Nothing here opens a file by its absolute name,
+//! and no library that would is handed a path.
+
+mod apply_patch;
+mod create_dir;
+mod edit_file;
+mod ignored;
+mod list_files;
+mod move_file;
+mod place;
+mod read_file;
+mod search_files;
+mod stat_path;
+mod undo;
+mod walk;
+mod write_file;
+
+use provost_core::action::{FileAction, RelPath};
+use provost_proto::{Code, Hash};
+use provost_sandbox::beneath::{BeneathError, Kind, Root};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::ActionError;
+
+pub use apply_patch::Applied;
+pub use create_dir::MadeDir;
+pub use edit_file::Edited;
+pub use list_files::{Listed, Listing, Skipped};
+pub use move_file::{Deleted, Moved};
+pub use read_file::Content;
+pub use search_files::{Found, Match, SearchedLine};
+pub use stat_path::{EntryKind, Stated};
+pub use write_file::Written;
+
+/// Does what the action says, beneath the root.
+///
+/// `stop` is asked now and then; once it says true, the action ends with
+/// `CANCELLED` as soon as it can leave things whole.
+pub fn execute(
+    root: &Root,
+    action: &FileAction,
+    stop: &dyn Fn() -> bool,
+) -> Result<Value, ActionError> {
+    match action {
+        FileAction::ReadFile(action) => answer(read_file::run(root, action, stop)?),
+        FileAction::WriteFile(action) => answer(write_file::run(root, action)?),
+        FileAction::EditFile(action) => answer(edit_file::run(root, action)?),
+        FileAction::ApplyPatch(action) => answer(apply_patch::run(root, action, stop)?),
+        FileAction::ListFiles(action) => answer(list_files::run(root, action, stop)?),
+        FileAction::SearchFiles(action) => answer(search_files::run(root, action, stop)?),
+        FileAction::Stat(action) => answer(stat_path::run(root, action)?),
+        FileAction::CreateDir(action) => answer(create_dir::run(root, action)?),
+        FileAction::MoveFile(action) => answer(move_file::run(root, action)?),
+        FileAction::DeleteFile(action) => answer(move_file::delete(root, action)?),
+    }
+}
+
+fn answer(result: impl Serialize) -> Result<Value, ActionError> {
+    serde_json::to_value(result).map_err(|error| {
+        ActionError::new(Code::Internal, format!("cannot write the answer: {error}"))
+    })
+}
+
+/// What became of one path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Changed {
+    /// The path; after a move, the new one.
+    pub path: RelPath,
+    /// What happened to it.
+    pub kind: ChangeKind,
+    /// The path before a move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<RelPath>,
+}
+
+/// What can happen to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// It was not there before.
+    Created,
+    /// Its content is another.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It has another name.
+    Moved,
+}
+
+impl Changed {
+    fn new(path: &RelPath, kind: ChangeKind) -> Self {
+        Self { path: path.clone(), kind, from: None }
+    }
+
+    fn moved(from: &RelPath, to: &RelPath) -> Self {
+        Self { path: to.clone(), kind: ChangeKind::Moved, from: Some(from.clone()) }
+    }
+}
+
+fn hash_of(content: &[u8]) -> Hash {
+    Hash::new(*blake3::hash(content).as_bytes())
+}
+
+/// What is at a path, if anything; links are not followed.
+fn kind_at(root: &Root, path: &RelPath) -> Result<Option<Kind>, ActionError> {
+    match root.stat(path.as_ref()) {
+        Ok(stat) => Ok(Some(stat.kind)),
+        Err(BeneathError::NotFound) => Ok(None),
+        Err(error) => Err(ActionError::from(error).on(path)),
+    }
+}
+
+/// Makes the folders a path lies in; returns those that were missing, topmost first.
+fn make_folders_for(root: &Root, path: &RelPath) -> Result<Vec<RelPath>, ActionError> {
+    let mut missing = Vec::new();
+    let mut folder = path.parent();
+    while let Some(above) = folder.filter(|above| !above.is_root()) {
+        if kind_at(root, &above)?.is_some() {
+            break;
+        }
+        folder = above.parent();
+        missing.push(above);
+    }
+    if let Some(deepest) = missing.first() {
+        root.create_dir_all(deepest.as_ref())
+            .map_err(|error| ActionError::from(error).on(deepest))?;
+    }
+    missing.reverse();
+    Ok(missing)
+}

@@ -1,0 +1,235 @@
+//! `fs.applyPatch`: a unified diff over any number of files.
+//!
+//! First every file is read and every hunk placed, without a change; then all is
+//! written. What fails in between undoes what was done.
+
+use std::collections::HashMap;
+
+use provost_core::action::patch::{self, Change, FilePatch};
+use provost_core::action::{ApplyPatch, RelPath, WRITTEN};
+use provost_proto::Code;
+use provost_sandbox::beneath::{BeneathError, Kind, Root};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Changed;
+use super::place::{self, Misfit};
+use super::undo::Steps;
+use crate::ActionError;
+
+/// What `fs.applyPatch` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Applied {
+    /// What became of each path.
+    pub changed: Vec<Changed>,
+    /// Files the patch did not fit; only where it need not be applied as a whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<ActionError>,
+    /// What the caller should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// How many bytes of files are held at once.
+const HELD: usize = 64 * 1024 * 1024;
+
+pub(super) fn run(
+    root: &Root,
+    action: &ApplyPatch,
+    stop: &dyn Fn() -> bool,
+) -> Result<Applied, ActionError> {
+    let files = patch::read(&action.patch)
+        .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
+    let mut applied = Applied { changed: Vec::new(), failed: Vec::new(), notes: Vec::new() };
+    if action.atomic {
+        apply(root, &files, &mut applied, stop)?;
+        return Ok(applied);
+    }
+    for file in &files {
+        match apply(root, std::slice::from_ref(file), &mut applied, stop) {
+            Err(error) if error.code == Code::Cancelled => return Err(error),
+            Err(error) => applied.failed.push(error),
+            Ok(()) => {}
+        }
+    }
+    match applied.failed.first() {
+        Some(first) if applied.changed.is_empty() => Err(first.clone()),
+        _ => Ok(applied),
+    }
+}
+
+/// Applies all these files or none.
+fn apply(
+    root: &Root,
+    files: &[FilePatch<'_>],
+    applied: &mut Applied,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), ActionError> {
+    let mut plan =
+        Plan { root, planned: HashMap::new(), held: 0, steps: Vec::new(), notes: Vec::new() };
+    for file in files {
+        if stop() {
+            return Err(ActionError::cancelled());
+        }
+        plan.add(file)?;
+    }
+    let mut steps = Steps::new(root);
+    for step in &plan.steps {
+        let taken = if stop() { Err(ActionError::cancelled()) } else { step.take(&mut steps) };
+        if let Err(error) = taken {
+            return Err(steps.undo(error));
+        }
+    }
+    applied.changed.append(&mut steps.finish()?);
+    applied.notes.append(&mut plan.notes);
+    Ok(())
+}
+
+/// One change to make, with what must be there before.
+enum Step {
+    Create { path: RelPath, new: Vec<u8> },
+    Replace { path: RelPath, old: Vec<u8>, new: Vec<u8> },
+    Move { from: RelPath, to: RelPath },
+    Remove { path: RelPath, old: Vec<u8> },
+}
+
+impl Step {
+    fn take(&self, steps: &mut Steps<'_>) -> Result<(), ActionError> {
+        match self {
+            Self::Create { path, new } => steps.create(path, new),
+            Self::Replace { path, old, new } => steps.replace(path, old, new),
+            Self::Move { from, to } => steps.rename(from, to),
+            Self::Remove { path, old } => steps.remove(path, old),
+        }
+    }
+}
+
+/// What will be done, and what the files will hold then.
+struct Plan<'a> {
+    root: &'a Root,
+    /// Files that earlier parts of the patch touch; `None` is one that will be gone.
+    planned: HashMap<RelPath, Option<Vec<u8>>>,
+    held: usize,
+    steps: Vec<Step>,
+    notes: Vec<String>,
+}
+
+impl Plan<'_> {
+    fn add(&mut self, file: &FilePatch<'_>) -> Result<(), ActionError> {
+        match &file.change {
+            Change::Create(path) => {
+                self.must_be_free(path)?;
+                let new = self.patched(path, &[], file)?;
+                if file.executable == Some(true) {
+                    self.notes
+                        .push(format!("{path} is not executable yet; `chmod +x` makes it so"));
+                }
+                self.steps.push(Step::Create { path: path.clone(), new: new.clone() });
+                self.plan(path, Some(new))
+            }
+            Change::Modify(path) => {
+                let old = self.content(path)?;
+                let new = self.patched(path, &old, file)?;
+                self.steps.push(Step::Replace { path: path.clone(), old, new: new.clone() });
+                self.plan(path, Some(new))
+            }
+            Change::Delete(path) => {
+                let old = self.content(path)?;
+                if !self.patched(path, &old, file)?.is_empty() {
+                    let why = "the patch deletes the file, but there is more in it";
+                    return Err(conflict(path, why, json!({})));
+                }
+                self.steps.push(Step::Remove { path: path.clone(), old });
+                self.plan(path, None)
+            }
+            Change::Rename { from, to } => {
+                let old = self.content(from)?;
+                self.must_be_free(to)?;
+                let new = self.patched(from, &old, file)?;
+                self.steps.push(Step::Move { from: from.clone(), to: to.clone() });
+                if new != old {
+                    self.steps.push(Step::Replace { path: to.clone(), old, new: new.clone() });
+                }
+                self.plan(from, None)?;
+                self.plan(to, Some(new))
+            }
+        }
+    }
+
+    fn plan(&mut self, path: &RelPath, content: Option<Vec<u8>>) -> Result<(), ActionError> {
+        self.held += content.as_ref().map_or(0, Vec::len);
+        self.planned.insert(path.clone(), content);
+        if self.held > HELD {
+            let message = format!("the patch touches more than {HELD} bytes of files; split it");
+            return Err(ActionError::new(Code::TooLarge, message));
+        }
+        Ok(())
+    }
+
+    /// What the file holds when its turn comes.
+    fn content(&self, path: &RelPath) -> Result<Vec<u8>, ActionError> {
+        match self.planned.get(path) {
+            Some(Some(content)) => return Ok(content.clone()),
+            Some(None) => return Err(conflict(path, "an earlier part deletes it", json!({}))),
+            None => {}
+        }
+        let on = |error: BeneathError| ActionError::from(error).on(path);
+        let stat = match self.root.stat(path.as_ref()) {
+            Err(BeneathError::NotFound) => {
+                return Err(conflict(path, "there is no such file", json!({})));
+            }
+            other => other.map_err(on)?,
+        };
+        match stat.kind {
+            Kind::File if stat.links > 1 => Err(on(BeneathError::HardLink)),
+            Kind::File => self.root.read(path.as_ref(), WRITTEN as u64).map_err(on),
+            Kind::Directory => Err(on(BeneathError::IsDirectory)),
+            Kind::Symlink => Err(on(BeneathError::NotRegular("a symbolic link"))),
+            Kind::Other => Err(on(BeneathError::NotRegular("a pipe, socket or device"))),
+        }
+    }
+
+    fn must_be_free(&self, path: &RelPath) -> Result<(), ActionError> {
+        let taken = match self.planned.get(path) {
+            Some(planned) => planned.is_some(),
+            None => super::kind_at(self.root, path)?.is_some(),
+        };
+        if taken {
+            return Err(conflict(path, "the patch makes it, and it is there already", json!({})));
+        }
+        Ok(())
+    }
+
+    fn patched(
+        &mut self,
+        path: &RelPath,
+        old: &[u8],
+        file: &FilePatch<'_>,
+    ) -> Result<Vec<u8>, ActionError> {
+        match place::apply(old, &file.hunks) {
+            Ok((new, _)) if new.len() > WRITTEN => {
+                let message = format!("would be longer than the {WRITTEN} bytes allowed");
+                Err(ActionError::new(Code::TooLarge, message).on(path))
+            }
+            Ok((new, loose)) => {
+                if loose {
+                    let note = format!("{path}: lines around a change differ from the patch; look");
+                    self.notes.push(note);
+                }
+                Ok(new)
+            }
+            Err((number, misfit)) => {
+                let line = file.hunks.get(number - 1).map(|hunk| hunk.start);
+                let lines = if let Misfit::Anywhere(lines) = &misfit { &lines[..] } else { &[] };
+                let details = json!({ "hunk": number, "line": line, "fits": lines });
+                Err(conflict(path, &format!("hunk {number}: {misfit}"), details))
+            }
+        }
+    }
+}
+
+fn conflict(path: &RelPath, why: &str, mut details: Value) -> ActionError {
+    details["file"] = json!(path);
+    ActionError::new(Code::PatchConflict, why).on(path).with(details)
+}

@@ -1,0 +1,31 @@
+//! `fs.createDir`: a new folder, with those above it.
+
+use provost_core::action::{CreateDir, RelPath};
+use provost_sandbox::beneath::Root;
+use serde::Serialize;
+
+use super::{ChangeKind, Changed, kind_at, make_folders_for};
+use crate::ActionError;
+
+/// What `fs.createDir` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MadeDir {
+    /// Whether it was not there before.
+    pub created: bool,
+    /// The folders that were made, topmost first.
+    pub changed: Vec<Changed>,
+}
+
+pub(super) fn run(root: &Root, action: &CreateDir) -> Result<MadeDir, ActionError> {
+    let path = &action.path;
+    let created = kind_at(root, path)?.is_none();
+    let mut made = make_folders_for(root, path)?;
+    // Also where something is: it may be a file, or a link to a folder.
+    root.create_dir_all(path.as_ref()).map_err(|error| ActionError::from(error).on(path))?;
+    if created {
+        made.push(path.clone());
+    }
+    let changed = made.iter().map(|path: &RelPath| Changed::new(path, ChangeKind::Created));
+    Ok(MadeDir { created, changed: changed.collect() })
+}

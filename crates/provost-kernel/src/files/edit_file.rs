@@ -1,0 +1,137 @@
+//! `fs.editFile`: texts in a file replaced by others.
+
+use memchr::memmem;
+use provost_core::action::{Edit, EditFile, WRITTEN};
+use provost_proto::{Code, Hash};
+use provost_sandbox::beneath::Root;
+use serde::Serialize;
+use serde_json::json;
+
+use super::write_file::expect;
+use super::{ChangeKind, Changed, hash_of};
+use crate::ActionError;
+
+/// What `fs.editFile` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Edited {
+    /// How long the file is now, in bytes.
+    pub size: u64,
+    /// The hash of the whole file.
+    pub hash: Hash,
+    /// How many places were replaced.
+    pub replaced: usize,
+    /// The file.
+    pub changed: Vec<Changed>,
+}
+
+/// How many places an error names.
+const NAMED: usize = 20;
+
+pub(super) fn run(root: &Root, action: &EditFile) -> Result<Edited, ActionError> {
+    let mut edited = Edited {
+        size: 0,
+        hash: Hash::ZERO,
+        replaced: 0,
+        changed: vec![Changed::new(&action.path, ChangeKind::Modified)],
+    };
+    let done = root.edit(action.path.as_ref(), WRITTEN as u64, |present| {
+        let mut content = expect(present, action.expect_hash)?.to_vec();
+        for (edit, number) in action.edits.iter().zip(1..) {
+            let (next, n_replaced) = apply(&content, edit, number)?;
+            content = next;
+            edited.replaced += n_replaced;
+        }
+        edited.size = content.len() as u64;
+        edited.hash = hash_of(&content);
+        Ok::<_, ActionError>(content)
+    });
+    done.map_err(|error| error.on(&action.path))?;
+    Ok(edited)
+}
+
+/// One edit: the new content, and how many places were replaced.
+fn apply(content: &[u8], edit: &Edit, number: usize) -> Result<(Vec<u8>, usize), ActionError> {
+    let mut old = edit.old.clone();
+    let mut new = edit.new.clone();
+    let mut places = find(content, &old, edit.all);
+    if places.is_empty() && old.contains('\n') && !old.contains('\r') && all_crlf(content) {
+        // The file's lines end as on Windows, and the text was written without.
+        old = old.replace('\n', "\r\n");
+        new = new.replace("\r\n", "\n").replace('\n', "\r\n");
+        places = find(content, &old, edit.all);
+    }
+    match places.len() {
+        0 => return Err(no_match(content, edit, number)),
+        1 => {}
+        _ if edit.all => {}
+        n => return Err(ambiguous(content, &places, n, number)),
+    }
+    let size = content.len() - places.len() * old.len() + places.len() * new.len();
+    if size > WRITTEN {
+        let message = format!(
+            "edit {number} makes the file {size} bytes long, more than the {WRITTEN} allowed"
+        );
+        return Err(ActionError::new(Code::TooLarge, message));
+    }
+    let mut out = Vec::with_capacity(size);
+    let mut rest = 0;
+    for place in &places {
+        out.extend_from_slice(&content[rest..*place]);
+        out.extend_from_slice(new.as_bytes());
+        rest = place + old.len();
+    }
+    out.extend_from_slice(&content[rest..]);
+    Ok((out, places.len()))
+}
+
+/// Where the text is. For one place overlapping ones count too, since either
+/// could be meant; for all places, one after the other.
+fn find(content: &[u8], old: &str, all: bool) -> Vec<usize> {
+    let finder = memmem::Finder::new(old);
+    let step = if all { old.len() } else { 1 };
+    let mut places = Vec::new();
+    let mut from = 0;
+    while let Some(at) = content.get(from..).and_then(|rest| finder.find(rest)) {
+        places.push(from + at);
+        from += at + step;
+        // More than this is ambiguous in any case; a hostile file has millions.
+        if !all && places.len() > 10_000 {
+            break;
+        }
+    }
+    places
+}
+
+fn all_crlf(content: &[u8]) -> bool {
+    let mut ends = memchr::memchr_iter(b'\n', content).peekable();
+    ends.peek().is_some() && ends.all(|at| at > 0 && content[at - 1] == b'\r')
+}
+
+fn line_of(content: &[u8], place: usize) -> usize {
+    memchr::memchr_iter(b'\n', &content[..place]).count() + 1
+}
+
+fn no_match(content: &[u8], edit: &Edit, number: usize) -> ActionError {
+    let first = edit.old.lines().map(str::trim).find(|line| !line.is_empty());
+    let near = first.and_then(|line| memmem::find(content, line.as_bytes()));
+    let line = near.map(|place| line_of(content, place));
+    let hint = line.map_or_else(String::new, |line| {
+        format!("; line {line} is like its first line, so spaces or later lines differ")
+    });
+    let message = format!("edit {number}: the text to replace is not in the file{hint}");
+    ActionError::new(Code::NoMatch, message).with(json!({ "edit": number, "near": line }))
+}
+
+fn ambiguous(content: &[u8], places: &[usize], n_places: usize, number: usize) -> ActionError {
+    let lines: Vec<_> = places.iter().take(NAMED).map(|place| line_of(content, *place)).collect();
+    let named: Vec<_> = lines.iter().map(ToString::to_string).collect();
+    let more = if n_places > NAMED { " and more" } else { "" };
+    let message = format!(
+        "edit {number}: the text to replace is in the file {n_places} times, at lines {}{more}; \
+         give more of what is around it, or set `all`",
+        named.join(", ")
+    );
+    let details = json!({ "edit": number, "matches": n_places, "lines": lines });
+    ActionError::new(Code::Ambiguous, message).with(details)
+}

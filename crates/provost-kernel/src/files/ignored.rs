@@ -1,0 +1,111 @@
+//! What `.gitignore` and its like leave out.
+//!
+//! The files are read through [`Root`], line by line, and matched as texts; the
+//! library is never given a path that it could open.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use provost_sandbox::beneath::{Entry, Root};
+
+/// The longest file of rules that is read, in bytes.
+const RULES: u64 = 256 * 1024;
+
+/// The rules that hold in one folder: its own, and those of the folders above.
+#[derive(Debug)]
+pub(super) struct Rules {
+    above: Option<Rc<Self>>,
+    /// `.ignore`, which ripgrep and its kin read, and which wins over git's.
+    ignore: Gitignore,
+    /// `.gitignore`.
+    git: Gitignore,
+    /// `.git/info/exclude`, at the top alone.
+    exclude: Gitignore,
+}
+
+/// Where in a project's files rules stand, the first winning.
+const KINDS: [fn(&Rules) -> &Gitignore; 3] =
+    [|rules| &rules.ignore, |rules| &rules.git, |rules| &rules.exclude];
+
+impl Rules {
+    /// No rules at all.
+    pub(super) fn none() -> Rc<Self> {
+        let empty = Gitignore::empty;
+        Rc::new(Self { above: None, ignore: empty(), git: empty(), exclude: empty() })
+    }
+
+    /// The rules of the project and of all folders above `folder`, without its own.
+    pub(super) fn above(root: &Root, folder: &Path) -> Rc<Self> {
+        let mut rules = Self::none();
+        let mut at = PathBuf::new();
+        for name in folder {
+            rules = Self::load(root, &at, rules, true, true);
+            at.push(name);
+        }
+        rules
+    }
+
+    /// The rules of a folder whose names are known, on top of those above.
+    pub(super) fn of_folder(
+        root: &Root,
+        folder: &Path,
+        above: &Rc<Self>,
+        entries: &[Entry],
+    ) -> Rc<Self> {
+        let has = |name| entries.iter().any(|entry| entry.name == name);
+        let (ignore, git) = (has(".ignore"), has(".gitignore"));
+        let top = folder.as_os_str().is_empty();
+        if ignore || git || top {
+            Self::load(root, folder, Rc::clone(above), ignore, git)
+        } else {
+            Rc::clone(above)
+        }
+    }
+
+    fn load(root: &Root, folder: &Path, above: Rc<Self>, ignore: bool, git: bool) -> Rc<Self> {
+        let read = |wanted: bool, name| {
+            if wanted { read(root, folder, &folder.join(name)) } else { Gitignore::empty() }
+        };
+        let top = folder.as_os_str().is_empty();
+        Rc::new(Self {
+            above: Some(above),
+            ignore: read(ignore, ".ignore"),
+            git: read(git, ".gitignore"),
+            exclude: read(top, ".git/info/exclude"),
+        })
+    }
+
+    /// Whether a path beneath the folder of these rules is left out.
+    pub(super) fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
+        let path = rooted(path);
+        for kind in KINDS {
+            let mut level = Some(self);
+            while let Some(rules) = level {
+                match kind(rules).matched(&path, is_folder) {
+                    Match::Ignore(_) => return true,
+                    Match::Whitelist(_) => return false,
+                    Match::None => level = rules.above.as_deref(),
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Rules that cannot be read or understood leave nothing out, as with git.
+fn read(root: &Root, folder: &Path, file: &Path) -> Gitignore {
+    let Ok(bytes) = root.read(file, RULES) else { return Gitignore::empty() };
+    let mut builder = GitignoreBuilder::new(rooted(folder));
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        // A line that is no glob is skipped, and the others hold.
+        builder.add_line(None, line).map_or_else(drop, drop);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// The project's folder is `/` to the matcher, which only compares texts.
+pub(super) fn rooted(path: &Path) -> PathBuf {
+    Path::new("/").join(path)
+}

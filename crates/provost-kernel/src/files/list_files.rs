@@ -1,0 +1,158 @@
+//! `fs.listFiles`: the names in a folder.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use globset::{GlobBuilder, GlobMatcher};
+use provost_core::action::{ListFiles, RelPath};
+use provost_proto::Code;
+use provost_sandbox::beneath::{Kind, Root};
+use serde::Serialize;
+
+use super::EntryKind;
+use super::walk::{Item, Options, Walk};
+use crate::ActionError;
+
+/// What `fs.listFiles` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listing {
+    /// The entries: folders before what is in them, names by their bytes.
+    pub entries: Vec<Listed>,
+    /// Where to go on, if there is more.
+    pub cursor: Option<String>,
+    /// Folders that could not be looked into.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+}
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    /// The path from the project.
+    pub path: String,
+    /// What it is; links are not followed.
+    pub kind: EntryKind,
+    /// The length of a file, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// When it was last changed, in microseconds since 1970.
+    pub modified: i64,
+    /// Set if the name is one that no action takes, so that `path` only shows it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unusable: bool,
+}
+
+/// A folder or file that was left out, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Skipped {
+    /// The path from the project.
+    pub path: String,
+    /// What was in the way.
+    pub error: String,
+}
+
+pub(super) fn run(
+    root: &Root,
+    action: &ListFiles,
+    stop: &dyn Fn() -> bool,
+) -> Result<Listing, ActionError> {
+    let glob = action.glob.as_deref().map(Filter::new).transpose()?;
+    let folder = folder(&action.path);
+    let after = match &action.cursor {
+        Some(cursor) => resume(cursor, &folder)?,
+        None => PathBuf::new(),
+    };
+    let options = Options {
+        hidden: action.hidden,
+        respect_ignore: action.respect_ignore,
+        depth: action.depth as usize,
+    };
+    let mut walk =
+        Walk::new(root, &folder, options, &after, stop).map_err(|error| error.on(&action.path))?;
+    let mut listing = Listing { entries: Vec::new(), cursor: None, skipped: Vec::new() };
+    let mut last = None;
+    while let Some(item) = walk.next()? {
+        if glob.as_ref().is_some_and(|glob| !glob.takes(&item.path)) {
+            continue;
+        }
+        if listing.entries.len() == action.limit as usize {
+            listing.cursor = last.map(|path: PathBuf| write_cursor(&path));
+            break;
+        }
+        listing.entries.push(listed(&item));
+        last = Some(item.path);
+    }
+    listing.skipped = walk.skipped;
+    Ok(listing)
+}
+
+/// The folder as a path that others can be joined to.
+pub(super) fn folder(path: &RelPath) -> PathBuf {
+    path.components().collect()
+}
+
+fn listed(item: &Item) -> Listed {
+    let path = item.path.to_string_lossy();
+    let usable = item
+        .path
+        .to_str()
+        .is_some_and(|path| RelPath::new(path).is_ok_and(|read| read.as_str() == path));
+    Listed {
+        kind: item.stat.kind.into(),
+        size: (item.stat.kind == Kind::File).then_some(item.stat.size),
+        modified: item.stat.modified,
+        path: path.into_owned(),
+        unusable: !usable,
+    }
+}
+
+/// A cursor is the last path that was given out: what comes after it is known
+/// without anything being kept, and stays right when files come and go.
+fn write_cursor(path: &Path) -> String {
+    URL_SAFE_NO_PAD.encode(path.as_os_str().as_bytes())
+}
+
+/// The path behind which to go on, from the listed folder.
+fn resume(cursor: &str, folder: &Path) -> Result<PathBuf, ActionError> {
+    let bad = || ActionError::new(Code::InvalidAction, "`cursor` is not from this listing");
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    let inside = path.strip_prefix(folder).map_err(|_| bad())?;
+    if inside.as_os_str().is_empty() {
+        return Err(bad());
+    }
+    Ok(inside.to_owned())
+}
+
+/// A glob over names, or over paths if it has a slash.
+struct Filter {
+    matcher: GlobMatcher,
+    on_path: bool,
+}
+
+impl Filter {
+    fn new(glob: &str) -> Result<Self, ActionError> {
+        let built = GlobBuilder::new(glob).literal_separator(true).build();
+        let glob_error = |error: globset::Error| {
+            ActionError::new(
+                Code::InvalidAction,
+                format!("`glob` cannot be read: {}", error.kind()),
+            )
+        };
+        let matcher = built.map_err(glob_error)?.compile_matcher();
+        Ok(Self { matcher, on_path: glob.contains('/') })
+    }
+
+    fn takes(&self, path: &Path) -> bool {
+        if self.on_path {
+            return self.matcher.is_match(path);
+        }
+        path.file_name().is_some_and(|name| self.matcher.is_match(name))
+    }
+}

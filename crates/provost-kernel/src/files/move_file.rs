@@ -1,0 +1,62 @@
+//! `fs.moveFile` and `fs.deleteFile`: names given and taken away.
+
+use provost_core::action::{DeleteFile, MoveFile, RelPath};
+use provost_proto::Code;
+use provost_sandbox::beneath::{Kind, Replace, Root};
+use serde::Serialize;
+
+use super::{ChangeKind, Changed, kind_at, make_folders_for};
+use crate::ActionError;
+
+/// What `fs.moveFile` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Moved {
+    /// The path, and the folders that were made for it.
+    pub changed: Vec<Changed>,
+}
+
+/// What `fs.deleteFile` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deleted {
+    /// The path; what was in it is not listed.
+    pub changed: Vec<Changed>,
+}
+
+pub(super) fn run(root: &Root, action: &MoveFile) -> Result<Moved, ActionError> {
+    let MoveFile { from, to } = action;
+    refuse_root(from, "moved")?;
+    // Looked at first, so that no folders are made for something that is not there.
+    root.stat(from.as_ref()).map_err(|error| ActionError::from(error).on(from))?;
+    let made = make_folders_for(root, to)?;
+    root.rename(from.as_ref(), to.as_ref(), Replace::No)
+        .map_err(|error| ActionError::from(error).on(to))?;
+    let mut changed: Vec<_> =
+        made.iter().map(|path| Changed::new(path, ChangeKind::Created)).collect();
+    changed.push(Changed::moved(from, to));
+    Ok(Moved { changed })
+}
+
+pub(super) fn delete(root: &Root, action: &DeleteFile) -> Result<Deleted, ActionError> {
+    let path = &action.path;
+    refuse_root(path, "deleted")?;
+    let gone = match (kind_at(root, path)?, action.recursive) {
+        (None, _) => {
+            return Err(ActionError::new(Code::NotFound, "no such file or folder").on(path));
+        }
+        (Some(Kind::Directory), true) => root.remove_tree(path.as_ref()),
+        (Some(Kind::Directory), false) => root.remove_dir(path.as_ref()),
+        (Some(Kind::File | Kind::Symlink | Kind::Other), _) => root.remove_file(path.as_ref()),
+    };
+    gone.map_err(|error| ActionError::from(error).on(path))?;
+    Ok(Deleted { changed: vec![Changed::new(path, ChangeKind::Deleted)] })
+}
+
+fn refuse_root(path: &RelPath, what: &str) -> Result<(), ActionError> {
+    if path.is_root() {
+        let message = format!("the project itself cannot be {what}; name something in it");
+        return Err(ActionError::new(Code::ProtectedPath, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! `fs.readFile`: the content of a file, or a part of it.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use provost_core::action::{Encoding, Part, READ, ReadFile};
+use provost_proto::{Code, Hash};
+use provost_sandbox::beneath::{Opened, Root};
+use serde::Serialize;
+
+use super::hash_of;
+use crate::ActionError;
+use crate::error::from_io;
+
+/// What `fs.readFile` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Content {
+    /// The content, as `encoding` says.
+    pub content: String,
+    /// How the content is written.
+    pub encoding: Encoding,
+    /// How long the whole file is, in bytes.
+    pub size: u64,
+    /// The hash of the whole file, if this is the whole file.
+    pub hash: Option<Hash>,
+    /// Where in the file the content begins, in bytes.
+    pub offset: u64,
+    /// How many bytes of the file this is.
+    pub length: u64,
+    /// Whether the file goes on after this.
+    pub truncated: bool,
+    /// The first line, if lines were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_line: Option<u64>,
+    /// How many lines these are, if lines were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line_count: Option<u64>,
+}
+
+/// The longest a character is in UTF-8, less one: what may be cut off at an end.
+const CUT: u64 = 3;
+
+pub(super) fn run(
+    root: &Root,
+    action: &ReadFile,
+    stop: &dyn Fn() -> bool,
+) -> Result<Content, ActionError> {
+    let read = || match action.part() {
+        Part::Whole => whole(root, action),
+        Part::Bytes { offset, length } => {
+            bytes(root.open_read(action.path.as_ref())?, action, offset, length)
+        }
+        Part::Lines { start, count } => {
+            lines(root.open_read(action.path.as_ref())?, start, count, stop)
+        }
+    };
+    read().map_err(|error| error.on(&action.path))
+}
+
+fn whole(root: &Root, action: &ReadFile) -> Result<Content, ActionError> {
+    let bytes = root.read(action.path.as_ref(), READ).map_err(|error| {
+        let mut error = ActionError::from(error);
+        if error.code == Code::TooLarge {
+            error.message += "; ask for a part with `offset` and `length`, or with `startLine`";
+        }
+        error
+    })?;
+    let size = bytes.len() as u64;
+    let hash = Some(hash_of(&bytes));
+    let content = write(bytes, action.encoding)?;
+    Ok(Content {
+        content,
+        encoding: action.encoding,
+        size,
+        hash,
+        offset: 0,
+        length: size,
+        truncated: false,
+        start_line: None,
+        line_count: None,
+    })
+}
+
+fn write(bytes: Vec<u8>, encoding: Encoding) -> Result<String, ActionError> {
+    match encoding {
+        Encoding::Base64 => Ok(STANDARD.encode(bytes)),
+        Encoding::Utf8 => String::from_utf8(bytes).map_err(|_| binary()),
+    }
+}
+
+fn binary() -> ActionError {
+    let message = "the file is not UTF-8 text; ask for it with `encoding` = `base64`";
+    ActionError::new(Code::BinaryFile, message)
+}
+
+fn bytes(
+    opened: Opened,
+    action: &ReadFile,
+    offset: u64,
+    length: Option<u64>,
+) -> Result<Content, ActionError> {
+    let Opened { mut file, stat } = opened;
+    let wanted = length.unwrap_or(READ);
+    let io = |error| from_io("read the file", &error);
+    file.seek(SeekFrom::Start(offset)).map_err(io)?;
+    let mut bytes = Vec::new();
+    file.take(wanted + CUT).read_to_end(&mut bytes).map_err(io)?;
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).min(bytes.len());
+    let skipped = match action.encoding {
+        Encoding::Base64 => {
+            bytes.truncate(wanted);
+            0
+        }
+        Encoding::Utf8 => cut_to_characters(&mut bytes, offset, wanted),
+    };
+    let (offset, length) = (offset + skipped, bytes.len() as u64);
+    let is_whole = offset == 0 && length == stat.size;
+    Ok(Content {
+        hash: is_whole.then(|| hash_of(&bytes)),
+        content: write(bytes, action.encoding)?,
+        encoding: action.encoding,
+        size: stat.size,
+        offset,
+        length,
+        truncated: offset.saturating_add(length) < stat.size,
+        start_line: None,
+        line_count: None,
+    })
+}
+
+/// Leaves whole characters only: a part of one at the beginning belongs to what
+/// was read before, one at the end to what is read next. If `wanted` bytes do not
+/// hold a single character, that one is given, so that reading on gets on.
+fn cut_to_characters(bytes: &mut Vec<u8>, offset: u64, wanted: usize) -> u64 {
+    let inside = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
+    let begin =
+        if offset == 0 { 0 } else { bytes.iter().take(3).take_while(|b| inside(b)).count() };
+    let ends_character = |end: usize| bytes.get(end).is_none_or(|byte| !inside(byte));
+    let mut end = wanted.max(begin);
+    while end > begin && wanted - end.min(wanted) < 3 && !ends_character(end) {
+        end -= 1;
+    }
+    if end == begin {
+        end = (begin + 1..=bytes.len()).find(|end| ends_character(*end)).unwrap_or(bytes.len());
+    }
+    bytes.truncate(end);
+    bytes.drain(..begin.min(end));
+    begin as u64
+}
+
+fn lines(
+    opened: Opened,
+    start: u64,
+    count: Option<u64>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Content, ActionError> {
+    let size = opened.stat.size;
+    let mut reader = BufReader::with_capacity(64 * 1024, opened.file);
+    let offset = skip_lines(&mut reader, start - 1, stop)?;
+    let mut bytes = Vec::new();
+    let mut n_lines = 0;
+    while n_lines < count.unwrap_or(u64::MAX) && (bytes.len() as u64) < READ {
+        if stop() {
+            return Err(ActionError::cancelled());
+        }
+        let room = READ + CUT - bytes.len() as u64;
+        let n_read = reader.by_ref().take(room).read_until(b'\n', &mut bytes);
+        if n_read.map_err(|error| from_io("read the file", &error))? == 0 {
+            break;
+        }
+        n_lines += 1;
+    }
+    let wanted = usize::try_from(READ).unwrap_or(usize::MAX).min(bytes.len());
+    cut_to_characters(&mut bytes, 0, wanted);
+    let length = bytes.len() as u64;
+    Ok(Content {
+        hash: (offset == 0 && length == size).then(|| hash_of(&bytes)),
+        content: write(bytes, Encoding::Utf8)?,
+        encoding: Encoding::Utf8,
+        size,
+        offset,
+        length,
+        truncated: offset.saturating_add(length) < size,
+        start_line: Some(start),
+        line_count: Some(n_lines),
+    })
+}
+
+/// Reads over so many lines; returns how many bytes they have.
+fn skip_lines(
+    reader: &mut BufReader<File>,
+    mut n_lines: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<u64, ActionError> {
+    let mut offset = 0;
+    while n_lines > 0 {
+        if stop() {
+            return Err(ActionError::cancelled());
+        }
+        let buffer = reader.fill_buf().map_err(|error| from_io("read the file", &error))?;
+        if buffer.is_empty() {
+            break;
+        }
+        let mut used = buffer.len();
+        for end in memchr::memchr_iter(b'\n', buffer) {
+            n_lines -= 1;
+            if n_lines == 0 {
+                used = end + 1;
+                break;
+            }
+        }
+        reader.consume(used);
+        offset += used as u64;
+    }
+    Ok(offset)
+}

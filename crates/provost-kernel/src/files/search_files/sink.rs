@@ -1,0 +1,123 @@
+//! Where the searcher puts what it finds, and how it is stopped.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use grep_matcher::Matcher as _;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkMatch};
+
+use super::{Clock, Found, Match, SearchedLine};
+
+/// A file that ends with an error when time is over, so that no file is too long.
+pub(super) struct Watched<'a> {
+    pub(super) file: File,
+    pub(super) clock: &'a Clock<'a>,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.clock.is_over() {
+            return Err(io::Error::other("stopped"));
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// How much of a line is given, in bytes, and how much of it before the match.
+const SHOWN: usize = 400;
+const SHOWN_BEFORE: usize = 100;
+
+/// Collects the matches of one file.
+pub(super) struct Collector<'a> {
+    path: String,
+    matcher: &'a RegexMatcher,
+    found: &'a mut Found,
+    limit: usize,
+    /// How many matches there were before this file.
+    n_before: usize,
+    /// Lines before the next match.
+    before: Vec<SearchedLine>,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(
+        path: &Path,
+        matcher: &'a RegexMatcher,
+        found: &'a mut Found,
+        limit: usize,
+    ) -> Self {
+        let n_before = found.matches.len();
+        let path = path.to_string_lossy().into_owned();
+        Self { path, matcher, found, limit, n_before, before: Vec::new() }
+    }
+}
+
+impl Sink for Collector<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.found.matches.len() >= self.limit {
+            self.found.truncated = true;
+            return Ok(false);
+        }
+        let line = without_end(matched.bytes());
+        let start = self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
+        let (text, cut) = show(line, start);
+        self.found.matches.push(Match {
+            path: self.path.clone(),
+            line: matched.line_number().unwrap_or(0),
+            column: start as u64 + 1,
+            text,
+            cut,
+            before: std::mem::take(&mut self.before),
+            after: Vec::new(),
+        });
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        let (text, _) = show(without_end(context.bytes()), 0);
+        let line = SearchedLine { line: context.line_number().unwrap_or(0), text };
+        match context.kind() {
+            SinkContextKind::Before => self.before.push(line),
+            SinkContextKind::After | SinkContextKind::Other => {
+                if let Some(last) = self.found.matches.last_mut() {
+                    last.after.push(line);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
+        // Whatever matched before the first zero byte was no line of text either.
+        self.found.matches.truncate(self.n_before);
+        self.found.truncated = false;
+        Ok(false)
+    }
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// The line as text; a long one around the place, with a mark where it is cut.
+fn show(line: &[u8], place: usize) -> (String, bool) {
+    if line.len() <= SHOWN {
+        return (String::from_utf8_lossy(line).into_owned(), false);
+    }
+    let begin = boundary(line, place.saturating_sub(SHOWN_BEFORE));
+    let end = boundary(line, line.len().min(begin + SHOWN));
+    let text = String::from_utf8_lossy(&line[begin..end]);
+    let marks = |cut| if cut { "…" } else { "" };
+    (format!("{}{text}{}", marks(begin > 0), marks(end < line.len())), true)
+}
+
+/// The nearest place at or before this one where a character begins.
+fn boundary(line: &[u8], at: usize) -> usize {
+    let begins = |at: &usize| line.get(*at).is_none_or(|byte| byte & 0b1100_0000 != 0b1000_0000);
+    (at.saturating_sub(3)..=at).rev().find(begins).unwrap_or(at)
+}

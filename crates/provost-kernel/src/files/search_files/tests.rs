@@ -1,0 +1,23 @@
+//! The time limit, which no caller can set.
+
+use std::time::{Duration, Instant};
+
+use provost_core::action::{Action, FileAction};
+use provost_sandbox::beneath::Root;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn a_search_that_runs_out_of_time_gives_what_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a"), "needle\n").unwrap();
+    let root = Root::open(dir.path()).unwrap();
+    let parsed = Action::parse("fs.searchFiles", json!({ "pattern": "needle" })).unwrap();
+    let Action::File(FileAction::SearchFiles(action)) = parsed else { panic!("another action") };
+    let now = Instant::now();
+    let found = run_until(&root, &action, now, &|| false).unwrap();
+    assert!(found.timed_out && found.truncated && found.matches.is_empty(), "{found:?}");
+    let found = run_until(&root, &action, now + Duration::from_mins(1), &|| false).unwrap();
+    assert!(!found.timed_out && !found.truncated && found.matches.len() == 1, "{found:?}");
+}

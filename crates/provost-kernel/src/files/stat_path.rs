@@ -1,0 +1,67 @@
+//! `fs.stat`: what is known about a file.
+
+use provost_core::action::{RelPath, StatPath};
+use provost_sandbox::beneath::{Kind, Root};
+use serde::Serialize;
+
+use crate::ActionError;
+
+/// What something is, in an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A pipe, socket or device.
+    Other,
+}
+
+impl From<Kind> for EntryKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::File => Self::File,
+            Kind::Directory => Self::Directory,
+            Kind::Symlink => Self::Symlink,
+            Kind::Other => Self::Other,
+        }
+    }
+}
+
+/// What `fs.stat` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stated {
+    /// The path that was asked about.
+    pub path: RelPath,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its length in bytes.
+    pub size: u64,
+    /// When it was last changed, in microseconds since 1970.
+    pub modified: i64,
+    /// Its permission bits, as `chmod` writes them.
+    pub mode: String,
+    /// How many names it has.
+    pub links: u64,
+    /// Where it leads, if it is a link: the text, not resolved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+pub(super) fn run(root: &Root, action: &StatPath) -> Result<Stated, ActionError> {
+    let path = &action.path;
+    let stat = root.stat(path.as_ref()).map_err(|error| ActionError::from(error).on(path))?;
+    Ok(Stated {
+        path: path.clone(),
+        kind: stat.kind.into(),
+        size: stat.size,
+        modified: stat.modified,
+        mode: format!("{:o}", stat.mode),
+        links: stat.links,
+        target: stat.target.map(|text| text.to_string_lossy().into_owned()),
+    })
+}

@@ -1,0 +1,174 @@
+//! A walk through folders beneath the root, in one order, without following links.
+//!
+//! Each folder is opened by the kernel beneath the root when it is entered. What
+//! is swapped for a link meanwhile may lead elsewhere in the project, not out.
+
+use std::cmp::Ordering;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use provost_core::action::LISTED;
+use provost_proto::Code;
+use provost_sandbox::beneath::{Entry, Kind, Root, Stat};
+
+use super::Skipped;
+use super::ignored::Rules;
+use crate::ActionError;
+
+/// What a walk goes through.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    /// Names that begin with a dot too.
+    pub(super) hidden: bool,
+    /// Not what `.gitignore` and its like leave out.
+    pub(super) respect_ignore: bool,
+    /// How many levels; 1 is the folder alone.
+    pub(super) depth: usize,
+}
+
+/// Something on the way.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Its path from the project.
+    pub(super) path: PathBuf,
+    /// What it is.
+    pub(super) stat: Stat,
+}
+
+/// One folder on the way down.
+struct Level {
+    path: PathBuf,
+    entries: std::vec::IntoIter<Entry>,
+    rules: Rc<Rules>,
+    /// Whether the place to resume after lies in this folder.
+    resuming: bool,
+}
+
+/// The walk: folders before what is in them, names by their bytes.
+pub(super) struct Walk<'a> {
+    root: &'a Root,
+    options: Options,
+    stop: &'a dyn Fn() -> bool,
+    levels: Vec<Level>,
+    /// A folder that was given out and is entered next.
+    next: Option<(PathBuf, Rc<Rules>, bool)>,
+    /// The names from the first folder down to where to resume.
+    after: Vec<OsString>,
+    /// Folders that could not be entered.
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// How many folders that could not be entered are remembered.
+const SKIPPED: usize = 100;
+
+impl<'a> Walk<'a> {
+    /// Begins in a folder; `after` resumes behind a path in it.
+    pub(super) fn new(
+        root: &'a Root,
+        folder: &Path,
+        options: Options,
+        after: &Path,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Result<Self, ActionError> {
+        let rules = if options.respect_ignore { Rules::above(root, folder) } else { Rules::none() };
+        let mut walk = Self {
+            root,
+            options,
+            stop,
+            levels: Vec::new(),
+            next: None,
+            after: after.iter().map(ToOwned::to_owned).collect(),
+            skipped: Vec::new(),
+        };
+        let resuming = !walk.after.is_empty();
+        walk.enter(folder.to_owned(), &rules, resuming)?;
+        Ok(walk)
+    }
+
+    /// The next thing on the way.
+    pub(super) fn next(&mut self) -> Result<Option<Item>, ActionError> {
+        loop {
+            if (self.stop)() {
+                return Err(ActionError::cancelled());
+            }
+            if let Some((path, rules, resuming)) = self.next.take() {
+                self.enter_or_skip(&path, &rules, resuming);
+            }
+            let depth = self.levels.len();
+            let Some(level) = self.levels.last_mut() else { return Ok(None) };
+            let Some(Entry { name, stat }) = level.entries.next() else {
+                self.levels.pop();
+                continue;
+            };
+            let path = level.path.join(&name);
+            let order = match self.after.get(depth - 1) {
+                Some(after) if level.resuming => name.cmp(after),
+                _ => Ordering::Greater,
+            };
+            let is_folder = stat.kind == Kind::Directory;
+            if order == Ordering::Less || self.leave_out(&path, is_folder) {
+                continue;
+            }
+            if is_folder && depth < self.options.depth && self.may_enter(&name) {
+                let resuming = order == Ordering::Equal && self.after.len() > depth;
+                if let Some(level) = self.levels.last() {
+                    self.next = Some((path.clone(), Rc::clone(&level.rules), resuming));
+                }
+            }
+            if order == Ordering::Greater {
+                return Ok(Some(Item { path, stat }));
+            }
+        }
+    }
+
+    /// Does not enter the folder that was given out last.
+    pub(super) fn prune(&mut self) {
+        self.next = None;
+    }
+
+    fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
+        let Some(level) = self.levels.last() else { return false };
+        let dotted = path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
+        (dotted && !self.options.hidden)
+            || (self.options.respect_ignore && level.rules.leave_out(path, is_folder))
+    }
+
+    /// Git's own data is no part of the project's files, hidden or not.
+    fn may_enter(&self, name: &OsString) -> bool {
+        !(self.options.respect_ignore && name == ".git")
+    }
+
+    fn enter_or_skip(&mut self, path: &Path, rules: &Rc<Rules>, resuming: bool) {
+        let Err(error) = self.enter(path.to_owned(), rules, resuming) else { return };
+        // What went away or was swapped while we looked is not in the folder.
+        let gone = matches!(error.code, Code::NotFound | Code::NotADirectory);
+        if !gone && self.skipped.len() < SKIPPED {
+            self.skipped
+                .push(Skipped { path: path.to_string_lossy().into_owned(), error: error.message });
+        }
+    }
+
+    fn enter(
+        &mut self,
+        path: PathBuf,
+        above: &Rc<Rules>,
+        resuming: bool,
+    ) -> Result<(), ActionError> {
+        let place = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
+        let listing = self.root.list(place, LISTED as usize)?;
+        if listing.more && self.skipped.len() < SKIPPED {
+            let error = format!("has more than {LISTED} names; the others are left out");
+            self.skipped.push(Skipped { path: place.to_string_lossy().into_owned(), error });
+        }
+        let mut entries = listing.entries;
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let rules = if self.options.respect_ignore {
+            Rules::of_folder(self.root, &path, above, &entries)
+        } else {
+            Rc::clone(above)
+        };
+        self.levels.push(Level { path, entries: entries.into_iter(), rules, resuming });
+        Ok(())
+    }
+}

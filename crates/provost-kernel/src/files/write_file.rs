@@ -1,0 +1,105 @@
+//! `fs.writeFile`: a whole file, or more at its end.
+
+use std::borrow::Cow;
+
+use provost_core::action::{WRITTEN, WriteFile, WriteMode};
+use provost_proto::{Code, Hash};
+use provost_sandbox::beneath::{BeneathError, Mode, Root};
+use serde::Serialize;
+
+use super::{ChangeKind, Changed, hash_of, kind_at, make_folders_for};
+use crate::ActionError;
+
+/// What `fs.writeFile` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Written {
+    /// How long the file is now, in bytes.
+    pub size: u64,
+    /// The hash of the whole file; none if it has grown too long to look at.
+    pub hash: Option<Hash>,
+    /// Whether there was no file before.
+    pub created: bool,
+    /// The file, and the folders that were made for it.
+    pub changed: Vec<Changed>,
+}
+
+/// The longest file that is still read to compare or to hash it.
+const LOOKED_AT: u64 = WRITTEN as u64;
+
+pub(super) fn run(root: &Root, action: &WriteFile) -> Result<Written, ActionError> {
+    let path = &action.path;
+    let bytes = action
+        .bytes()
+        .map_err(|error| ActionError::new(Code::InvalidAction, format!("`content` {error}")))?;
+    let made = match action.mode {
+        WriteMode::Overwrite | WriteMode::Append if action.expect_hash.is_some() => Vec::new(),
+        WriteMode::Overwrite | WriteMode::Create | WriteMode::Append => {
+            make_folders_for(root, path)?
+        }
+    };
+    let created = kind_at(root, path)?.is_none();
+    let (size, hash) = match action.expect_hash {
+        Some(expected) => replace(root, action, &bytes, expected),
+        None => write(root, action, &bytes),
+    }
+    .map_err(|error: ActionError| error.on(path))?;
+    let mut changed: Vec<_> =
+        made.iter().map(|folder| Changed::new(folder, ChangeKind::Created)).collect();
+    let kind = if created { ChangeKind::Created } else { ChangeKind::Modified };
+    changed.push(Changed::new(path, kind));
+    Ok(Written { size, hash, created, changed })
+}
+
+type Outcome = Result<(u64, Option<Hash>), ActionError>;
+
+fn write(root: &Root, action: &WriteFile, bytes: &[u8]) -> Outcome {
+    let mode = match action.mode {
+        WriteMode::Overwrite => Mode::Overwrite,
+        WriteMode::Create => Mode::Create,
+        WriteMode::Append => Mode::Append,
+    };
+    root.write(action.path.as_ref(), bytes, mode)?;
+    match action.mode {
+        WriteMode::Overwrite | WriteMode::Create => Ok((bytes.len() as u64, Some(hash_of(bytes)))),
+        WriteMode::Append => match root.read(action.path.as_ref(), LOOKED_AT) {
+            Ok(whole) => Ok((whole.len() as u64, Some(hash_of(&whole)))),
+            Err(BeneathError::TooLarge { size, .. }) => Ok((size, None)),
+            Err(error) => Err(error.into()),
+        },
+    }
+}
+
+/// Writes only over the content that the caller has seen.
+fn replace(root: &Root, action: &WriteFile, bytes: &[u8], expected: Hash) -> Outcome {
+    let mut written = (0, None);
+    root.edit(action.path.as_ref(), LOOKED_AT, |present| {
+        let present = expect(present, Some(expected))?;
+        let content: Cow<'_, [u8]> = match action.mode {
+            WriteMode::Append => Cow::Owned([present, bytes].concat()),
+            WriteMode::Overwrite | WriteMode::Create => Cow::Borrowed(bytes),
+        };
+        written = (content.len() as u64, Some(hash_of(&content)));
+        Ok::<_, ActionError>(content.into_owned())
+    })?;
+    Ok(written)
+}
+
+/// The content, if there is one and it is the one that was expected.
+pub(super) fn expect(present: Option<&[u8]>, expected: Option<Hash>) -> Result<&[u8], ActionError> {
+    let actual = present.map(hash_of);
+    match (present, expected) {
+        (Some(present), None) => Ok(present),
+        (Some(present), Some(expected)) if actual == Some(expected) => Ok(present),
+        (Some(_), Some(_)) => {
+            let message = "the file has changed since it was read; read it again";
+            let details = serde_json::json!({ "hash": actual });
+            Err(ActionError::new(Code::Conflict, message).with(details))
+        }
+        (None, Some(_)) => {
+            let message = "the file is gone since it was read";
+            Err(ActionError::new(Code::Conflict, message))
+        }
+        (None, None) => Err(ActionError::new(Code::NotFound, "no such file or folder")),
+    }
+}

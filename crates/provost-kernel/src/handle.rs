@@ -1,0 +1,239 @@
+//! The daemon's handle to a kernel.
+//!
+//! A task owns the socket: it sends questions, gives answers to whoever asked,
+//! and passes reports on. When the socket closes, the kernel is lost: every
+//! question that waits fails, and the reports end.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use provost_core::permit::Permit;
+use provost_proto::ActionId;
+use provost_proto::kernel::{
+    Answer, Ask, Fault, Outcome, PROTOCOL, Question, Report, ReportNumber, Version2, Welcome,
+};
+use provost_sandbox::launch;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+
+use crate::place::Place;
+use crate::wire::{self, Frame};
+
+/// Questions that may wait to be sent.
+const INBOX: usize = 256;
+
+/// Reports that may wait for the log. When they do, the kernel waits too.
+const REPORTS: usize = 64;
+
+/// How long a kernel may take to start.
+const START: Duration = Duration::from_secs(10);
+
+/// How often to look whether it has.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How long a kernel may take to say who it is.
+const HELLO: Duration = Duration::from_secs(5);
+
+/// Why a kernel did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum KernelError {
+    /// The kernel could not be started.
+    #[error("the project's kernel did not start: {0}")]
+    Start(String),
+    /// Nobody answers.
+    #[error("the project's kernel is gone")]
+    Lost,
+    /// The action failed, as the kernel says.
+    #[error("{}", .0.message)]
+    Fault(Fault),
+}
+
+/// A kernel that answers.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    inbox: mpsc::Sender<(Ask, oneshot::Sender<Answer>)>,
+    welcome: Welcome,
+}
+
+/// What happens in a kernel, in order; ends when the kernel is lost.
+#[derive(Debug)]
+pub struct Reports(mpsc::Receiver<Report>);
+
+impl Reports {
+    /// The next report.
+    pub async fn next(&mut self) -> Option<Report> {
+        self.0.recv().await
+    }
+
+    /// The next report, if it is there already.
+    pub fn now(&mut self) -> Option<Report> {
+        self.0.try_recv().ok()
+    }
+}
+
+impl Kernel {
+    /// Starts a kernel and connects to it.
+    pub async fn start(
+        place: &Place,
+        program: &Path,
+        args: &[std::ffi::OsString],
+    ) -> Result<(Self, Reports), KernelError> {
+        let failed = |error: io::Error| KernelError::Start(error.to_string());
+        place.prepare().map_err(failed)?;
+        launch::detached(program, args, &place.log(), &[]).map_err(failed)?;
+        let connecting = async {
+            loop {
+                if let Some(found) = Self::find(place).await {
+                    return found;
+                }
+                sleep(LOOK).await;
+            }
+        };
+        timeout(START, connecting).await.map_err(|_| {
+            let said = std::fs::read_to_string(place.log()).unwrap_or_default();
+            let last = said.lines().last().unwrap_or("it said nothing").to_owned();
+            KernelError::Start(last)
+        })
+    }
+
+    /// Connects to the kernel that is there already, if one is.
+    pub async fn find(place: &Place) -> Option<(Self, Reports)> {
+        let mut stream = place.connect().await.ok()?;
+        let own = rustix::process::geteuid().as_raw();
+        if stream.peer_cred().ok()?.uid() != own {
+            tracing::warn!("the socket of a kernel belongs to another user");
+            return None;
+        }
+        let secret = place.secret().ok()?;
+        let hello = question(0, Ask::Hello { secret, protocol: PROTOCOL });
+        wire::write(&mut stream, &hello).await.ok()?;
+        let answer = timeout(HELLO, wire::read(&mut stream)).await.ok()?.ok()??;
+        let Frame::Answer(Answer { result: Some(welcome), .. }) = answer else { return None };
+        let welcome = serde_json::from_value(welcome).ok()?;
+        let (inbox, questions) = mpsc::channel(INBOX);
+        let (up, reports) = mpsc::channel(REPORTS);
+        tokio::spawn(talk(stream, questions, up));
+        Some((Self { inbox, welcome }, Reports(reports)))
+    }
+
+    /// What it said of itself.
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// Whether it still answers, as far as is known.
+    pub fn is_there(&self) -> bool {
+        !self.inbox.is_closed()
+    }
+
+    /// Carries out what was permitted, once.
+    pub async fn execute(&self, permit: Permit) -> Result<Value, KernelError> {
+        let (id, action) = permit.consume();
+        let (name, params) = (action.name().to_owned(), action.params());
+        self.ask(Ask::Execute { id, action: name, params }).await
+    }
+
+    /// Stops an action; tells whether there was one to stop.
+    pub async fn cancel(&self, id: ActionId) -> Result<bool, KernelError> {
+        let answer: Value = self.ask(Ask::Cancel { id }).await?;
+        Ok(answer["found"] == true)
+    }
+
+    /// Its heartbeat.
+    pub async fn ping(&self) -> Result<(), KernelError> {
+        self.ask(Ask::Ping {}).await
+    }
+
+    /// Asks for the reports after this one.
+    pub async fn attach(&self, after: ReportNumber) -> Result<(), KernelError> {
+        self.ask(Ask::Attach { after }).await
+    }
+
+    /// Tells it that the reports up to this one are in the log.
+    pub async fn acknowledge(&self, up_to: ReportNumber) -> Result<(), KernelError> {
+        self.ask(Ask::Acknowledge { up_to }).await
+    }
+
+    /// What became of these actions, as far as it remembers.
+    pub async fn outcomes(
+        &self,
+        ids: Vec<ActionId>,
+    ) -> Result<Vec<(ActionId, Outcome)>, KernelError> {
+        self.ask(Ask::Outcomes { ids }).await
+    }
+
+    /// Stops every child, then the kernel.
+    pub async fn shut_down(&self) -> Result<(), KernelError> {
+        self.ask(Ask::Shutdown {}).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, KernelError> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send((ask, reply)).await.map_err(|_| KernelError::Lost)?;
+        let answer = answer.await.map_err(|_| KernelError::Lost)?;
+        if let Some(error) = answer.error {
+            let internal = || Fault {
+                code: provost_proto::Code::Internal,
+                message: error.message.clone(),
+                details: None,
+            };
+            return Err(KernelError::Fault(error.data.clone().unwrap_or_else(internal)));
+        }
+        let result = answer.result.unwrap_or(Value::Null);
+        serde_json::from_value(result).map_err(|_| KernelError::Lost)
+    }
+}
+
+fn question(id: u64, ask: Ask) -> Frame {
+    Frame::Question(Question { jsonrpc: Version2::V2, id, ask })
+}
+
+/// Owns the socket until it closes.
+async fn talk(
+    stream: UnixStream,
+    mut questions: mpsc::Receiver<(Ask, oneshot::Sender<Answer>)>,
+    reports: mpsc::Sender<Report>,
+) {
+    let (mut read, mut write) = stream.into_split();
+    let (frames, mut incoming) = mpsc::channel(REPORTS);
+    // Reading is not to be cut off in the midst of a frame, so it has its own task.
+    let reader = tokio::spawn(async move {
+        while let Ok(Some(frame)) = wire::read(&mut read).await {
+            let sent = match frame {
+                Frame::Report(report) => reports.send(report).await.is_ok(),
+                Frame::Answer(answer) => frames.send(answer).await.is_ok(),
+                Frame::Question(_) => false,
+            };
+            if !sent {
+                return;
+            }
+        }
+    });
+    let mut waiting: HashMap<u64, oneshot::Sender<Answer>> = HashMap::new();
+    let mut next = 0;
+    loop {
+        tokio::select! {
+            answer = incoming.recv() => {
+                let Some(answer) = answer else { break };
+                if let Some(reply) = waiting.remove(&answer.id) {
+                    // Whoever no longer waits does not need it.
+                    drop(reply.send(answer));
+                }
+            }
+            asked = questions.recv() => {
+                let Some((ask, reply)) = asked else { break };
+                next += 1;
+                waiting.insert(next, reply);
+                if wire::write(&mut write, &question(next, ask)).await.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    reader.abort();
+}

@@ -1,0 +1,259 @@
+//! Talking to the daemon: one connection at a time, the newest.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_core::action::{Action, FileAction};
+use provost_proto::kernel::{Answer, Ask, Fault, Question, ReportNumber, RpcError, Version2};
+use provost_proto::{ActionId, Code};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Host;
+use crate::wire::{self, Frame};
+use crate::{ActionError, files};
+
+/// How long the daemon may take to come for the first time.
+const FIRST: Duration = Duration::from_secs(10);
+
+/// How long a stranger may take to say who it is.
+const HELLO: Duration = Duration::from_secs(5);
+
+/// Answers that may wait to be sent.
+const OUTBOX: usize = 256;
+
+/// Bytes of reports sent at once.
+const PIECE: usize = 256 * 1024;
+
+/// Takes connections until the kernel is to end.
+pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Duration) {
+    let mut current: JoinSet<()> = JoinSet::new();
+    // Whoever started this kernel is about to come.
+    let mut needed = Instant::now() + FIRST;
+    loop {
+        if !current.is_empty() || !host.commands.running().is_empty() {
+            needed = needed.max(Instant::now());
+        }
+        tokio::select! {
+            () = host.end.notified() => return,
+            _ = current.join_next(), if !current.is_empty() => {
+                needed = Instant::now();
+            }
+            // Also wakes to look again whether something still runs.
+            () = sleep_until(needed + idle) => {
+                let free = current.is_empty() && host.commands.running().is_empty();
+                if free && Instant::now() >= needed + idle {
+                    tracing::info!("no daemon came back, and nothing runs");
+                    return;
+                }
+            }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    if let Some(stream) = greet(host, stream).await {
+                        // The daemon that comes later is the one that lives.
+                        current.abort_all();
+                        current.spawn(serve(Arc::clone(host), stream));
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "could not accept the daemon"),
+            },
+        }
+    }
+}
+
+/// Lets in who is the same user and knows the secret.
+async fn greet(host: &Host, mut stream: UnixStream) -> Option<UnixStream> {
+    let own = rustix::process::geteuid().as_raw();
+    let peer = stream.peer_cred().ok().map(|peer| peer.uid());
+    if peer != Some(own) {
+        tracing::warn!(?peer, "another user tried to connect");
+        return None;
+    }
+    let Ok(Ok(Some(Frame::Question(question)))) = timeout(HELLO, wire::read(&mut stream)).await
+    else {
+        return None;
+    };
+    let Ask::Hello { secret, .. } = &question.ask else { return None };
+    if !same(secret.as_bytes(), host.secret.as_bytes()) {
+        tracing::warn!("someone tried to connect with a wrong secret");
+        return None;
+    }
+    let welcome = serde_json::to_value(host.welcome()).unwrap_or_default();
+    let answer = Frame::Answer(answer(question.id, Ok(welcome)));
+    wire::write(&mut stream, &answer).await.ok()?;
+    Some(stream)
+}
+
+/// Compares in a time that does not tell where they differ.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
+}
+
+async fn serve(host: Arc<Host>, stream: UnixStream) {
+    let (read, write) = stream.into_split();
+    let (outbox, answers) = mpsc::channel(OUTBOX);
+    let (attach, attached) = mpsc::channel(1);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(send(Arc::clone(&host), write, answers, attached));
+    tasks.spawn(listen(host, read, outbox, attach));
+    // Whichever ends first ends the connection.
+    tasks.join_next().await;
+}
+
+async fn listen(
+    host: Arc<Host>,
+    mut read: OwnedReadHalf,
+    outbox: mpsc::Sender<Answer>,
+    attach: mpsc::Sender<ReportNumber>,
+) {
+    loop {
+        let question = match wire::read(&mut read).await {
+            Ok(Some(Frame::Question(question))) => question,
+            Ok(Some(Frame::Answer(_) | Frame::Report(_)) | None) => return,
+            Err(error) => {
+                tracing::warn!(%error, "the daemon was not understood");
+                return;
+            }
+        };
+        let Question { id, ask, .. } = question;
+        match ask {
+            Ask::Acknowledge { up_to } => {
+                host.spool.acknowledge(up_to);
+                if outbox.send(answer(id, Ok(Value::Null))).await.is_err() {
+                    return;
+                }
+            }
+            Ask::Attach { after } => {
+                let started = attach.try_send(after).is_ok();
+                let result = if started { Ok(Value::Null) } else { Err(again()) };
+                if outbox.send(answer(id, result)).await.is_err() {
+                    return;
+                }
+            }
+            Ask::Hello { .. }
+            | Ask::Ping {}
+            | Ask::Execute { .. }
+            | Ask::Cancel { .. }
+            | Ask::Outcomes { .. }
+            | Ask::Shutdown {} => {
+                let (host, outbox) = (Arc::clone(&host), outbox.clone());
+                // An action goes on when the connection breaks, so it is no part of it.
+                drop(tokio::spawn(async move {
+                    let result = obey(&host, ask).await;
+                    // A daemon that is gone asks for outcomes when it is back.
+                    drop(outbox.send(answer(id, result)).await);
+                }));
+            }
+        }
+    }
+}
+
+fn again() -> ActionError {
+    ActionError::new(Code::Conflict, "the reports are being sent already")
+}
+
+async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
+    match ask {
+        Ask::Execute { id, action, params } => {
+            let action = Action::parse(&action, params)
+                .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
+            match action {
+                Action::File(action) => on_files(host, id, action).await,
+                Action::Terminal(action) => host.commands.execute(id, action).await,
+            }
+        }
+        Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
+        Ask::Outcomes { ids } => Ok(json!(host.commands.outcomes(&ids))),
+        Ask::Shutdown {} => {
+            host.commands.stop_all().await;
+            host.end.notify_one();
+            Ok(Value::Null)
+        }
+        Ask::Hello { .. } | Ask::Ping {} | Ask::Attach { .. } | Ask::Acknowledge { .. } => {
+            Ok(Value::Null)
+        }
+    }
+}
+
+async fn on_files(
+    host: &Arc<Host>,
+    id: ActionId,
+    action: FileAction,
+) -> Result<Value, ActionError> {
+    // Quick ones are done at once: a thread would cost more than they do.
+    if let FileAction::ReadFile(_) | FileAction::Stat(_) = action {
+        return files::execute(&host.root, &action, &|| false);
+    }
+    let began = std::time::Instant::now();
+    let stop = host.commands.begin(id);
+    let work = Arc::clone(host);
+    let task = tokio::task::spawn_blocking(move || {
+        files::execute(&work.root, &action, &|| stop.load(std::sync::atomic::Ordering::Relaxed))
+    });
+    let result = task.await.unwrap_or_else(|error| {
+        Err(ActionError::new(Code::Internal, format!("the action met a fault: {error}")))
+    });
+    host.commands.done(id, &result, began.elapsed());
+    result
+}
+
+/// Sends answers as they come and reports from where the daemon is.
+async fn send(
+    host: Arc<Host>,
+    mut write: OwnedWriteHalf,
+    mut answers: mpsc::Receiver<Answer>,
+    mut attached: mpsc::Receiver<ReportNumber>,
+) {
+    let mut newest = host.spool.newest();
+    let mut cursor: Option<ReportNumber> = None;
+    loop {
+        let behind = cursor.is_some_and(|cursor| *newest.borrow_and_update() > cursor);
+        let sent = tokio::select! {
+            biased;
+            answer = answers.recv() => match answer {
+                Some(answer) => wire::write(&mut write, &Frame::Answer(answer)).await,
+                None => return,
+            },
+            Some(after) = attached.recv() => { cursor = Some(after); Ok(()) }
+            () = std::future::ready(()), if behind => {
+                reports(&host, &mut write, &mut cursor).await
+            }
+            changed = newest.changed(), if !behind => {
+                if changed.is_err() { return }
+                Ok(())
+            }
+        };
+        if let Err(error) = sent {
+            tracing::debug!(%error, "the daemon hung up");
+            return;
+        }
+    }
+}
+
+async fn reports(
+    host: &Host,
+    write: &mut OwnedWriteHalf,
+    cursor: &mut Option<ReportNumber>,
+) -> io::Result<()> {
+    let (bytes, last) = host.spool.after(cursor.unwrap_or(0), PIECE)?;
+    write.write_all(&bytes).await?;
+    *cursor = Some(last);
+    Ok(())
+}
+
+fn answer(id: u64, result: Result<Value, ActionError>) -> Answer {
+    let (result, error) = match result {
+        Ok(value) => (Some(value), None),
+        Err(ActionError { code, message, details }) => {
+            let data = Some(Fault { code, message: message.clone(), details });
+            (None, Some(RpcError { code: -32000, message, data }))
+        }
+    };
+    Answer { jsonrpc: Version2::V2, id, result, error }
+}

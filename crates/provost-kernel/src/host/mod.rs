@@ -1,0 +1,114 @@
+//! The process per project.
+//!
+//! It has no database, no policy and no network listener. It obeys whoever
+//! comes through its socket as the same user and knows its secret, which is its
+//! daemon. When its daemon is gone for good and nothing runs here, it ends.
+
+mod commands;
+mod connection;
+mod output;
+mod process;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_proto::kernel::Welcome;
+use provost_sandbox::beneath::{BeneathError, Root};
+use provost_sandbox::launch;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use crate::place::Place;
+use crate::spool::Spool;
+use commands::Commands;
+
+/// What a kernel is told when it is started.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// Where it meets its daemon.
+    pub place: PathBuf,
+    /// The project's folder.
+    pub project: PathBuf,
+    /// The person's home.
+    pub home: PathBuf,
+    /// Where Provost keeps its own things, which no command may reach.
+    pub data: PathBuf,
+    /// The environment it was started in; commands get what is allowed of it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How long it waits for a daemon while nothing runs.
+    pub idle: Duration,
+    /// The version to report.
+    pub version: String,
+}
+
+/// Why a kernel could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The project's folder cannot be held.
+    #[error("cannot hold the project's folder: {0}")]
+    Project(#[from] BeneathError),
+    /// The socket or the secret cannot be used.
+    #[error("cannot meet the daemon in {place}: {source}")]
+    Place {
+        /// Where.
+        place: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What all of a kernel shares.
+#[derive(Debug)]
+struct Host {
+    boot: Uuid,
+    version: String,
+    secret: String,
+    root: Root,
+    spool: Arc<Spool>,
+    commands: Commands,
+    /// Told when the kernel is to end.
+    end: Notify,
+}
+
+impl Host {
+    fn welcome(&self) -> Welcome {
+        Welcome {
+            protocol: provost_proto::kernel::PROTOCOL,
+            boot: self.boot,
+            pid: std::process::id(),
+            version: self.version.clone(),
+            running: self.commands.running(),
+        }
+    }
+}
+
+/// Runs the kernel until it is told to end, or nobody needs it any more.
+pub async fn run(options: HostOptions) -> Result<(), HostError> {
+    // Whatever runs here must not read our memory, where the secret is.
+    if let Err(error) = launch::protect_own_memory() {
+        tracing::warn!(%error, "the kernel's memory is not protected");
+    }
+    let place = Place::at(&options.place);
+    let at = |source| HostError::Place { place: options.place.clone(), source };
+    let root = Root::open(&options.project)?;
+    let listener = place.listen().map_err(at)?;
+    let spool = Arc::new(Spool::new(options.place.clone()));
+    let host = Arc::new(Host {
+        boot: Uuid::new_v4(),
+        version: options.version.clone(),
+        secret: place.secret().map_err(at)?,
+        root,
+        commands: Commands::new(&options, Arc::clone(&spool)),
+        spool,
+        end: Notify::new(),
+    });
+    tracing::info!(boot = %host.boot, project = %options.project.display(), "the kernel is up");
+    connection::accept(&host, &listener, options.idle).await;
+    host.commands.stop_all().await;
+    tracing::info!("the kernel is down");
+    place.clear();
+    Ok(())
+}

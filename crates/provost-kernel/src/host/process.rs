@@ -1,0 +1,387 @@
+//! One command: from its start until nothing of it is left.
+//!
+//! A task owns the child. It reads what the child prints, puts it into the
+//! spool in pieces (at most 32 KiB or 50 ms old), and obeys orders. Whoever
+//! wants something of the process sends an order or looks at what it last said.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use provost_proto::kernel::{Fault, Happened, Outcome, OutputStream};
+use provost_proto::{ActionId, Code};
+use provost_sandbox::confine::{Child, Exit, SandboxError};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{sleep_until, timeout};
+
+use super::output::{Keeper, unfinished};
+use crate::spool::Spool;
+
+/// A piece of output, at most.
+const PIECE: usize = 32 * 1024;
+
+/// How old a piece may get before it is sent.
+const AGE: Duration = Duration::from_millis(50);
+
+/// What `terminal.read` can look back on.
+const RECENT: usize = 1024 * 1024;
+
+/// How long a command has between being asked to end and being killed.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// How long the outputs may stay open after nothing of the command is left.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// What can be asked of a running command.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Type into it.
+    Write(Vec<u8>),
+    /// End its input.
+    End,
+    /// Send its processes a signal.
+    Signal(rustix::process::Signal),
+    /// End it, and say why.
+    Stop(Duration, Option<Fault>),
+}
+
+/// A command, as others see it.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) id: ActionId,
+    pub(super) what: String,
+    pub(super) pid: u32,
+    pub(super) orders: mpsc::Sender<Order>,
+    seen: Mutex<Seen>,
+    ended: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    recent: VecDeque<u8>,
+    total: u64,
+    outcome: Option<Outcome>,
+}
+
+impl Process {
+    pub(super) fn new(id: ActionId, what: String, pid: u32) -> (Arc<Self>, mpsc::Receiver<Order>) {
+        let (orders, inbox) = mpsc::channel(16);
+        let (ended, _) = watch::channel(false);
+        let seen = Mutex::default();
+        (Arc::new(Self { id, what, pid, orders, seen, ended }), inbox)
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.seen().outcome.clone()
+    }
+
+    /// Waits until nothing of it is left.
+    pub(super) async fn ended(&self) {
+        // Fails only if the sender is gone, and it lives as long as we do.
+        drop(self.ended.subscribe().wait_for(|ended| *ended).await);
+    }
+
+    /// What it printed from an offset on: the offset where it really begins,
+    /// the bytes, and how much was printed in all.
+    pub(super) fn read(&self, after: u64, limit: usize) -> (u64, Vec<u8>, u64) {
+        let seen = self.seen();
+        let first = seen.total - u64::try_from(seen.recent.len()).unwrap_or(0);
+        let from = after.clamp(first, seen.total);
+        let skip = usize::try_from(from - first).unwrap_or(0);
+        (from, seen.recent.iter().skip(skip).take(limit).copied().collect(), seen.total)
+    }
+
+    fn remember(&self, data: &[u8]) {
+        let mut seen = self.seen();
+        seen.recent.extend(data);
+        seen.total += u64::try_from(data.len()).unwrap_or(0);
+        let over = seen.recent.len().saturating_sub(RECENT);
+        seen.recent.drain(..over);
+    }
+}
+
+/// What a run needs beside its process.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) child: Child,
+    pub(super) spool: Arc<Spool>,
+    pub(super) orders: mpsc::Receiver<Order>,
+    pub(super) input: Option<Vec<u8>>,
+    /// Whether its input stays open for `terminal.write`.
+    pub(super) interactive: bool,
+    pub(super) limit: Option<Duration>,
+    pub(super) max_output: u64,
+}
+
+/// Sees a command through to its end.
+pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
+    let began = Instant::now();
+    let (stdin, stdout, stderr) =
+        (run.child.stdin.take(), run.child.stdout.take(), run.child.stderr.take());
+    let typed = type_into(stdin, run.input.take(), run.interactive);
+    let mut keeper = Keeper::new(run.max_output);
+    let reading = read_all(&process, &run.spool, stdout, stderr, &mut keeper);
+    let obeying = obey(run.child, run.orders, typed, run.limit);
+    let (gone, is_gone) = oneshot::channel();
+    let (read, (exit, fault)) = tokio::join!(
+        // A pipe that something outside the run still holds must not keep us for ever.
+        async {
+            let mut reading = std::pin::pin!(reading);
+            tokio::select! {
+                read = &mut reading => read,
+                _ = is_gone => timeout(DRAIN, reading).await.unwrap_or(Ok(())),
+            }
+        },
+        async {
+            let ended = obeying.await;
+            // If the reading is over nobody waits for this.
+            let _nobody_waits = gone.send(());
+            ended
+        }
+    );
+    let fault = fault.or_else(|| read.err().map(|error| internal(&error.to_string())));
+    let ended = finish(&process, &run.spool, &mut keeper, Ending { exit, fault, began }).await;
+    if let Err(error) = ended {
+        tracing::error!(%error, action = %process.id, "the end of a command could not be kept");
+    }
+    process.ended.send_replace(true);
+}
+
+struct Ending {
+    exit: Option<Exit>,
+    fault: Option<Fault>,
+    began: Instant,
+}
+
+async fn finish(
+    process: &Process,
+    spool: &Spool,
+    keeper: &mut Keeper,
+    ending: Ending,
+) -> io::Result<()> {
+    for output in keeper.finish() {
+        spool.push(process.id, Happened::Output(output)).await?;
+    }
+    let (stdout, stderr, dropped) = keeper.totals();
+    let (exit_code, signal) = match ending.exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    };
+    let outcome = Outcome {
+        exit_code,
+        signal,
+        duration_ms: u64::try_from(ending.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        fault: ending.fault,
+        summary: json!({ "stdoutBytes": stdout, "stderrBytes": stderr, "droppedBytes": dropped }),
+    };
+    process.seen().outcome = Some(outcome.clone());
+    spool.push(process.id, Happened::Finished(outcome)).await
+}
+
+/// Types the input of a command, in a task of its own, since it may not read it.
+fn type_into(
+    stdin: Option<OwnedFd>,
+    input: Option<Vec<u8>>,
+    interactive: bool,
+) -> Option<mpsc::Sender<Vec<u8>>> {
+    let (typed, mut keys) = mpsc::channel::<Vec<u8>>(16);
+    let mut pipe = pipe::Sender::from_owned_fd(stdin?).ok()?;
+    tokio::spawn(async move {
+        if let Some(input) = input
+            && pipe.write_all(&input).await.is_err()
+        {
+            return;
+        }
+        while let Some(text) = keys.recv().await {
+            if pipe.write_all(&text).await.is_err() {
+                return;
+            }
+        }
+    });
+    interactive.then_some(typed)
+}
+
+/// Waits for the end of the child and does what is ordered meanwhile.
+async fn obey(
+    mut child: Child,
+    mut orders: mpsc::Receiver<Order>,
+    mut typed: Option<mpsc::Sender<Vec<u8>>>,
+    limit: Option<Duration>,
+) -> (Option<Exit>, Option<Fault>) {
+    // The handle of a process becomes readable like a pipe does, and is polled
+    // the same way; nothing is ever read from it.
+    let watched =
+        child.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd_unchecked);
+    let gone = match watched {
+        Ok(gone) => gone,
+        Err(error) => {
+            let fault = internal(&format!("the command cannot be watched: {error}"));
+            return stop(child, Duration::ZERO, Some(fault)).await;
+        }
+    };
+    let deadline = tokio::time::Instant::now() + limit.unwrap_or(Duration::from_secs(1 << 30));
+    loop {
+        tokio::select! {
+            biased;
+            ready = gone.readable() => {
+                if let Err(error) = ready {
+                    return stop(child, Duration::ZERO, Some(internal(&error.to_string()))).await;
+                }
+                match child.try_wait() {
+                    Ok(Some(exit)) => return (Some(exit), None),
+                    Ok(None) => tokio::time::sleep(Duration::from_millis(1)).await,
+                    Err(error) => return (None, Some(internal(&error.to_string()))),
+                }
+            }
+            () = sleep_until(deadline) => {
+                let seconds = limit.unwrap_or_default().as_secs_f64();
+                let message = format!("it did not end within {seconds} s and was stopped");
+                let fault = Fault { code: Code::Timeout, message, details: None };
+                return stop(child, GRACE, Some(fault)).await;
+            }
+            Some(order) = orders.recv() => match order {
+                Order::Write(text) => {
+                    // A command that ended its input reads nothing more.
+                    if let Some(typed) = &typed { drop(typed.send(text).await); }
+                }
+                Order::End => typed = None,
+                Order::Signal(signal) => {
+                    if let Err(error) = child.signal(signal) {
+                        tracing::debug!(%error, "a signal was not delivered");
+                    }
+                }
+                Order::Stop(grace, fault) => return stop(child, grace, fault).await,
+            }
+        }
+    }
+}
+
+/// Ends the child on a thread of its own, because it waits.
+async fn stop(
+    mut child: Child,
+    grace: Duration,
+    fault: Option<Fault>,
+) -> (Option<Exit>, Option<Fault>) {
+    let stopped = tokio::task::spawn_blocking(move || child.stop(grace)).await;
+    match stopped {
+        Ok(Ok(exit)) => (Some(exit), fault),
+        Ok(Err(error)) => (None, Some(sandbox(&error))),
+        Err(error) => (None, Some(internal(&error.to_string()))),
+    }
+}
+
+fn internal(message: &str) -> Fault {
+    Fault { code: Code::Internal, message: message.to_owned(), details: None }
+}
+
+fn sandbox(error: &SandboxError) -> Fault {
+    internal(&error.to_string())
+}
+
+/// Reads both outputs to their ends and puts what is kept into the spool.
+async fn read_all(
+    process: &Process,
+    spool: &Spool,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    keeper: &mut Keeper,
+) -> io::Result<()> {
+    let open = |fd: Option<OwnedFd>| fd.map(pipe::Receiver::from_owned_fd).transpose();
+    let (mut stdout, mut stderr) = (open(stdout)?, open(stderr)?);
+    let mut gathered = Gathered { stream: OutputStream::Stdout, data: Vec::new(), since: None };
+    let (mut out_buffer, mut err_buffer) = (vec![0; PIECE], vec![0; PIECE]);
+    loop {
+        let due = gathered.since.map_or_else(far, |since| since + AGE);
+        let (stream, n) = tokio::select! {
+            n = read(&mut stdout, &mut out_buffer) => (OutputStream::Stdout, n?),
+            n = read(&mut stderr, &mut err_buffer) => (OutputStream::Stderr, n?),
+            () = sleep_until(due) => {
+                gathered.send(process, spool, keeper, Rest::Waits).await?;
+                continue;
+            }
+            else => break,
+        };
+        let (pipe, buffer) = match stream {
+            OutputStream::Stdout => (&mut stdout, &out_buffer),
+            OutputStream::Stderr => (&mut stderr, &err_buffer),
+        };
+        if n == 0 {
+            *pipe = None;
+            if stdout.is_none() && stderr.is_none() {
+                break;
+            }
+            continue;
+        }
+        process.remember(&buffer[..n]);
+        if gathered.stream != stream {
+            gathered.send(process, spool, keeper, Rest::Goes).await?;
+            gathered.stream = stream;
+        }
+        gathered.since.get_or_insert_with(tokio::time::Instant::now);
+        gathered.data.extend_from_slice(&buffer[..n]);
+        if gathered.data.len() >= PIECE {
+            gathered.send(process, spool, keeper, Rest::Waits).await?;
+        }
+    }
+    gathered.send(process, spool, keeper, Rest::Goes).await
+}
+
+fn far() -> tokio::time::Instant {
+    tokio::time::Instant::now() + Duration::from_secs(1 << 30)
+}
+
+async fn read(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> io::Result<usize> {
+    match pipe {
+        Some(pipe) => pipe.read(buffer).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What happens to a character that is not all there yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// It waits for its rest.
+    Waits,
+    /// It goes as it is; there is no rest.
+    Goes,
+}
+
+/// Output of one stream that has not been sent.
+struct Gathered {
+    stream: OutputStream,
+    data: Vec<u8>,
+    since: Option<tokio::time::Instant>,
+}
+
+impl Gathered {
+    async fn send(
+        &mut self,
+        process: &Process,
+        spool: &Spool,
+        keeper: &mut Keeper,
+        rest: Rest,
+    ) -> io::Result<()> {
+        let waits = if rest == Rest::Waits { unfinished(&self.data) } else { 0 };
+        let rest = self.data.split_off(self.data.len() - waits);
+        let data = std::mem::replace(&mut self.data, rest);
+        self.since = None;
+        if data.is_empty() {
+            return Ok(());
+        }
+        match keeper.take(self.stream, data) {
+            Some(output) => spool.push(process.id, Happened::Output(output)).await,
+            None => Ok(()),
+        }
+    }
+}

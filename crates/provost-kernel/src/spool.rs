@@ -1,0 +1,221 @@
+//! The reports that the daemon has not acknowledged, in files.
+//!
+//! Bounded: when it is full, whoever wants to add waits until the daemon has
+//! taken some, and so do the commands that print. Nothing is dropped.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use provost_proto::ActionId;
+use provost_proto::kernel::{Happened, Report, ReportNumber};
+use tokio::sync::{Notify, watch};
+
+use crate::wire::{self, Frame};
+
+/// Bytes kept at most.
+const LIMIT: u64 = 64 * 1024 * 1024;
+
+/// A file that has grown to this is followed by a new one.
+const SEGMENT: u64 = 4 * 1024 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Spool {
+    folder: PathBuf,
+    kept: Mutex<Kept>,
+    /// The number of the newest report.
+    newest: watch::Sender<ReportNumber>,
+    room: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    segments: VecDeque<Segment>,
+    last: ReportNumber,
+    bytes: u64,
+}
+
+/// One file, with where each report in it lies.
+#[derive(Debug)]
+struct Segment {
+    file: File,
+    first: ReportNumber,
+    places: Vec<(u64, usize)>,
+    size: u64,
+}
+
+impl Segment {
+    fn last(&self) -> ReportNumber {
+        self.first + u64::try_from(self.places.len()).unwrap_or(0)
+    }
+}
+
+impl Spool {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        let (newest, _) = watch::channel(0);
+        Self { folder, kept: Mutex::default(), newest, room: Notify::new() }
+    }
+
+    /// The number of the newest report, now and whenever it changes.
+    pub(crate) fn newest(&self) -> watch::Receiver<ReportNumber> {
+        self.newest.subscribe()
+    }
+
+    /// Adds a report; waits for room if there is none.
+    pub(crate) async fn push(&self, action: ActionId, what: Happened) -> io::Result<()> {
+        let mut report = Report { number: 0, action, what };
+        loop {
+            let room = self.room.notified();
+            match self.try_push(report)? {
+                Ok(()) => return Ok(()),
+                Err(back) => report = back,
+            }
+            room.await;
+        }
+    }
+
+    /// Adds a report, or gives it back if there is no room.
+    fn try_push(&self, mut report: Report) -> io::Result<Result<(), Report>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.bytes > LIMIT {
+            return Ok(Err(report));
+        }
+        report.number = kept.last + 1;
+        let number = report.number;
+        let bytes = wire::encode(&Frame::Report(report))?;
+        let size = u64::try_from(bytes.len()).unwrap_or(0);
+        if kept.segments.back().is_none_or(|segment| segment.size >= SEGMENT) {
+            let file = self.new_file()?;
+            kept.segments.push_back(Segment {
+                file,
+                first: number - 1,
+                places: Vec::new(),
+                size: 0,
+            });
+        }
+        if let Some(segment) = kept.segments.back_mut() {
+            segment.file.write_all_at(&bytes, segment.size)?;
+            segment.places.push((segment.size, bytes.len()));
+            segment.size += size;
+        }
+        kept.last = number;
+        kept.bytes += size;
+        drop(kept);
+        self.newest.send_replace(number);
+        Ok(Ok(()))
+    }
+
+    /// A file that has no name, so that none is left behind.
+    fn new_file(&self) -> io::Result<File> {
+        let path = self.folder.join("spool");
+        let file =
+            File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+        std::fs::remove_file(path)?;
+        Ok(file)
+    }
+
+    /// The frames after a report, as bytes; about `enough` of them.
+    pub(crate) fn after(
+        &self,
+        number: ReportNumber,
+        enough: usize,
+    ) -> io::Result<(Vec<u8>, ReportNumber)> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut bytes, mut last) = (Vec::new(), number);
+        for segment in kept.segments.iter().filter(|segment| segment.last() > number) {
+            let skip = usize::try_from(last.saturating_sub(segment.first)).unwrap_or(usize::MAX);
+            for &(offset, length) in segment.places.iter().skip(skip) {
+                if bytes.len() >= enough {
+                    return Ok((bytes, last));
+                }
+                let at = bytes.len();
+                bytes.resize(at + length, 0);
+                segment.file.read_exact_at(&mut bytes[at..], offset)?;
+                last = last.max(segment.first) + 1;
+            }
+        }
+        Ok((bytes, last))
+    }
+
+    /// Forgets the reports up to this one.
+    pub(crate) fn acknowledge(&self, up_to: ReportNumber) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        while kept.segments.front().is_some_and(|segment| segment.last() <= up_to) {
+            if let Some(segment) = kept.segments.pop_front() {
+                kept.bytes -= segment.size;
+            }
+        }
+        drop(kept);
+        self.room.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use provost_proto::kernel::{Output, OutputStream};
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    fn output(n: u64, size: usize) -> Happened {
+        let data = vec![b'x'; size];
+        Happened::Output(Output { stream: OutputStream::Stdout, offset: n, dropped: 0, data })
+    }
+
+    async fn numbers(spool: &Spool, after: ReportNumber) -> Vec<ReportNumber> {
+        let (mut seen, mut last) = (Vec::new(), after);
+        loop {
+            let (bytes, up_to) = spool.after(last, 10_000).unwrap();
+            let mut rest = &bytes[..];
+            while let Some(Frame::Report(report)) = wire::read(&mut rest).await.unwrap() {
+                seen.push(report.number);
+            }
+            if up_to == last {
+                return seen;
+            }
+            last = up_to;
+        }
+    }
+
+    fn action() -> ActionId {
+        uuid::Uuid::from_u128(1).into()
+    }
+
+    #[tokio::test]
+    async fn any_cursor_reads_on_without_a_gap_or_a_duplicate() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path().to_owned());
+        for n in 0..1000 {
+            spool.push(action(), output(n, 20_000)).await.unwrap();
+        }
+        for after in [0, 1, 200, 201, 999, 1000] {
+            let expected: Vec<_> = (after + 1..=1000).collect();
+            assert_eq!(numbers(&spool, after).await, expected, "after {after}");
+        }
+        spool.acknowledge(500);
+        assert_eq!(numbers(&spool, 500).await, (501..=1000).collect::<Vec<_>>());
+        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a file is left");
+    }
+
+    #[tokio::test]
+    async fn a_full_spool_makes_its_writer_wait_and_drops_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path().to_owned());
+        let big = 1024 * 1024;
+        let mut n = 0;
+        while timeout(Duration::from_millis(20), spool.push(action(), output(n, big))).await.is_ok()
+        {
+            n += 1;
+        }
+        assert!((60..=70).contains(&n), "{n} MiB fitted");
+        spool.acknowledge(n / 2);
+        timeout(Duration::from_mins(1), spool.push(action(), output(n, big)))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(numbers(&spool, n / 2).await.last(), Some(&(n + 1)));
+    }
+}

@@ -1,0 +1,122 @@
+//! The kernel's socket: who is let in, and what malformed frames do.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use provost_kernel::host::{self, HostOptions};
+use provost_kernel::{Kernel, Place};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Long enough for any machine; only a test that fails waits for it.
+const LONG: Duration = Duration::from_mins(1);
+
+struct Host {
+    folder: TempDir,
+    place: Place,
+    task: JoinHandle<()>,
+}
+
+impl Host {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::at(&folder.path().join("kernel"));
+        place.prepare().unwrap();
+        std::fs::create_dir(folder.path().join("app")).unwrap();
+        let options = HostOptions {
+            place: place.folder().to_owned(),
+            project: folder.path().join("app"),
+            home: folder.path().to_owned(),
+            data: folder.path().join("kernel"),
+            environment: Vec::new(),
+            idle: Duration::from_hours(1),
+            version: "test".to_owned(),
+        };
+        let task = tokio::spawn(async { host::run(options).await.unwrap() });
+        while !place.folder().join("socket").exists() {
+            tokio::task::yield_now().await;
+        }
+        Self { folder, place, task }
+    }
+
+    async fn knock(&self) -> UnixStream {
+        UnixStream::connect(self.place.folder().join("socket")).await.unwrap()
+    }
+}
+
+/// Whether the kernel hangs up without a word.
+async fn is_refused(mut stream: UnixStream, bytes: &[u8]) -> bool {
+    // It may hang up before all is sent.
+    drop(stream.write_all(bytes).await);
+    drop(stream.shutdown().await);
+    let mut answer = Vec::new();
+    timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap().unwrap_or(0) == 0
+}
+
+fn frame(kind: u8, payload: &str) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[..], &[kind], payload.as_bytes()].concat()
+}
+
+#[tokio::test]
+async fn only_who_knows_the_secret_is_let_in() {
+    let host = Host::start().await;
+    let hello = |secret: &str| {
+        let params = format!(r#"{{"secret":"{secret}","protocol":1}}"#);
+        frame(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"hello","params":{params}}}"#))
+    };
+    assert!(is_refused(host.knock().await, &hello("guess")).await);
+    assert!(is_refused(host.knock().await, &hello("")).await);
+    let ping = frame(1, r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#);
+    assert!(is_refused(host.knock().await, &ping).await, "hello must come first");
+    let secret = std::fs::read_to_string(host.place.folder().join("secret")).unwrap();
+    assert!(!is_refused(host.knock().await, &hello(&secret)).await);
+}
+
+#[tokio::test]
+async fn malformed_and_huge_frames_end_the_connection_and_nothing_else() {
+    let host = Host::start().await;
+    for bytes in [
+        vec![],
+        vec![0xff; 5],
+        [&u32::MAX.to_be_bytes()[..], &[1]].concat(),
+        frame(9, "{}"),
+        frame(1, "not json"),
+        frame(1, r#"{"jsonrpc":"1.0","id":1,"method":"ping","params":{}}"#),
+        frame(1, &"[".repeat(100_000)),
+    ] {
+        assert!(is_refused(host.knock().await, &bytes).await, "{:?}", &bytes[..bytes.len().min(9)]);
+    }
+    let (kernel, _reports) = Kernel::find(&host.place).await.unwrap();
+    kernel.ping().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_daemon_that_comes_later_takes_the_place_of_the_one_before() {
+    let host = Host::start().await;
+    let (first, mut reports) = Kernel::find(&host.place).await.unwrap();
+    first.attach(0).await.unwrap();
+    let (second, _reports) = Kernel::find(&host.place).await.unwrap();
+    assert!(timeout(LONG, reports.next()).await.unwrap().is_none(), "the first is cut off");
+    assert!(first.ping().await.is_err());
+    assert_eq!(second.welcome().boot, first.welcome().boot);
+    second.shut_down().await.unwrap();
+    timeout(LONG, host.task).await.unwrap().unwrap();
+    assert!(!Path::new(host.place.folder()).exists(), "nothing is left behind");
+    assert!(host.folder.path().exists());
+}
+
+#[tokio::test]
+async fn the_socket_and_the_secret_are_closed_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let host = Host::start().await;
+    for (name, mode) in [("socket", 0o600), ("secret", 0o600), ("", 0o700)] {
+        let path = host.place.folder().join(name);
+        let found = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{}", path.display());
+    }
+}

@@ -1,0 +1,280 @@
+//! What the daemon and a project's kernel process say to each other.
+//!
+//! One Unix socket, frames with a length and a kind. Control is JSON-RPC 2.0:
+//! the daemon asks, the kernel answers. What happens to commands comes up as
+//! numbered reports, which the kernel keeps until the daemon has them in the
+//! log: after a crash of the daemon nothing is lost and nothing is doubled.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{ActionId, Code};
+
+/// The version of this protocol. A kernel outlives the daemon that started it,
+/// so a daemon speaks to kernels of older versions too.
+pub const PROTOCOL: u32 = 1;
+
+/// The longest frame. Larger ones are refused before anything is allocated.
+pub const FRAME: usize = 24 * 1024 * 1024;
+
+/// The number of a report; the first is 1.
+pub type ReportNumber = u64;
+
+/// What the daemon can ask. The name of a variant is the JSON-RPC method.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "method",
+    content = "params",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub enum Ask {
+    /// Who is there. Must come first.
+    Hello {
+        /// Proves that the daemon can read the kernel's folder.
+        secret: String,
+        /// The daemon's protocol.
+        protocol: u32,
+    },
+    /// Nothing; the answer is the heartbeat.
+    Ping {},
+    /// Send the reports after this one, and then each as it happens.
+    Attach {
+        /// The last report that is in the log.
+        after: ReportNumber,
+    },
+    /// The reports up to this one are in the log.
+    Acknowledge {
+        /// The last.
+        up_to: ReportNumber,
+    },
+    /// Carry out an action that was permitted.
+    Execute {
+        /// Which.
+        id: ActionId,
+        /// Its name.
+        action: String,
+        /// Its parameters.
+        params: Value,
+    },
+    /// Stop an action.
+    Cancel {
+        /// Which.
+        id: ActionId,
+    },
+    /// What became of these actions.
+    Outcomes {
+        /// Which.
+        ids: Vec<ActionId>,
+    },
+    /// Stop every child, then end.
+    Shutdown {},
+}
+
+/// A question with its number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Always `2.0`.
+    pub jsonrpc: Version2,
+    /// The answer carries the same.
+    pub id: u64,
+    /// What is asked.
+    #[serde(flatten)]
+    pub ask: Ask,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Always `2.0`.
+    pub jsonrpc: Version2,
+    /// The number of the question.
+    pub id: u64,
+    /// What came out, if it went well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// What went wrong, if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RpcError>,
+}
+
+/// An error of JSON-RPC; ours is in `data`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RpcError {
+    /// −32000 for ours.
+    pub code: i64,
+    /// A sentence.
+    pub message: String,
+    /// Which of our codes, and more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Fault>,
+}
+
+/// `"2.0"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Version2 {
+    /// The only version.
+    #[serde(rename = "2.0")]
+    V2,
+}
+
+/// The answer to `hello`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Welcome {
+    /// The kernel's protocol.
+    pub protocol: u32,
+    /// New with every kernel process: tells reports of two of them apart.
+    pub boot: Uuid,
+    /// Its process id.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// The actions that are running.
+    pub running: Vec<ActionId>,
+}
+
+/// Why an action did not do what it should.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Fault {
+    /// A stable code.
+    pub code: Code,
+    /// A sentence for people.
+    pub message: String,
+    /// More, where it helps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub details: Option<Value>,
+}
+
+/// Something that happened to a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Its number.
+    pub number: ReportNumber,
+    /// The action it is about.
+    pub action: ActionId,
+    /// What happened.
+    pub what: Happened,
+}
+
+/// What can happen to a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Happened {
+    /// It runs.
+    Started {
+        /// Its process id.
+        pid: u32,
+        /// The profile it runs under.
+        profile: String,
+        /// The layers of the wall that were applied, as `provost doctor` names them.
+        layers: BTreeMap<String, Value>,
+    },
+    /// It printed something.
+    Output(Output),
+    /// It ended, and nothing of it is left.
+    Finished(Outcome),
+}
+
+/// Some output of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+pub struct Output {
+    /// Which of its outputs.
+    pub stream: OutputStream,
+    /// How many bytes of this output came before.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub offset: u64,
+    /// How many bytes before these were dropped, because there was too much.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub dropped: u64,
+    /// The bytes: text where they are UTF-8, else hexadecimal digits.
+    #[serde(with = "bytes_as_text")]
+    #[cfg_attr(feature = "ts", ts(type = "{ text: string } | { hex: string }"))]
+    pub data: Vec<u8>,
+}
+
+/// Which output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Outcome {
+    /// The exit code of a command that ended by itself.
+    pub exit_code: Option<i32>,
+    /// The signal that ended a command.
+    pub signal: Option<i32>,
+    /// How long it took.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub duration_ms: u64,
+    /// Why it failed, if it did. A command that exits with 1 did not fail.
+    pub fault: Option<Fault>,
+    /// What changed, for actions on files; how much was printed, for commands.
+    #[cfg_attr(feature = "ts", ts(type = "unknown"))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub summary: Value,
+}
+
+/// Bytes as text where they are UTF-8, else as hexadecimal.
+mod bytes_as_text {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    enum Form<'a> {
+        Text(std::borrow::Cow<'a, str>),
+        Hex(String),
+    }
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Form::Text(text.into()).serialize(serializer),
+            Err(_) => Form::Hex(hex(bytes)).serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u8>, D::Error> {
+        match Form::deserialize(d)? {
+            Form::Text(text) => Ok(text.into_owned().into_bytes()),
+            Form::Hex(hex) => unhex(&hex).ok_or_else(|| de::Error::custom("not hexadecimal")),
+        }
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+        bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    }
+
+    fn unhex(text: &str) -> Option<Vec<u8>> {
+        let digits: Option<Vec<u8>> = text
+            .chars()
+            .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
+            .collect();
+        let digits = digits?;
+        let (pairs, rest) = digits.as_chunks::<2>();
+        rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
+    }
+}
