@@ -11,7 +11,13 @@ pub(crate) fn run(name: &str) -> Result<()> {
             must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
             ("provost", "bench_http")
         }
-        other => bail!("there is no benchmark `{other}`; there are: store, http"),
+        "sandbox" => {
+            let wall = ["--package", "provost-sandbox", "--example", "bench_sandbox"];
+            must(&mut cargo(&[&["run", "--release"], &wall[..]].concat()))?;
+            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
+            ("provost", "bench_kernel")
+        }
+        other => bail!("there is no benchmark `{other}`; there are: store, http, sandbox"),
     };
     must(&mut cargo(&["run", "--release", "--package", package, "--example", example]))
 }

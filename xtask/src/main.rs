@@ -21,7 +21,7 @@ cargo xtask tidy           check what no compiler checks: layers, lints, licence
 cargo xtask codegen        write the generated files (--check: only compare them)
 cargo xtask ui             build the web UI
 cargo xtask wasm           build the core for the browser, where the target is there
-cargo xtask bench NAME     store, http
+cargo xtask bench NAME     store, http, sandbox
 ";
 
 fn main() -> ExitCode {

@@ -52,6 +52,24 @@ impl Caller {
         self.class
     }
 
+    /// What acts.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// Fails unless it may ask for actions in this project.
+    pub(crate) fn may_ask(&self, project: ProjectId) -> Result<(), GatewayError> {
+        match self.class {
+            TokenClass::Operator => Ok(()),
+            TokenClass::Agent if self.project == Some(project) => Ok(()),
+            TokenClass::Agent => Err(GatewayError::OtherProject),
+            class @ (TokenClass::Runtime | TokenClass::Viewer) => Err(GatewayError::Forbidden {
+                class: class_name(class),
+                needs: "an operator or an agent",
+            }),
+        }
+    }
+
     /// The caller as a person, if it is one.
     pub fn operator(self) -> Result<Operator, GatewayError> {
         match (self.class, self.project) {

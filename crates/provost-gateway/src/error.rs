@@ -1,6 +1,8 @@
 //! Why the gateway said no.
 
+use provost_core::action::BadAction;
 use provost_proto::TokenClass;
+use provost_proto::kernel::Fault;
 use provost_store::StoreError;
 
 /// A refusal, in the reader's words.
@@ -54,6 +56,18 @@ pub enum GatewayError {
         /// Why.
         why: String,
     },
+    /// No such action.
+    #[error("there is no action `{0}`")]
+    ActionNotFound(String),
+    /// The project is closed.
+    #[error("the project is closed; `provost up PATH` opens it")]
+    ProjectClosed,
+    /// The action is not one, or its parameters do not fit.
+    #[error(transparent)]
+    BadAction(#[from] BadAction),
+    /// The action failed or was denied, and the log says so.
+    #[error("{}", .0.message)]
+    Fault(Fault),
     /// The machine gave no random numbers.
     #[error("the machine gives no random numbers: {0}")]
     NoRandomness(String),

@@ -4,8 +4,10 @@
 //! to [`Gateway`]; it checks, records and answers. What only a person may do
 //! takes an [`Operator`], which nothing but a check of the caller can make.
 
+mod actions;
 mod caller;
 mod error;
+mod kernels;
 mod login;
 mod paths;
 mod projects;
@@ -14,18 +16,22 @@ mod tokens;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use provost_core::fold::View;
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
 use provost_store::{Append, Clock, Store, StoreError};
 
+pub use actions::{Done, Submit};
 pub use caller::{Caller, Operator, Reader};
 pub use error::GatewayError;
+pub use kernels::KernelState;
 pub use login::Browser;
 pub use projects::{Opened, Request};
 pub use secret::Secret;
 pub use tokens::{Bearer, Pass};
 
+use kernels::Kernels;
 use login::Logins;
 use tokens::Keyring;
 
@@ -47,6 +53,10 @@ pub struct Places {
     pub homes: Vec<PathBuf>,
     /// Where Provost keeps its own things.
     pub data: PathBuf,
+    /// Our own program, which is also the kernels'.
+    pub program: PathBuf,
+    /// How long a kernel waits for a daemon while nothing runs in it.
+    pub kernel_idle: Duration,
 }
 
 /// The authority over one log.
@@ -58,6 +68,7 @@ pub struct Gateway {
     places: Places,
     keyring: Keyring,
     logins: Logins,
+    kernels: Kernels,
 }
 
 impl Gateway {
@@ -70,7 +81,15 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         mend(&*store).await?;
         let keyring = Keyring::load(&*store).await?;
-        Ok(Self { store, clock, owner, places, keyring, logins: Logins::default() })
+        Ok(Self {
+            store,
+            clock,
+            owner,
+            places,
+            keyring,
+            logins: Logins::default(),
+            kernels: Kernels::default(),
+        })
     }
 
     /// The log, for reading.

@@ -122,6 +122,7 @@ mod tests {
             home: Some(at("home/me")),
             homes: vec![at("passwd/me"), at("passwd/gone")],
             data: at("data"),
+            ..Places::default()
         };
 
         let text = |name: &str| at(name).to_str().unwrap().to_owned();

@@ -124,7 +124,10 @@ impl Gateway {
             match self.store.append(append).await {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
-                Ok(_) => return self.project(name).await,
+                Ok(_) => {
+                    self.stop_kernel(project.id).await;
+                    return self.project(name).await;
+                }
             }
         }
         Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())

@@ -18,6 +18,17 @@ pub(crate) struct Op(pub(crate) Operator);
 /// One that may look.
 pub(crate) struct Look(pub(crate) Reader);
 
+/// Anyone who holds a token; the gateway decides what that permits.
+pub(crate) struct Anyone(pub(crate) Caller);
+
+impl FromRequestParts<Arc<Door>> for Anyone {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
+        Ok(Self(caller(parts, door)?))
+    }
+}
+
 const NO_TOKEN: &str = "this needs a token: run `provost up` for a login link in the browser, or \
      send `Authorization: Bearer <token>`";
 

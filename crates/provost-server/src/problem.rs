@@ -36,12 +36,17 @@ impl From<GatewayError> for Failure {
             GatewayError::LoginExpired => Code::LoginExpired,
             GatewayError::Forbidden { .. } | GatewayError::OtherProject => Code::Forbidden,
             GatewayError::ProjectNotFound(_) => Code::ProjectNotFound,
-            GatewayError::TokenNotFound(_) => Code::NotFound,
-            GatewayError::TokenShown => Code::Conflict,
+            GatewayError::TokenNotFound(_) | GatewayError::ActionNotFound(_) => Code::NotFound,
+            GatewayError::TokenShown | GatewayError::ProjectClosed => Code::Conflict,
             GatewayError::PathNotFound(_) => Code::PathNotFound,
             GatewayError::NotADirectory(_) => Code::NotADirectory,
             GatewayError::PathRefused { .. } => Code::PathRefused,
             GatewayError::Invalid { .. } => Code::InvalidRequest,
+            GatewayError::BadAction(_) => Code::InvalidAction,
+            GatewayError::Fault(fault) => {
+                let problem = Self::new(fault.code, fault.message.clone());
+                return Self(Problem { details: fault.details.clone(), ..problem.0 });
+            }
             GatewayError::NoRandomness(_) => Code::Unavailable,
             GatewayError::Store(error) => store_code(error),
         };

@@ -29,8 +29,12 @@ pub(crate) enum Command {
     Up(UpArgs),
     /// Run the daemon in the foreground.
     Serve(ServeArgs),
-    /// Stop the daemon.
-    Down,
+    /// Stop the daemon and everything it runs.
+    Down {
+        /// Only the daemon; the projects' kernels and what runs in them live on.
+        #[arg(long)]
+        keep: bool,
+    },
     /// Tell whether the daemon runs, and what it has open.
     Status(JsonArgs),
     /// List, open and close projects.
@@ -55,6 +59,22 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: TokenCommand,
     },
+    /// Do something in a project, as you could in your shell, but recorded and confined.
+    ///
+    /// For example: `provost do fs.readFile path=README.md`, or
+    /// `provost do terminal.runCommand command='cargo test'`. What a command
+    /// prints is shown as it comes; Ctrl-C stops it. Values are JSON where they
+    /// read as JSON, else text.
+    #[command(name = "do")]
+    Act(ActArgs),
+    /// Run a command behind the wall, without a daemon.
+    ///
+    /// `provost sandbox --profile build -- make` runs it in the current folder;
+    /// `--explain` prints what the command could reach instead of running it.
+    Sandbox(SandboxArgs),
+    /// A project's kernel process; the daemon starts it.
+    #[command(hide = true)]
+    Kernel(KernelArgs),
     /// Tell what this machine offers, and what is missing.
     Doctor(JsonArgs),
     /// Print the configuration, and where each value comes from.
@@ -87,6 +107,63 @@ pub(crate) struct JsonArgs {
     /// Print JSON, for programs.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ActArgs {
+    /// The action: fs.readFile, fs.writeFile, terminal.runCommand, …
+    pub(crate) action: String,
+    /// Its parameters.
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) params: Vec<String>,
+    /// All parameters as one JSON object.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) json: Option<String>,
+    /// The project: id or short name; that of the current folder if left out.
+    #[arg(long, value_name = "P")]
+    pub(crate) project: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// How much it may do.
+    #[arg(long, value_enum, default_value = "build")]
+    pub(crate) profile: ProfileArg,
+    /// Print what it could reach, and do not run it.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// The command.
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// A profile as an argument.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ProfileArg {
+    /// The project can be read; no network.
+    Read,
+    /// The project and the tools' caches can be written; no network.
+    Build,
+    /// As build, and it may listen.
+    Serve,
+    /// Your own shell, without Provost's own data.
+    Terminal,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KernelArgs {
+    /// Where it meets the daemon.
+    #[arg(long)]
+    pub(crate) place: PathBuf,
+    /// The project's folder.
+    #[arg(long)]
+    pub(crate) project: PathBuf,
+    /// The person's home.
+    #[arg(long)]
+    pub(crate) home: PathBuf,
+    /// How long it waits for a daemon while nothing runs.
+    #[arg(long)]
+    pub(crate) idle_seconds: u64,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@
 //! | `PROVOST_LISTEN` | where the daemon listens (`--listen`) |
 //! | `PROVOST_ALLOW_HOSTS` | further names it answers to (`--allow-host`) |
 //! | `PROVOST_LOG` | what it logs (`--log`) |
+//! | `PROVOST_KERNEL_IDLE_MINUTES` | how long a kernel without a daemon and without work lives on |
 
 use std::env;
 use std::ffi::OsString;
@@ -56,6 +57,7 @@ pub(crate) struct Config {
     pub(crate) listen: Value<SocketAddr>,
     pub(crate) allow_hosts: Value<Vec<String>>,
     pub(crate) log: Value<String>,
+    pub(crate) kernel_idle_minutes: Value<u64>,
     #[serde(skip)]
     pub(crate) home: Option<PathBuf>,
     /// The home that the machine knows for this user, whatever `HOME` says.
@@ -86,6 +88,7 @@ struct File {
     listen: Option<SocketAddr>,
     allow_hosts: Option<Vec<String>>,
     log: Option<String>,
+    kernel_idle_minutes: Option<u64>,
 }
 
 impl Config {
@@ -124,6 +127,12 @@ impl Config {
                 serve.allow_hosts,
             ),
             log: layer("info".to_owned(), written.log, variable("PROVOST_LOG")?, serve.log),
+            kernel_idle_minutes: layer(
+                10,
+                written.kernel_idle_minutes,
+                variable("PROVOST_KERNEL_IDLE_MINUTES")?,
+                None,
+            ),
             home: places.ok().map(|places| places.home_dir().to_owned()),
             passwd_home: passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: user_name(),

@@ -107,6 +107,12 @@ pub(crate) fn plain(text: &str) -> String {
     out
 }
 
+/// The same for text of many lines: they stay lines.
+pub(crate) fn plain_lines(text: &str) -> String {
+    let tabs = |line: &str| line.split('\t').map(plain).collect::<Vec<_>>().join("\t");
+    text.lines().map(tabs).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

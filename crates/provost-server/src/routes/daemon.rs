@@ -8,8 +8,10 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use provost_proto::{Health, Problem};
+use serde::Deserialize;
 
 use crate::auth::{Look, Op};
+use crate::body::Query;
 use crate::problem::Failure;
 use crate::{Door, VERSION};
 
@@ -30,9 +32,23 @@ pub(crate) async fn metrics(
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], door.meter.render(events)))
 }
 
-/// Stop the daemon in good order.
-#[utoipa::path(post, path = "/api/shutdown", responses((status = 202), (status = 403, body = Problem)))]
-pub(crate) async fn shutdown(State(door): State<Arc<Door>>, Op(_): Op) -> StatusCode {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct How {
+    #[serde(default)]
+    keep: bool,
+}
+
+/// Stop the daemon in good order, and the kernels with it; with `keep` they live on.
+#[utoipa::path(post, path = "/api/shutdown", params(("keep" = Option<bool>, Query)), responses((status = 202), (status = 403, body = Problem)))]
+pub(crate) async fn shutdown(
+    State(door): State<Arc<Door>>,
+    Op(_): Op,
+    Query(How { keep }): Query<How>,
+) -> StatusCode {
+    if !keep {
+        door.gateway.stop_kernels().await;
+    }
     door.closing.cancel();
     StatusCode::ACCEPTED
 }

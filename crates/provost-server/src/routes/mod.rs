@@ -1,5 +1,6 @@
 //! The routes. One file per thing; each handler takes the right it needs.
 
+mod actions;
 mod audit;
 mod blobs;
 mod daemon;
@@ -60,6 +61,10 @@ fn api() -> OpenApiRouter<Arc<Door>> {
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .routes(routes!(blobs::get))
+        .routes(routes!(actions::ask))
+        .routes(routes!(actions::show))
+        .routes(routes!(actions::cancel))
+        .routes(routes!(actions::kernel))
 }
 
 /// The OpenAPI document, made from the handlers.

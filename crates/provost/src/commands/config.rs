@@ -13,7 +13,7 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
     }
     let found = if config.file.exists() { "" } else { " (not there)" };
     line(&faint(&format!("# {}{found}", config.file.display())))?;
-    let rows: [(&str, String, Source); 4] = [
+    let rows: [(&str, String, Source); 5] = [
         ("data", quoted(&config.data.value), config.data.source),
         ("listen", quoted(&config.listen.value.to_string()), config.listen.source),
         (
@@ -22,6 +22,11 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
             config.allow_hosts.source,
         ),
         ("log", quoted(&config.log.value), config.log.source),
+        (
+            "kernel_idle_minutes",
+            config.kernel_idle_minutes.value.to_string(),
+            config.kernel_idle_minutes.source,
+        ),
     ];
     for (name, value, source) in rows {
         let source = match source {

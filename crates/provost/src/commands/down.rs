@@ -17,14 +17,16 @@ const END: Duration = Duration::from_secs(15);
 /// How often to look whether it has.
 const LOOK: Duration = Duration::from_millis(15);
 
-pub(crate) async fn run(config: &Config) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(keep: bool, config: &Config) -> anyhow::Result<ExitCode> {
     let folder = Folder::at(&config.data.value);
     let Some(pid) = folder.holder() else {
         line("No daemon is running.")?;
         return Ok(ExitCode::SUCCESS);
     };
     let asked = match Client::find(config)? {
-        Some(client) => client.tell(Method::POST, "/api/shutdown").await.is_ok(),
+        Some(client) => {
+            client.tell(Method::POST, &format!("/api/shutdown?keep={keep}")).await.is_ok()
+        }
         None => false,
     };
     // It holds the lock, so the pid is its own; a signal ends it as well.

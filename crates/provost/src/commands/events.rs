@@ -74,7 +74,7 @@ async fn follow(args: &EventsArgs, config: &Config, mut client: Client) -> anyho
 
 /// Takes the complete messages out of the buffer. A message that has a name of
 /// its own, such as `live`, is no event; every other must be one.
-fn take_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {
+pub(super) fn take_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {
     let Some(end) = rest.windows(2).rposition(|pair| pair == b"\n\n") else {
         return Ok(Vec::new());
     };

@@ -1,12 +1,15 @@
 //! One file per command.
 
+mod act;
 mod audit;
 pub(crate) mod completions;
 mod config;
 mod doctor;
 mod down;
 mod events;
+mod kernel;
 mod projects;
+mod sandbox;
 mod status;
 mod token;
 mod up;
@@ -22,7 +25,10 @@ pub(crate) async fn dispatch(command: Command, config: Config) -> anyhow::Result
     match command {
         Command::Up(args) => up::run(args, &config).await,
         Command::Serve(_) => daemon::serve(config).await,
-        Command::Down => down::run(&config).await,
+        Command::Down { keep } => down::run(keep, &config).await,
+        Command::Act(args) => act::run(&args, &config).await,
+        Command::Sandbox(args) => sandbox::run(&args, &config),
+        Command::Kernel(args) => kernel::run(args, &config).await,
         Command::Status(json) => status::run(&json, &config).await,
         Command::Projects { what, json, all } => projects::run(what, &json, all, &config).await,
         Command::Events(args) => events::run(&args, &config).await,

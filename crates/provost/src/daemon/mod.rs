@@ -5,10 +5,12 @@ pub(crate) mod folder;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use provost_gateway::{Bearer, Gateway, Owner, Places};
 use provost_proto::Fact;
+use provost_sandbox::launch;
 use provost_server::Settings;
 use provost_store::{Clock, Sqlite, Store, StoreOptions};
 use rustix::fs::Mode;
@@ -36,13 +38,22 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let options = StoreOptions { path: folder.log(), clock: clock.clone() };
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).context("cannot open the log")?);
     let owner = Owner { principal: format!("local:{}", config.user), digest: token.digest() };
-    let homes = config.passwd_home.iter().cloned().collect();
-    let places = Places { home: config.home.clone(), homes, data: folder.path().to_owned() };
+    let places = Places {
+        home: config.home.clone(),
+        homes: config.passwd_home.iter().cloned().collect(),
+        data: folder.path().to_owned(),
+        program: std::env::current_exe().context("cannot find my own program file")?,
+        kernel_idle: Duration::from_secs(config.kernel_idle_minutes.value * 60),
+    };
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
+    if let Err(error) = launch::protect_own_memory() {
+        tracing::warn!(%error, "the daemon's memory is not protected");
+    }
 
     let pid = std::process::id();
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
     gateway.record(Fact::DaemonStarted { pid, version: version.clone(), listen }).await?;
+    gateway.reattach().await?;
     folder.announce(&Running { pid, address, version, started_at: clock.now() })?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
     greet(&gateway, &token, address)?;
@@ -108,7 +119,7 @@ async fn wait_for_a_signal(closing: CancellationToken) -> &'static str {
 }
 
 /// Lines for people on a terminal, JSON everywhere else.
-fn log_to_stderr(filter: &str) -> anyhow::Result<()> {
+pub(crate) fn log_to_stderr(filter: &str) -> anyhow::Result<()> {
     use std::io::IsTerminal;
     let filter = EnvFilter::try_new(filter).with_context(|| {
         format!("`{filter}` is no log filter; try info, debug or provost=debug")

@@ -1,8 +1,10 @@
 //! The real binary, as a person or a script uses it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod actions;
 mod cli;
 mod kill;
+mod survive;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -87,6 +89,15 @@ impl Drop for Home {
             && is_provost(pid)
         {
             let _gone = kill_process(pid, Signal::KILL);
+        }
+        // Nor a kernel.
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let ours = String::from_utf8_lossy(&line).contains(&*self.data().to_string_lossy());
+            let pid = entry.file_name().to_string_lossy().parse().ok().and_then(Pid::from_raw);
+            if let Some(pid) = pid.filter(|pid| ours && is_provost(*pid)) {
+                let _gone = kill_process(pid, Signal::KILL);
+            }
         }
     }
 }

@@ -1,0 +1,96 @@
+//! Actions: asking for one, looking at it, stopping it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use provost_gateway::{Done, GatewayError, KernelState, Submit};
+use provost_proto::{ActionAnswer, ActionView, Problem, RequestAction};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Answer;
+use crate::Door;
+use crate::auth::{Anyone, Look};
+use crate::body::{JsonBody, Path, Query};
+use crate::problem::Failure;
+
+/// How long a request waits for its action if it does not say, in milliseconds.
+const WAIT: u64 = 60_000;
+
+/// The longest it may say.
+const LONGEST: u64 = 3_600_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct How {
+    wait: Option<u64>,
+}
+
+/// Ask for an action. Answers when it has ended, or after `wait` milliseconds
+/// that it goes on.
+#[utoipa::path(post, path = "/api/projects/{p}/actions", params(("p" = String, Path), ("wait" = Option<u64>, Query)), request_body = RequestAction, responses((status = 200, body = ActionAnswer), (status = 202, body = ActionAnswer), (status = 403, body = Problem), (status = 422, body = Problem)))]
+pub(crate) async fn ask(
+    State(door): State<Arc<Door>>,
+    Anyone(caller): Anyone,
+    Path(project): Path<String>,
+    Query(How { wait }): Query<How>,
+    JsonBody { value, command }: JsonBody<RequestAction>,
+) -> Result<impl IntoResponse, Failure> {
+    let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
+    let submit = Submit { wanted: value, command, wait };
+    Ok(match door.gateway.submit(&caller, &project, submit).await? {
+        Done::Finished(answer) => (StatusCode::OK, Json(answer)),
+        Done::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
+    })
+}
+
+/// Show an action, as far as it has come.
+#[utoipa::path(get, path = "/api/actions/{id}", params(("id" = String, Path)), responses((status = 200, body = ActionView), (status = 404, body = Problem)))]
+pub(crate) async fn show(
+    State(door): State<Arc<Door>>,
+    Anyone(caller): Anyone,
+    Path(id): Path<String>,
+) -> Answer<ActionView> {
+    let action = door.gateway.action(&id).await?;
+    // One's own is shown to its asker; all others take the right to look.
+    if caller.principal() != action.principal && !caller.reader()?.may_see(action.project) {
+        return Err(GatewayError::ActionNotFound(id).into());
+    }
+    Ok(Json(action))
+}
+
+/// Stop an action.
+#[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem)))]
+pub(crate) async fn cancel(
+    State(door): State<Arc<Door>>,
+    Anyone(caller): Anyone,
+    Path(id): Path<String>,
+) -> Answer<Value> {
+    let stopping = door.gateway.cancel(&caller, &id).await?;
+    Ok(Json(json!({ "stopping": stopping })))
+}
+
+/// Show how a project's kernel process is.
+#[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem)))]
+pub(crate) async fn kernel(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(name): Path<String>,
+) -> Answer<Value> {
+    let project = door.gateway.project(&name).await?;
+    if !reader.may_see(project.id) {
+        return Err(GatewayError::ProjectNotFound(name).into());
+    }
+    Ok(Json(match door.gateway.kernel_state(project.id) {
+        KernelState::None => json!({ "status": "none" }),
+        KernelState::Connected { pid, heartbeat } => {
+            let millis = u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX);
+            json!({ "status": "connected", "pid": pid, "heartbeatMs": millis })
+        }
+        KernelState::Unresponsive { pid } => json!({ "status": "unresponsive", "pid": pid }),
+    }))
+}

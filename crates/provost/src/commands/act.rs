@@ -1,0 +1,163 @@
+//! `provost do`: an action by hand.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use futures::StreamExt;
+use provost_proto::kernel::{Outcome, OutputStream};
+use provost_proto::{ActionAnswer, ActionId, ActionView, Event, Fact, ProjectList, RequestAction};
+use reqwest::Method;
+use serde_json::{Map, Value};
+
+use super::events::take_events;
+use super::projects::segment;
+use crate::args::ActArgs;
+use crate::client::Client;
+use crate::config::Config;
+use crate::output::{self, error_line, faint, line, remark};
+
+/// Parameters that are text even if they read as a number.
+const TEXTS: &[&str] =
+    &["path", "from", "to", "content", "command", "id", "text", "stdin", "pattern", "glob"];
+
+pub(crate) async fn run(args: &ActArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::connect(config)?;
+    let params = params(args)?;
+    let project = project(args, &client).await?;
+    let wanted =
+        RequestAction { action: args.action.clone(), params, role: None, session_id: None };
+    let path = format!("/api/projects/{}/actions", segment(&project));
+    if args.action == "terminal.runCommand" {
+        return follow(&client, &path, &wanted).await;
+    }
+    let answer: ActionAnswer = client.post(&path, &wanted).await?;
+    show(&answer.result.unwrap_or(Value::Null))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Text as it is for a person, everything else as JSON.
+fn show(result: &Value) -> anyhow::Result<()> {
+    let text = result["encoding"] == "utf-8" && output::on_terminal();
+    match result["content"].as_str().filter(|_| text) {
+        Some(content) => line(&output::plain_lines(content)),
+        None => output::json(result),
+    }
+}
+
+fn params(args: &ActArgs) -> anyhow::Result<Value> {
+    let mut params = match &args.json {
+        None => Map::new(),
+        Some(text) => {
+            let value: Value = serde_json::from_str(text).context("--json is not JSON")?;
+            let Value::Object(members) = value else { bail!("--json takes an object") };
+            members
+        }
+    };
+    for pair in &args.params {
+        let Some((key, value)) = pair.split_once('=') else {
+            bail!("`{pair}` is no parameter\nhint: write key=value, such as path=README.md");
+        };
+        let read = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        let text = TEXTS.contains(&key) && !read.is_string();
+        params.insert(key.to_owned(), if text { Value::from(value) } else { read });
+    }
+    Ok(Value::Object(params))
+}
+
+/// The project that was named, or the one we are in.
+async fn project(args: &ActArgs, client: &Client) -> anyhow::Result<String> {
+    if let Some(project) = &args.project {
+        return Ok(project.clone());
+    }
+    let here = std::env::current_dir()?.canonicalize()?;
+    let ProjectList { projects } = client.get("/api/projects").await?;
+    let inside = projects.iter().filter(|project| here.starts_with(&project.path));
+    match inside.max_by_key(|project| project.path.len()) {
+        Some(project) => Ok(project.slug.clone()),
+        None => bail!(
+            "{} is in no open project\nhint: `provost up` opens it, --project P names another",
+            here.display()
+        ),
+    }
+}
+
+/// Runs a command and shows what it prints, as it comes.
+async fn follow(client: &Client, path: &str, wanted: &RequestAction) -> anyhow::Result<ExitCode> {
+    let answer: ActionAnswer = client.post(&format!("{path}?wait=0"), wanted).await?;
+    let id = answer.action_id;
+    if wanted.params["background"] == true {
+        let look = format!("`provost do terminal.read id={}` looks at it", id.uuid());
+        line(&id.uuid().to_string())?;
+        remark(&faint(&format!("It goes on; {look}.")));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut cancelled = false;
+    let mut seen = 0;
+    loop {
+        tokio::select! {
+            ended = watch(client, id, &mut seen) => return ended,
+            _ = tokio::signal::ctrl_c(), if !cancelled => {
+                remark(&faint("Stopping it."));
+                cancelled = true;
+                client.tell(Method::POST, &format!("/api/actions/{}/cancel", id.uuid())).await?;
+            }
+        }
+    }
+}
+
+/// Shows what an action prints after the event `seen`, until it ends.
+async fn watch(client: &Client, id: ActionId, seen: &mut u64) -> anyhow::Result<ExitCode> {
+    let action: ActionView = client.get(&format!("/api/actions/{}", id.uuid())).await?;
+    let stream = format!("/api/events?stream=project/{}&after={seen}", action.project.uuid());
+    let mut chunks = client.stream(&stream).await?.bytes_stream();
+    let mut rest = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        rest.extend_from_slice(&chunk?);
+        for event in take_events(&mut rest)? {
+            let ended = print(client, id, &event).await?;
+            *seen = event.seq;
+            if let Some(outcome) = ended {
+                return show_end(&outcome);
+            }
+        }
+    }
+    bail!("lost the daemon; `provost events` shows what became of {id}")
+}
+
+/// Prints output of this action; returns how it ended, if it has.
+async fn print(client: &Client, id: ActionId, event: &Event) -> anyhow::Result<Option<Outcome>> {
+    let fact = match event.body["$blob"].as_str() {
+        Some(hash) if event.kind == "ACTION_OUTPUT" => {
+            let body: Value = client.get(&format!("/api/blobs/{hash}")).await?;
+            Fact::read(&event.kind, &body)
+        }
+        Some(_) | None => event.fact(),
+    };
+    if let Some(Fact::ActionFinished { action, outcome, .. }) = fact {
+        return Ok((action == id).then_some(outcome));
+    }
+    if let Some(Fact::ActionOutput { action, output, .. }) = fact
+        && action == id
+    {
+        if output.dropped > 0 {
+            remark(&faint(&format!("… {} bytes were dropped here …", output.dropped)));
+        }
+        match output.stream {
+            OutputStream::Stdout => std::io::stdout().write_all(&output.data)?,
+            OutputStream::Stderr => std::io::stderr().write_all(&output.data)?,
+        }
+    }
+    Ok(None)
+}
+
+fn show_end(outcome: &Outcome) -> anyhow::Result<ExitCode> {
+    std::io::stdout().flush()?;
+    if let Some(fault) = &outcome.fault {
+        error_line(&anyhow::anyhow!("{} ({})", fault.message, fault.code));
+        return Ok(ExitCode::FAILURE);
+    }
+    let signal = outcome.signal.map(|signal| 128 + signal);
+    let code = outcome.exit_code.or(signal).unwrap_or(1);
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}

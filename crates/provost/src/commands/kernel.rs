@@ -1,0 +1,26 @@
+//! `provost kernel`: the process per project. Started by the daemon.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use provost_kernel::host::{self, HostOptions};
+
+use crate::args::KernelArgs;
+use crate::config::Config;
+use crate::daemon;
+
+pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    daemon::log_to_stderr(&config.log.value)?;
+    let KernelArgs { place, project, home, idle_seconds } = args;
+    let options = HostOptions {
+        place,
+        project,
+        home,
+        data: config.data.value.clone(),
+        environment: std::env::vars_os().collect(),
+        idle: Duration::from_secs(idle_seconds),
+        version: provost_server::VERSION.to_owned(),
+    };
+    host::run(options).await?;
+    Ok(ExitCode::SUCCESS)
+}

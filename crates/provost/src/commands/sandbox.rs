@@ -1,0 +1,55 @@
+//! `provost sandbox`: a command behind the wall, without a daemon.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use provost_sandbox::confine::{Command, Exit, Layers, Limits, Stdio, Wall};
+use provost_sandbox::profile::{Places, Policy, Profile};
+use provost_sandbox::{environment, probe};
+
+use crate::args::{ProfileArg, SandboxArgs};
+use crate::config::Config;
+use crate::output::{line, remark};
+
+pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let project = std::env::current_dir().context("there is no current folder")?;
+    let home = config.home.clone().unwrap_or_else(|| "/".into());
+    let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
+    let places = Places {
+        project: &project,
+        home: &home,
+        data: &config.data.value,
+        scratch: scratch.path(),
+    };
+    let profile = match args.profile {
+        ProfileArg::Read => Profile::Read,
+        ProfileArg::Build => Profile::Build,
+        ProfileArg::Serve => Profile::Serve,
+        ProfileArg::Terminal => Profile::Terminal,
+    };
+    let policy = Policy::new(profile, &places);
+    if args.explain {
+        line(policy.explain().trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some((program, rest)) = args.command.split_first() else {
+        bail!("there is nothing to run\nhint: provost sandbox --profile build -- make");
+    };
+    let absent = policy.absent();
+    let wall = Wall::new(policy, &probe::machine(), Layers::Auto, Limits::default())?;
+    let mut command = Command::new(program, rest);
+    command.env = environment::allowed(std::env::vars_os());
+    command.stdio = [Stdio::Inherit, Stdio::Inherit, Stdio::Inherit];
+    let mut child = wall
+        .spawn(command)
+        .with_context(|| format!("cannot run `{}`", program.to_string_lossy()))?;
+    let exit = child.wait()?;
+    for path in Policy::planted(&absent) {
+        remark(&format!("Look at {}: the command made it, and it governs others.", path.display()));
+    }
+    Ok(match exit {
+        Exit::Code(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        // As shells say it.
+        Exit::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
+    })
+}

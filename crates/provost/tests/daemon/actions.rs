@@ -1,0 +1,300 @@
+//! Actions, from the door to the kernel and back, with a real daemon.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::{Home, Running};
+
+impl Running {
+    fn http() -> reqwest::Client {
+        reqwest::Client::builder().no_proxy().build().unwrap()
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Value {
+        let request = Self::http().get(format!("{}{path}", self.base)).bearer_auth(&self.token);
+        request.send().await.unwrap().json().await.unwrap()
+    }
+
+    async fn post(&self, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
+        let request = Self::http().post(format!("{}{path}", self.base)).bearer_auth(token);
+        let response = request.json(body).send().await.unwrap();
+        (response.status(), response.json().await.unwrap_or(Value::Null))
+    }
+
+    pub(super) async fn act(&self, action: &str, params: Value) -> (StatusCode, Value) {
+        let body = json!({ "action": action, "params": params });
+        self.post("/api/projects/app/actions", &self.token, &body).await
+    }
+
+    /// Starts a command and does not wait for it.
+    pub(super) async fn start(&self, params: Value) -> String {
+        let body = json!({ "action": "terminal.runCommand", "params": params });
+        let (status, answer) =
+            self.post("/api/projects/app/actions?wait=0", &self.token, &body).await;
+        assert_eq!(status, 202, "{answer}");
+        answer["actionId"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until the log says that an action has come so far.
+    pub(super) async fn until(&self, id: &str, status: &str) -> Value {
+        loop {
+            let action = self.get(&format!("/api/actions/{id}")).await;
+            if action["status"] == status {
+                return action;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// All events of a kind, with their bodies.
+    pub(super) async fn events(&self, kind: &str) -> Vec<Value> {
+        let (mut found, mut after) = (Vec::new(), json!(0));
+        while !after.is_null() {
+            let page = self.get(&format!("/api/audit?after={after}")).await;
+            for event in page["events"].as_array().unwrap() {
+                if event["kind"] == kind {
+                    let mut body = event["body"].clone();
+                    if let Some(hash) = body["$blob"].as_str() {
+                        body = self.get(&format!("/api/blobs/{hash}")).await;
+                    }
+                    found.push(body);
+                }
+            }
+            after = page["next"].clone();
+        }
+        found
+    }
+}
+
+#[tokio::test]
+async fn a_command_runs_behind_the_wall_and_the_log_tells_its_story() {
+    let home = Home::new();
+    let daemon = home.up();
+    std::fs::write(home.path("app").join("greeting"), "hello\n").unwrap();
+    let command = "cat greeting; echo oops >&2; exit 3";
+    let (status, answer) = daemon.act("terminal.runCommand", json!({ "command": command })).await;
+    assert_eq!(status, 200, "{answer}");
+    let result = &answer["result"];
+    assert_eq!((&result["stdout"], &result["stderr"]), (&json!("hello\n"), &json!("oops\n")));
+    assert_eq!(result["exitCode"], 3);
+
+    let kinds: Vec<_> = daemon.get("/api/audit").await["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["kind"].as_str().unwrap().to_owned())
+        .filter(|kind| kind.starts_with("ACTION") && kind != "ACTION_OUTPUT")
+        .collect();
+    assert_eq!(kinds, ["ACTION_REQUESTED", "ACTION_ALLOWED", "ACTION_STARTED", "ACTION_FINISHED"]);
+    let layers = &daemon.events("ACTION_STARTED").await[0]["layers"];
+    assert_eq!((&layers["seccomp"], &layers["noNewPrivs"]), (&json!(true), &json!(true)));
+    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+}
+
+#[tokio::test]
+async fn neither_the_token_nor_the_environment_of_the_daemon_can_be_read_by_a_command() {
+    let home = Home::new();
+    let mut up = home.provost(&["up", "--no-open", home.path("app").to_str().unwrap()]);
+    up.env("CANARY_API_KEY", "canary-4711").assert().success();
+    let daemon = home.running();
+    let (data, pid) = (home.data(), daemon.pid.as_raw_nonzero());
+    let command = format!(
+        "cat {0}/token {0}/log.db {0}/kernels/*/secret; cat /proc/{pid}/environ /proc/*/environ; env",
+        data.display()
+    );
+    let (_, answer) = daemon.act("terminal.runCommand", json!({ "command": command })).await;
+    let text = answer.to_string();
+    assert!(!text.contains("canary-4711") && !text.contains(&daemon.token), "{text}");
+}
+
+#[tokio::test]
+async fn files_are_read_written_and_refused_outside() {
+    let home = Home::new();
+    let daemon = home.up();
+    let content = json!({ "path": "src/a.txt", "content": "one\ntwo\n" });
+    let (status, answer) = daemon.act("fs.writeFile", content).await;
+    assert_eq!(status, 200, "{answer}");
+    let (_, read) = daemon.act("fs.readFile", json!({ "path": "src/a.txt" })).await;
+    assert_eq!(read["result"]["content"], "one\ntwo\n");
+    let finished = daemon.events("ACTION_FINISHED").await;
+    assert_eq!(finished[0]["outcome"]["summary"]["changed"][0]["path"], "src", "{finished:?}");
+
+    std::os::unix::fs::symlink("/etc", home.path("app").join("way-out")).unwrap();
+    for (path, code) in [
+        ("../data/token", "INVALID_ACTION"),
+        ("/etc/passwd", "INVALID_ACTION"),
+        ("way-out/passwd", "OUTSIDE_PROJECT"),
+        ("nowhere", "NOT_FOUND"),
+    ] {
+        let (status, answer) = daemon.act("fs.readFile", json!({ "path": path })).await;
+        assert_eq!(answer["code"], code, "{path}: {answer}");
+        assert_eq!(answer["status"], status.as_u16());
+    }
+    let (status, answer) = daemon.act("fs.explode", json!({})).await;
+    assert_eq!((status.as_u16(), &answer["code"]), (422, &json!("INVALID_ACTION")));
+}
+
+#[tokio::test]
+async fn an_agent_has_no_skill_yet_and_the_log_says_that_it_asked() {
+    let home = Home::new();
+    let daemon = home.up();
+    let project = daemon.get("/api/projects/app").await["id"].clone();
+    let wanted = json!({ "class": "agent", "project": project, "role": "dev" });
+    let (_, created) = daemon.post("/api/tokens", &daemon.token, &wanted).await;
+    let agent = created["token"].as_str().unwrap();
+    for action in ["fs.readFile", "terminal.list", "terminal.runCommand"] {
+        let params = if action == "fs.readFile" { json!({ "path": "x" }) } else { json!({}) };
+        let params =
+            if action == "terminal.runCommand" { json!({ "command": "true" }) } else { params };
+        let body = json!({ "action": action, "params": params });
+        let (status, answer) = daemon.post("/api/projects/app/actions", agent, &body).await;
+        assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("SKILL_DENIED")), "{answer}");
+    }
+    let denied = daemon.events("ACTION_DENIED").await;
+    assert_eq!(denied.len(), 3);
+    assert!(daemon.events("ACTION_ALLOWED").await.is_empty());
+}
+
+#[tokio::test]
+async fn what_takes_too_long_or_is_cancelled_is_dead_when_the_log_says_so() {
+    let home = Home::new();
+    let daemon = home.up();
+    // It ignores SIGTERM, and leaves a daemon of its own behind.
+    let stubborn = "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 3600' & echo $$; sleep 3600";
+    let params = json!({ "command": stubborn, "timeoutMs": 300 });
+    let (status, answer) = daemon.act("terminal.runCommand", params).await;
+    assert_eq!((status.as_u16(), &answer["code"]), (504, &json!("TIMEOUT")), "{answer}");
+
+    let id = daemon.start(json!({ "command": stubborn })).await;
+    daemon.until(&id, "running").await;
+    let cancel = format!("/api/actions/{id}/cancel");
+    let (_, stopping) = daemon.post(&cancel, &daemon.token, &json!({})).await;
+    assert_eq!(stopping["stopping"], true);
+    let action = daemon.until(&id, "finished").await;
+    assert_eq!(action["outcome"]["fault"]["code"], "CANCELLED", "{action}");
+    assert_eq!(processes_with("sleep 3600", &home), 0);
+}
+
+/// Processes of this test whose command line holds a text. The project's folder
+/// is their working directory, which no other test has.
+fn processes_with(text: &str, home: &Home) -> usize {
+    let app = home.path("app").canonicalize().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == app))
+        .filter(|entry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).replace('\0', " ").contains(text)
+        })
+        .count()
+}
+
+#[tokio::test]
+async fn of_too_much_output_the_head_and_the_tail_are_kept() {
+    let home = Home::new();
+    let daemon = home.up();
+    let params = json!({ "command": "seq 1 1000000", "maxOutput": 4096 });
+    let (_, answer) = daemon.act("terminal.runCommand", params).await;
+    let text = answer["result"]["stdout"].as_str().unwrap();
+    assert!(text.starts_with("1\n2\n3\n") && text.ends_with("999999\n1000000\n"), "{text}");
+    assert!(text.contains("bytes were dropped here") && text.len() < 5000);
+    let dropped = answer["result"]["droppedBytes"].as_u64().unwrap();
+    assert!(dropped > 6_000_000, "{dropped}");
+}
+
+#[tokio::test]
+async fn a_background_process_is_read_written_signalled_and_stopped() {
+    let home = Home::new();
+    let daemon = home.up();
+    let command = "trap 'echo got it' USR1; while read line; do echo \"<$line>\"; done; echo bye";
+    let id = daemon.start(json!({ "command": command, "background": true })).await;
+    daemon.until(&id, "running").await;
+    let (_, list) = daemon.act("terminal.list", json!({})).await;
+    assert_eq!(list["result"]["processes"][0]["running"], true, "{list}");
+
+    daemon.act("terminal.write", json!({ "id": id, "text": "hello\n" })).await;
+    until_printed(&daemon, &id, "<hello>").await;
+    daemon.act("terminal.signal", json!({ "id": id, "signal": "USR1" })).await;
+    daemon.act("terminal.write", json!({ "id": id, "text": "again\n" })).await;
+    until_printed(&daemon, &id, "got it").await;
+    daemon.act("terminal.write", json!({ "id": id, "eof": true })).await;
+    until_printed(&daemon, &id, "bye").await;
+    let ended = daemon.until(&id, "finished").await;
+    assert_eq!(ended["outcome"]["exitCode"], 0, "{ended}");
+
+    let id = daemon.start(json!({ "command": "sleep 3600", "background": true })).await;
+    daemon.until(&id, "running").await;
+    let (_, stopped) = daemon.act("terminal.stop", json!({ "id": id })).await;
+    assert_eq!(stopped["result"]["running"], false, "{stopped}");
+    assert_eq!(processes_with("sleep 3600", &home), 0);
+    let (status, _) = daemon.act("terminal.read", json!({ "id": "nobody" })).await;
+    assert_eq!(status, 404);
+}
+
+async fn until_printed(daemon: &Running, id: &str, text: &str) {
+    loop {
+        let (_, read) = daemon.act("terminal.read", json!({ "id": id })).await;
+        if read["result"]["text"].as_str().unwrap().contains(text) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn kernel_pid(daemon: &Running) -> Pid {
+    let kernel = daemon.get("/api/projects/app/kernel").await;
+    Pid::from_raw(i32::try_from(kernel["pid"].as_i64().unwrap()).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_kernel_that_dies_is_said_and_started_again() {
+    let home = Home::new();
+    let daemon = home.up();
+    let id = daemon.start(json!({ "command": "sleep 3600" })).await;
+    daemon.until(&id, "running").await;
+    let pid = kernel_pid(&daemon).await;
+    kill_process(pid, Signal::KILL).unwrap();
+    let action = daemon.until(&id, "finished").await;
+    assert_eq!(action["outcome"]["fault"]["code"], "KERNEL_LOST", "{action}");
+    assert_eq!(daemon.events("KERNEL_LOST").await.len(), 1);
+    let (status, answer) =
+        daemon.act("terminal.runCommand", json!({ "command": "echo back" })).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_ne!(kernel_pid(&daemon).await, pid);
+    assert_eq!(processes_with("sleep 3600", &home), 0, "it died with its kernel");
+}
+
+#[tokio::test]
+async fn down_stops_the_kernels_and_down_keep_lets_them_live_on() {
+    let home = Home::new();
+    let daemon = home.up();
+    let id = daemon.start(json!({ "command": "sleep 3600", "background": true })).await;
+    daemon.until(&id, "running").await;
+    let pid = kernel_pid(&daemon).await;
+    home.says(&["down", "--keep"]);
+    assert_eq!(processes_with("sleep 3600", &home), 1);
+
+    let daemon = home.up();
+    assert_eq!(kernel_pid(&daemon).await, pid, "the same kernel");
+    assert_eq!(daemon.get(&format!("/api/actions/{id}")).await["status"], "running");
+    home.says(&["down"]);
+    assert_eq!(processes_with("sleep 3600", &home), 0);
+    assert!(rustix::process::test_kill_process(pid).is_err() || !super::is_provost(pid));
+}
+
+#[tokio::test]
+async fn a_kernel_without_a_daemon_and_without_work_ends_itself() {
+    let home = Home::new();
+    let mut up = home.provost(&["up", "--no-open", home.path("app").to_str().unwrap()]);
+    up.env("PROVOST_KERNEL_IDLE_MINUTES", "0").assert().success();
+    let daemon = home.running();
+    daemon.act("fs.listFiles", json!({})).await;
+    let pid = kernel_pid(&daemon).await;
+    daemon.kill();
+    while super::is_provost(pid) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
