@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use provost_sandbox::confine::{Applied, Command, Exit, Layers, Limits, Wall};
 use provost_sandbox::probe::{self, Machine, Support};
+use provost_sandbox::profile::{Places, Policy, Profile};
 use serde::Serialize;
 
 use crate::args::JsonArgs;
@@ -18,6 +20,10 @@ use crate::output::{self, bold, faint, line};
 struct Report {
     version: &'static str,
     machine: Machine,
+    /// What a command in profile `build` really gets, found by running one.
+    wall: Option<Applied>,
+    /// Why none could be run.
+    wall_missing: Option<String>,
     data: Data,
     browser: Option<PathBuf>,
     daemon: Option<Running>,
@@ -41,9 +47,16 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
         private: found.is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6),
         log_bytes: fs::metadata(folder.log()).map_or(0, |log| log.len()),
     };
+    let machine = probe::machine();
+    let (wall, wall_missing) = match try_wall(&machine, config) {
+        Ok(applied) => (Some(applied), None),
+        Err(error) => (None, Some(format!("{error:#}"))),
+    };
     let report = Report {
         version: provost_server::VERSION,
-        machine: probe::machine(),
+        wall,
+        wall_missing,
+        machine,
         data,
         browser: config.find_program(&["chromium", "google-chrome", "firefox", "xdg-open"]),
         daemon: folder.running(),
@@ -56,8 +69,45 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
+/// Runs `true` behind the wall and returns what was applied to it.
+fn try_wall(machine: &Machine, config: &Config) -> anyhow::Result<Applied> {
+    let folder = tempfile::Builder::new().prefix("provost-").tempdir()?;
+    let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
+    let home = config.home.clone().unwrap_or_else(|| "/".into());
+    let places = Places {
+        project: folder.path(),
+        home: &home,
+        data: &config.data.value,
+        scratch: scratch.path(),
+    };
+    let policy = Policy::new(Profile::Build, &places);
+    let wall = Wall::new(policy, machine, Layers::Auto, Limits::default())?;
+    let mut child = wall.spawn(Command::new("true", &[] as &[&str]))?;
+    match child.wait()? {
+        Exit::Code(0) => Ok(child.applied.clone()),
+        exit @ (Exit::Code(_) | Exit::Signal(_)) => anyhow::bail!("`true` ended with {exit:?}"),
+    }
+}
+
+/// The layers of a run, in a line.
+fn layers(applied: &Applied) -> String {
+    let named = [
+        ("no capabilities", applied.capabilities_dropped),
+        ("seccomp", applied.seccomp),
+        ("PID", applied.pid_namespace),
+        ("network", applied.net_namespace),
+        ("mount", applied.mount_namespace),
+        ("IPC", applied.ipc_namespace),
+        ("cgroup for pids", applied.cgroup_pids),
+        ("cgroup for memory", applied.cgroup_memory),
+    ];
+    let there = named.iter().filter(|(_, there)| *there).map(|(name, _)| *name);
+    let landlock = format!("Landlock ABI {}", applied.landlock_abi);
+    std::iter::once(landlock.as_str()).chain(there).collect::<Vec<_>>().join(", ")
+}
+
 fn show(report: &Report) -> anyhow::Result<()> {
-    let Report { version, machine, data, browser, daemon } = report;
+    let Report { version, machine, wall, wall_missing, data, browser, daemon } = report;
     line(&bold(&format!("Provost {version} on Linux {}", machine.kernel)))?;
     let landlock = match machine.landlock_abi {
         0 => Err("this kernel has none, so commands cannot be confined".to_owned()),
@@ -81,6 +131,8 @@ fn show(report: &Report) -> anyhow::Result<()> {
         let place = place.as_ref().ok_or("none is writable".to_owned());
         row(name, &place.map(|place| format!("v{} at {}", place.version, place.path.display())))?;
     }
+    let missing = || wall_missing.clone().unwrap_or_default();
+    row("a command gets", &wall.as_ref().map(layers).ok_or_else(missing))?;
     let root = "Provost runs as root; an ordinary user is safer".to_owned();
     row("ordinary user", &if machine.root { Err(root) } else { Ok("yes".to_owned()) })?;
     row(

@@ -441,4 +441,5 @@ fn the_help_teaches_and_every_shell_gets_completions() {
     assert!(home.says(&["man"]).contains(".TH provost"));
     let doctor = json(&home.says(&["doctor", "--json"]));
     assert!(doctor["machine"]["landlockAbi"].is_number(), "{doctor}");
+    assert_eq!(doctor["wall"]["seccomp"], true, "{doctor}");
 }
