@@ -154,9 +154,11 @@ impl Kernel {
         self.ask(Ask::Attach { after }).await
     }
 
-    /// Tells it that the reports up to this one are in the log.
+    /// Tells it that the reports up to this one are in the log. Does not wait
+    /// for the answer, which may stand behind reports that wait for the caller.
     pub async fn acknowledge(&self, up_to: ReportNumber) -> Result<(), KernelError> {
-        self.ask(Ask::Acknowledge { up_to }).await
+        let (reply, _nobody_waits) = oneshot::channel();
+        self.inbox.send((Ask::Acknowledge { up_to }, reply)).await.map_err(|_| KernelError::Lost)
     }
 
     /// What became of these actions, as far as it remembers.

@@ -206,6 +206,18 @@ async fn of_too_much_output_the_head_and_the_tail_are_kept() {
 }
 
 #[tokio::test]
+async fn a_flood_that_is_kept_whole_comes_whole() {
+    let home = Home::new();
+    let daemon = home.up();
+    let params = json!({ "command": "seq 1 1500000", "maxOutput": 64 * 1024 * 1024 });
+    let (status, answer) = daemon.act("terminal.runCommand", params).await;
+    assert_eq!(status, 200, "{}", answer["error"]);
+    let text = answer["result"]["stdout"].as_str().unwrap();
+    assert_eq!(text.lines().count(), 1_500_000);
+    assert!(text.ends_with("1499999\n1500000\n"));
+}
+
+#[tokio::test]
 async fn a_background_process_is_read_written_signalled_and_stopped() {
     let home = Home::new();
     let daemon = home.up();
