@@ -134,7 +134,9 @@ pub fn touched(fact: &Fact) -> Vec<(Key, Before)> {
         Fact::TokenCreated { token, .. } => one(View::Tokens, token.uuid(), Before::Replaced),
         Fact::TokenRevoked { token } => one(View::Tokens, token.uuid(), Before::Needed),
         Fact::KernelStarted { project, .. } => one(View::Kernels, project.uuid(), Before::Replaced),
-        Fact::KernelLost { project, .. } | Fact::ActionOutput { project, .. } => kernel(project),
+        Fact::KernelLost { project, .. }
+        | Fact::KernelStopped { project, .. }
+        | Fact::ActionOutput { project, .. } => kernel(project),
         Fact::ActionRequested { action: id, .. } => one(View::Actions, id.uuid(), Before::Replaced),
         Fact::ActionDenied { action: id, .. } | Fact::ActionAllowed { action: id, .. } => {
             action(id)
@@ -257,6 +259,11 @@ fn change_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
         && *boot == kernel.boot
     {
         return KernelView { status: KernelStatus::Lost, ..kernel };
+    }
+    if let Fact::KernelStopped { boot, .. } = fact
+        && *boot == kernel.boot
+    {
+        return KernelView { status: KernelStatus::Stopped, ..kernel };
     }
     let report =
         if let Fact::ActionStarted { report, .. } | Fact::ActionOutput { report, .. } = fact {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use provost_core::action::{Action, Effect};
+use provost_core::action::{Action, BadAction, Effect};
 use provost_core::fold::{Doc, View};
 use provost_core::permit::{Denied, Permit, Request as Asked, decide};
 use provost_kernel::KernelError;
 use provost_proto::kernel::{Fault, Outcome, OutputStream};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, ActionView, Code, Fact, Project, ProjectStatus,
-    RequestAction, Stream,
+    ActionAnswer, ActionId, ActionStatus, ActionView, Code, Fact, Hash, Project, ProjectStatus,
+    RequestAction, Stream, TokenClass, limits,
 };
 use provost_store::{Append, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
@@ -52,6 +52,11 @@ impl Gateway {
         if project.status != ProjectStatus::Open {
             return Err(GatewayError::ProjectClosed);
         }
+        if caller.class() == TokenClass::Agent
+            && let Err(error) = Action::parse(&submit.wanted.action, submit.wanted.params.clone())
+        {
+            return self.deny_nonsense(caller, &project, &submit.wanted.action, &error).await;
+        }
         let action = Action::parse(&submit.wanted.action, submit.wanted.params)?;
         let id = self.clock.id();
         let requested = Fact::ActionRequested {
@@ -89,6 +94,32 @@ impl Gateway {
                 self.carry_out(caller, &project, permit, submit.wait).await
             }
         }
+    }
+
+    /// An agent asked for what is no action at all: it has no skill for that
+    /// either, and the log says that it asked.
+    async fn deny_nonsense(
+        &self,
+        caller: &Caller,
+        project: &Project,
+        name: &str,
+        error: &BadAction,
+    ) -> Result<Done, GatewayError> {
+        let id = self.clock.id();
+        let short: String = name.chars().take(limits::NAME / 4).collect();
+        let requested = Fact::ActionRequested {
+            action: id,
+            project: project.id,
+            name: short,
+            params: Value::Null,
+            what: format!("something that is no action: {error}").chars().take(400).collect(),
+            action_hash: Hash::ZERO,
+        };
+        let message = "this token has no skill for that".to_owned();
+        let fault = Fault { code: Code::SkillDenied, message, details: None };
+        let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
+        self.write(caller, project, Durability::Power, vec![requested, denied]).await?;
+        Err(GatewayError::Fault(fault))
     }
 
     /// Uses a permit up. Goes on when the caller is gone.
@@ -217,9 +248,7 @@ impl Gateway {
     pub async fn cancel(&self, caller: &Caller, id: &str) -> Result<bool, GatewayError> {
         let action = self.action(id).await?;
         caller.may_ask(action.project)?;
-        if caller.principal() != action.principal
-            && caller.class() != provost_proto::TokenClass::Operator
-        {
+        if caller.principal() != action.principal && caller.class() != TokenClass::Operator {
             return Err(GatewayError::ActionNotFound(id.to_owned()));
         }
         match self.kernels.connected(action.project) {
@@ -294,7 +323,7 @@ pub(crate) fn failed(fault: Fault) -> Outcome {
 pub(crate) fn fault(error: &KernelError) -> Fault {
     match error {
         KernelError::Fault(fault) => fault.clone(),
-        KernelError::Lost => lost(&error.to_string()),
+        KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
         KernelError::Start(_) => {
             Fault { code: Code::Unavailable, message: error.to_string(), details: None }
         }

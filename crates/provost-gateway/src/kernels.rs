@@ -5,7 +5,7 @@
 //! event. So after a crash of the daemon the log itself says where to go on,
 //! and no report is lost or written twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use provost_proto::{
 };
 use provost_store::{Append, Durability, NewEvent};
 use tokio::sync::{Semaphore, oneshot};
+use uuid::Uuid;
 
 use crate::actions::{failed, lost};
 use crate::{Gateway, GatewayError};
@@ -64,6 +65,8 @@ pub(crate) struct Kernels {
     /// One kernel is started at a time.
     turn: Turn,
     failures: Mutex<HashMap<ProjectId, Failures>>,
+    /// Those that were told to end.
+    ending: Mutex<HashSet<Uuid>>,
 }
 
 /// Whose turn it is.
@@ -253,6 +256,8 @@ impl Gateway {
             home.into(),
             "--data".into(),
             self.places.data.clone().into(),
+            "--umask".into(),
+            self.places.umask.to_string().into(),
             "--idle-seconds".into(),
             self.places.kernel_idle.as_secs().to_string().into(),
         ]
@@ -339,8 +344,13 @@ impl Gateway {
                 connected.remove(&project);
             }
         }
-        self.kernels.failures(project, Failures::failed);
-        let fact = Fact::KernelLost { project, boot, why: why.to_owned() };
+        let told = self.kernels.ending.lock().unwrap_or_else(PoisonError::into_inner).remove(&boot);
+        let fact = if told {
+            Fact::KernelStopped { project, boot }
+        } else {
+            self.kernels.failures(project, Failures::failed);
+            Fact::KernelLost { project, boot, why: why.to_owned() }
+        };
         if let Err(error) = self.record_in(project, vec![fact], Durability::Process).await {
             tracing::error!(%error, "the loss of a kernel could not be written");
         }
@@ -458,10 +468,15 @@ impl Gateway {
 
     /// Stops the kernel of a project, and everything in it.
     pub async fn stop_kernel(&self, project: ProjectId) {
-        if let Some(kernel) = self.kernels.connected(project)
-            && let Err(error) = kernel.shut_down().await
-        {
-            tracing::debug!(%error, "a kernel was gone before it was stopped");
+        let Some(kernel) = self.kernels.connected(project) else { return };
+        self.kernels
+            .ending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(kernel.welcome().boot);
+        if let Err(error) = kernel.shut_down().await {
+            tracing::warn!(%error, "a kernel did not stop when it was told to; it is killed");
+            kernel.kill();
         }
     }
 

@@ -55,6 +55,8 @@ pub struct Places {
     pub data: PathBuf,
     /// Our own program, which is also the kernels'.
     pub program: PathBuf,
+    /// What commands and file actions leave out of the permissions of what they make.
+    pub umask: u32,
     /// How long a kernel waits for a daemon while nothing runs in it.
     pub kernel_idle: Duration,
 }

@@ -36,6 +36,16 @@ const START: Duration = Duration::from_secs(10);
 /// How often to look whether it has.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How long an action may take that is answered directly: a search has 20 s, a
+/// process that is stopped 30 s.
+const ACTION: Duration = Duration::from_secs(90);
+
+/// How long a kernel may take to stop everything.
+const SHUTDOWN: Duration = Duration::from_secs(8);
+
+/// How long it may take to answer anything else.
+const ANSWER: Duration = Duration::from_secs(10);
+
 /// How long a kernel may take to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
 
@@ -48,6 +58,9 @@ pub enum KernelError {
     /// Nobody answers.
     #[error("the project's kernel is gone")]
     Lost,
+    /// It is there, but does not answer in time.
+    #[error("the project's kernel does not answer")]
+    Unresponsive,
     /// The action failed, as the kernel says.
     #[error("{}", .0.message)]
     Fault(Fault),
@@ -174,10 +187,31 @@ impl Kernel {
         self.ask(Ask::Shutdown {}).await
     }
 
+    /// Ends the kernel by force. Its commands end with it.
+    pub fn kill(&self) {
+        let pid = i32::try_from(self.welcome.pid).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid
+            && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::KILL)
+        {
+            tracing::debug!(%error, "the kernel was gone before it was killed");
+        }
+    }
+
     async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, KernelError> {
+        let patience = match &ask {
+            Ask::Execute { .. } => ACTION,
+            Ask::Shutdown {} => SHUTDOWN,
+            Ask::Hello { .. }
+            | Ask::Ping {}
+            | Ask::Attach { .. }
+            | Ask::Acknowledge { .. }
+            | Ask::Cancel { .. }
+            | Ask::Outcomes { .. } => ANSWER,
+        };
         let (reply, answer) = oneshot::channel();
         self.inbox.send((ask, reply)).await.map_err(|_| KernelError::Lost)?;
-        let answer = answer.await.map_err(|_| KernelError::Lost)?;
+        let answer = timeout(patience, answer).await.map_err(|_| KernelError::Unresponsive)?;
+        let answer = answer.map_err(|_| KernelError::Lost)?;
         if let Some(error) = answer.error {
             let internal = || Fault {
                 code: provost_proto::Code::Internal,

@@ -247,6 +247,13 @@ pub enum Fact {
         /// Why, for people.
         why: String,
     },
+    /// A project's kernel process was stopped, in good order.
+    KernelStopped {
+        /// The project.
+        project: ProjectId,
+        /// Which kernel process.
+        boot: Uuid,
+    },
     /// Someone asked for an action.
     ActionRequested {
         /// Its name.
@@ -332,6 +339,7 @@ impl Fact {
             Self::TokenRevoked { .. } => "TOKEN_REVOKED",
             Self::KernelStarted { .. } => "KERNEL_STARTED",
             Self::KernelLost { .. } => "KERNEL_LOST",
+            Self::KernelStopped { .. } => "KERNEL_STOPPED",
             Self::ActionRequested { .. } => "ACTION_REQUESTED",
             Self::ActionDenied { .. } => "ACTION_DENIED",
             Self::ActionAllowed { .. } => "ACTION_ALLOWED",

@@ -4,11 +4,15 @@
 /// is referenced, so that walking the log stays cheap.
 pub const INLINE_BODY: usize = 4 * 1024;
 
-/// The largest blob. Larger things do not belong into the log's database.
-pub const BLOB: usize = 16 * 1024 * 1024;
+/// The largest blob: what a request for an action may hold, and a little more.
+/// Larger things do not belong into the log's database.
+pub const BLOB: usize = 24 * 1024 * 1024;
 
 /// The largest JSON body of an HTTP request, unless a route says otherwise.
 pub const REQUEST_BODY: usize = 1024 * 1024;
+
+/// The largest body of a request for an action: 16 MiB of a file, in base64.
+pub const ACTION_BODY: usize = 23 * 1024 * 1024;
 
 /// The longest path in a request.
 pub const PATH: usize = 4096;

@@ -120,6 +120,8 @@ pub struct KernelView {
 pub enum KernelStatus {
     /// It answers.
     Connected,
+    /// It was stopped in good order.
+    Stopped,
     /// It is gone.
     Lost,
 }

@@ -76,16 +76,23 @@ fn key(request: &Request) -> Result<Option<String>, Failure> {
     }
 }
 
+/// How large a body may be: a request for an action may hold a file.
+fn limit(path: &str) -> usize {
+    let action = path.starts_with("/api/projects/") && path.ends_with("/actions");
+    if action { limits::ACTION_BODY } else { limits::REQUEST_BODY }
+}
+
 async fn read(request: Request) -> Result<Bytes, Failure> {
+    let limit = limit(request.uri().path());
     let too_large = || {
-        let limit = limits::REQUEST_BODY / 1024;
+        let limit = limit / 1024;
         Failure::new(Code::TooLarge, format!("the body is larger than {limit} KiB"))
     };
     let declared = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if declared.and_then(|n| n.parse().ok()).is_some_and(|n: usize| n > limits::REQUEST_BODY) {
+    if declared.and_then(|n| n.parse().ok()).is_some_and(|n: usize| n > limit) {
         return Err(too_large());
     }
-    match tokio::time::timeout(ARRIVAL, to_bytes(request.into_body(), limits::REQUEST_BODY)).await {
+    match tokio::time::timeout(ARRIVAL, to_bytes(request.into_body(), limit)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         // Either over the limit or cut off by a client that is gone and reads no answer.
         Ok(Err(_)) => Err(too_large()),

@@ -161,6 +161,9 @@ pub(crate) struct KernelArgs {
     /// The person's home.
     #[arg(long)]
     pub(crate) home: PathBuf,
+    /// What commands leave out of the permissions of what they make.
+    #[arg(long)]
+    pub(crate) umask: u32,
     /// How long it waits for a daemon while nothing runs.
     #[arg(long)]
     pub(crate) idle_seconds: u64,

@@ -135,7 +135,15 @@ boot: string,
 /**
  * Why, for people.
  */
-why: string, } } | { "kind": "ACTION_REQUESTED", "body": { 
+why: string, } } | { "kind": "KERNEL_STOPPED", "body": { 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * Which kernel process.
+ */
+boot: string, } } | { "kind": "ACTION_REQUESTED", "body": { 
 /**
  * Its name.
  */
@@ -501,7 +509,7 @@ status: KernelStatus,
  */
 reached: number, };
 
-export type KernelStatus = "connected" | "lost";
+export type KernelStatus = "connected" | "stopped" | "lost";
 
 export type RequestAction = { 
 /**

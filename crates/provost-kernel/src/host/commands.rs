@@ -18,6 +18,7 @@ use provost_sandbox::probe;
 use provost_sandbox::profile::{Places, Policy, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 
 use super::HostOptions;
 use super::process::{GRACE, Order, Process, Run, see_through};
@@ -164,7 +165,12 @@ impl Commands {
             TerminalAction::Write(params) => {
                 let process = self.find(&params.id)?;
                 if !params.text.is_empty() {
-                    order(&process, Order::Write(params.text.into_bytes())).await?;
+                    let (reply, taken) = oneshot::channel();
+                    order(&process, Order::Write(params.text.into_bytes(), reply)).await?;
+                    if !taken.await.unwrap_or(false) {
+                        let why = "the process does not read its input; try again, or stop it";
+                        return Err(ActionError::new(Code::Conflict, why));
+                    }
                 }
                 if params.eof {
                     order(&process, Order::End).await?;
@@ -196,6 +202,7 @@ impl Commands {
             return Err(ActionError::new(Code::TooManyProcesses, message));
         }
         let wall = self.wall()?;
+        let absent = wall.policy().absent();
         let what = action::Action::Terminal(TerminalAction::RunCommand(params.clone())).describe();
         let child = wall.spawn(self.command(&params)).map_err(|error| refused(&error))?;
         let applied = child.applied.clone();
@@ -217,6 +224,7 @@ impl Commands {
             interactive: params.background,
             limit: (!params.background).then(|| Duration::from_millis(params.timeout_ms)),
             max_output: params.max_output,
+            absent,
         };
         drop(tokio::spawn(see_through(Arc::clone(&process), run)));
         Ok(describe(&process))

@@ -25,6 +25,9 @@ const FIRST: Duration = Duration::from_secs(10);
 /// How long a stranger may take to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
 
+/// How many strangers may be asked at one time.
+const STRANGERS: usize = 16;
+
 /// Answers that may wait to be sent.
 const OUTBOX: usize = 256;
 
@@ -34,6 +37,7 @@ const PIECE: usize = 256 * 1024;
 /// Takes connections until the kernel is to end.
 pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Duration) {
     let mut current: JoinSet<()> = JoinSet::new();
+    let mut strangers: JoinSet<Option<UnixStream>> = JoinSet::new();
     // Whoever started this kernel is about to come.
     let mut needed = Instant::now() + FIRST;
     loop {
@@ -53,13 +57,18 @@ pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Dura
                     return;
                 }
             }
-            accepted = listener.accept() => match accepted {
+            Some(greeted) = strangers.join_next(), if !strangers.is_empty() => {
+                if let Ok(Some(stream)) = greeted {
+                    // The daemon that comes later is the one that lives.
+                    current.abort_all();
+                    current.spawn(serve(Arc::clone(host), stream));
+                }
+            }
+            accepted = listener.accept(), if strangers.len() < STRANGERS => match accepted {
                 Ok((stream, _)) => {
-                    if let Some(stream) = greet(host, stream).await {
-                        // The daemon that comes later is the one that lives.
-                        current.abort_all();
-                        current.spawn(serve(Arc::clone(host), stream));
-                    }
+                    let host = Arc::clone(host);
+                    // Whoever says nothing must not keep the daemon out.
+                    strangers.spawn(async move { greet(&host, stream).await });
                 }
                 Err(error) => tracing::warn!(%error, "could not accept the daemon"),
             },
@@ -163,6 +172,7 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
         Ask::Execute { id, action, params } => {
             let action = Action::parse(&action, params)
                 .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
+            host.check_folder()?;
             match action {
                 Action::File(action) => on_files(host, id, action).await,
                 Action::Terminal(action) => host.commands.execute(id, action).await,

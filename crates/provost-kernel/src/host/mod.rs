@@ -15,12 +15,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use provost_proto::Code;
 use provost_proto::kernel::Welcome;
 use provost_sandbox::beneath::{BeneathError, Root};
 use provost_sandbox::launch;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use crate::ActionError;
 use crate::place::Place;
 use crate::spool::Spool;
 use commands::Commands;
@@ -67,6 +69,7 @@ struct Host {
     version: String,
     secret: String,
     root: Root,
+    project: PathBuf,
     spool: Arc<Spool>,
     commands: Commands,
     /// Told when the kernel is to end.
@@ -74,6 +77,18 @@ struct Host {
 }
 
 impl Host {
+    /// Fails if another folder, or none, is where the project was.
+    fn check_folder(&self) -> Result<(), ActionError> {
+        let held = rustix::fs::fstat(&self.root).ok();
+        let there = rustix::fs::stat(&self.project).ok();
+        let place = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        if held.is_some() && held.map(place) == there.map(place) {
+            return Ok(());
+        }
+        let why = "the project's folder is gone or was moved; close the project and open it again";
+        Err(ActionError::new(Code::NotFound, why))
+    }
+
     fn welcome(&self) -> Welcome {
         Welcome {
             protocol: provost_proto::kernel::PROTOCOL,
@@ -101,6 +116,7 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
         version: options.version.clone(),
         secret: place.secret().map_err(at)?,
         root,
+        project: options.project.clone(),
         commands: Commands::new(&options, Arc::clone(&spool)),
         spool,
         end: Notify::new(),

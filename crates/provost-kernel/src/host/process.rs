@@ -7,12 +7,14 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use provost_proto::kernel::{Fault, Happened, Outcome, OutputStream};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{Child, Exit, SandboxError};
+use provost_sandbox::profile::Policy;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -40,8 +42,8 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// What can be asked of a running command.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Type into it.
-    Write(Vec<u8>),
+    /// Type into it; answers whether there was room.
+    Write(Vec<u8>, oneshot::Sender<bool>),
     /// End its input.
     End,
     /// Send its processes a signal.
@@ -121,6 +123,8 @@ pub(super) struct Run {
     pub(super) interactive: bool,
     pub(super) limit: Option<Duration>,
     pub(super) max_output: u64,
+    /// Paths that govern others and were not there when it started.
+    pub(super) absent: Vec<PathBuf>,
 }
 
 /// Sees a command through to its end.
@@ -150,7 +154,9 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
         }
     );
     let fault = fault.or_else(|| read.err().map(|error| internal(&error.to_string())));
-    let ended = finish(&process, &run.spool, &mut keeper, Ending { exit, fault, began }).await;
+    let planted = Policy::planted(&run.absent);
+    let ending = Ending { exit, fault, began, planted };
+    let ended = finish(&process, &run.spool, &mut keeper, ending).await;
     if let Err(error) = ended {
         tracing::error!(%error, action = %process.id, "the end of a command could not be kept");
     }
@@ -161,6 +167,7 @@ struct Ending {
     exit: Option<Exit>,
     fault: Option<Fault>,
     began: Instant,
+    planted: Vec<PathBuf>,
 }
 
 async fn finish(
@@ -178,12 +185,23 @@ async fn finish(
         Some(Exit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
+    let killed = || {
+        let message = "it was killed, by itself, another process or the limits of the sandbox";
+        Fault { code: Code::Killed, message: message.to_owned(), details: None }
+    };
+    let by_force = signal == Some(rustix::process::Signal::KILL.as_raw());
     let outcome = Outcome {
         exit_code,
         signal,
         duration_ms: u64::try_from(ending.began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        fault: ending.fault,
-        summary: json!({ "stdoutBytes": stdout, "stderrBytes": stderr, "droppedBytes": dropped }),
+        fault: ending.fault.or_else(|| by_force.then(killed)),
+        summary: json!({
+            "stdoutBytes": stdout,
+            "stderrBytes": stderr,
+            "droppedBytes": dropped,
+            // What the command made that governs others: a person should look at it.
+            "planted": ending.planted,
+        }),
     };
     process.seen().outcome = Some(outcome.clone());
     spool.push(process.id, Happened::Finished(outcome)).await
@@ -251,9 +269,10 @@ async fn obey(
                 return stop(child, GRACE, Some(fault)).await;
             }
             Some(order) = orders.recv() => match order {
-                Order::Write(text) => {
-                    // A command that ended its input reads nothing more.
-                    if let Some(typed) = &typed { drop(typed.send(text).await); }
+                // Nothing here may wait: whoever does not read must still be stopped.
+                Order::Write(text, reply) => {
+                    let taken = typed.as_ref().is_some_and(|typed| typed.try_send(text).is_ok());
+                    let _nobody_waits = reply.send(taken);
                 }
                 Order::End => typed = None,
                 Order::Signal(signal) => {

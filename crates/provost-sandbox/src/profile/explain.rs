@@ -22,7 +22,11 @@ impl Policy {
         let mut text = format!("profile {name}: {gist}\n\nproject\n  {}\n", self.project.display());
         list(&mut text, "writable", &self.writable);
         list(&mut text, "writable, private, for temporary files", [&self.scratch]);
-        list(&mut text, "read-only inside what is writable", &self.protected);
+        list(
+            &mut text,
+            "read-only inside what is writable (one that is not there can be made, and is reported)",
+            &self.protected,
+        );
         list(&mut text, "readable inside what is hidden", &self.readable);
         list(&mut text, "neither readable nor writable", &self.hidden);
         text.push_str("\neverything else\n  readable, as far as the user may\n");

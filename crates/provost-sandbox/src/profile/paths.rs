@@ -125,29 +125,36 @@ fn host_keys() -> Vec<PathBuf> {
 }
 
 /// What tools keep between runs. Writable for builds, so that they need no network.
+///
+/// Folders of data only: none that holds programs which a person runs outside
+/// the sandbox, such as all of `.cache`, `.deno` or pnpm's home.
 pub(super) fn caches(home: &Path) -> Vec<PathBuf> {
     const CACHES: &[&str] = &[
-        ".cache",
+        ".cache/pip",
+        ".cache/uv/wheels-v0",
+        ".cache/go-build",
+        ".cache/yarn",
+        ".cache/node/http",
+        ".cache/sccache",
+        ".cache/ccache",
+        ".cache/mypy",
+        ".cache/deno/deps",
         ".cargo/registry",
         ".cargo/git",
         // Locks and an index that cargo opens for writing even offline.
         ".cargo/.package-cache",
         ".cargo/.package-cache-mutate",
         ".cargo/.global-cache",
-        ".npm",
-        ".local/share/pnpm",
+        ".npm/_cacache",
+        ".npm/_logs",
+        ".local/share/pnpm/store",
         ".pnpm-store",
-        ".yarn",
+        ".yarn/cache",
         ".bun/install/cache",
-        ".deno",
-        "go/pkg",
+        "go/pkg/mod/cache",
         ".m2/repository",
         ".gradle/caches",
-        ".gradle/wrapper",
-        ".gradle/daemon",
         ".nuget/packages",
-        ".local/share/uv",
-        ".gem/ruby",
     ];
     CACHES.iter().map(|path| home.join(path)).collect()
 }
@@ -169,6 +176,10 @@ pub(super) fn protected(project: &Path) -> Vec<PathBuf> {
         ".gitlab-ci.yml",
         ".circleci",
         ".husky",
+        ".github/actions",
+        ".cursor",
+        ".pre-commit-config.yaml",
+        "Jenkinsfile",
         ".vscode/tasks.json",
         ".vscode/settings.json",
         ".idea",

@@ -97,8 +97,12 @@ async fn follow(client: &Client, path: &str, wanted: &RequestAction) -> anyhow::
     loop {
         tokio::select! {
             ended = watch(client, id, &mut seen) => return ended,
-            _ = tokio::signal::ctrl_c(), if !cancelled => {
-                remark(&faint("Stopping it."));
+            _ = tokio::signal::ctrl_c() => {
+                if cancelled {
+                    remark(&faint(&format!("Left; {id} may still be ending.")));
+                    return Ok(ExitCode::from(130));
+                }
+                remark(&faint("Stopping it; press Ctrl-C again to leave."));
                 cancelled = true;
                 client.tell(Method::POST, &format!("/api/actions/{}/cancel", id.uuid())).await?;
             }

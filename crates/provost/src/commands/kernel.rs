@@ -11,7 +11,8 @@ use crate::daemon;
 
 pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<ExitCode> {
     daemon::log_to_stderr(&config.log.value)?;
-    let KernelArgs { place, project, home, idle_seconds } = args;
+    let KernelArgs { place, project, home, umask, idle_seconds } = args;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
     let options = HostOptions {
         place,
         project,

@@ -27,7 +27,8 @@ use folder::{Folder, Running};
 pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     log_to_stderr(&config.log.value)?;
     // Whatever the daemon makes is its owner's alone.
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    // What commands make is as the person who started it wants it.
+    let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let folder = Folder::create(&config.data.value)?;
     let _lock = folder.lock()?;
     let token = folder.token_or_new()?;
@@ -43,6 +44,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         homes: config.passwd_home.iter().cloned().collect(),
         data: folder.path().to_owned(),
         program: std::env::current_exe().context("cannot find my own program file")?,
+        umask: umask.bits(),
         kernel_idle: Duration::from_secs(config.kernel_idle_minutes.value * 60),
     };
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);

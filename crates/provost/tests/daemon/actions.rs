@@ -280,6 +280,130 @@ async fn a_kernel_that_dies_is_said_and_started_again() {
 }
 
 #[tokio::test]
+async fn a_process_that_does_not_read_its_input_can_still_be_stopped() {
+    let home = Home::new();
+    let daemon = home.up();
+    let id = daemon.start(json!({ "command": "sleep 3600", "background": true })).await;
+    daemon.until(&id, "running").await;
+    let text = "x".repeat(60_000);
+    let mut refused = None;
+    for _ in 0..60 {
+        let (status, answer) =
+            daemon.act("terminal.write", json!({ "id": id, "text": text })).await;
+        if status != 200 {
+            refused = Some(answer["code"].clone());
+            break;
+        }
+    }
+    assert_eq!(refused, Some(json!("CONFLICT")), "it took more than a pipe and a queue hold");
+    let (_, stopped) = daemon.act("terminal.stop", json!({ "id": id })).await;
+    assert_eq!(stopped["result"]["running"], false, "{stopped}");
+    assert_eq!(processes_with("sleep 3600", &home), 0);
+}
+
+#[tokio::test]
+async fn what_is_made_has_the_permissions_that_the_person_wants() {
+    let home = Home::new();
+    let daemon = home.up();
+    let (_, answer) = daemon.act("terminal.runCommand", json!({ "command": "umask" })).await;
+    let own = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(own);
+    assert_eq!(answer["result"]["stdout"], format!("{:04o}\n", own.bits()));
+    daemon.act("fs.writeFile", json!({ "path": "made", "content": "x" })).await;
+    let file = std::fs::metadata(home.path("app").join("made")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777;
+    assert_eq!(mode, 0o666 & !own.bits());
+}
+
+#[tokio::test]
+async fn a_file_of_sixteen_mebibytes_is_written_and_a_larger_one_refused() {
+    let home = Home::new();
+    let daemon = home.up();
+    let write = |n: usize| json!({ "path": "large", "content": "x".repeat(n) });
+    let (status, answer) = daemon.act("fs.writeFile", write(16 * 1024 * 1024)).await;
+    assert_eq!(status, 200, "{}", answer["error"]);
+    let (status, answer) = daemon.act("fs.writeFile", write(16 * 1024 * 1024 + 1)).await;
+    assert_eq!((status.as_u16(), &answer["code"]), (422, &json!("INVALID_ACTION")));
+}
+
+#[tokio::test]
+async fn closing_and_opening_a_project_is_no_crash() {
+    let home = Home::new();
+    let daemon = home.up();
+    for round in 0..5 {
+        let (status, answer) =
+            daemon.act("terminal.runCommand", json!({ "command": "true" })).await;
+        assert_eq!(status, 200, "round {round}: {answer}");
+        home.says(&["projects", "close", "app"]);
+        home.says(&["projects", "open", home.path("app").to_str().unwrap()]);
+    }
+    assert_eq!(daemon.events("KERNEL_STOPPED").await.len(), 5);
+    assert!(daemon.events("KERNEL_LOST").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
+    let home = Home::new();
+    let daemon = home.up();
+    daemon.act("fs.listFiles", json!({})).await;
+    let pid = kernel_pid(&daemon).await;
+    kill_process(pid, Signal::STOP).unwrap();
+    while daemon.get("/api/projects/app/kernel").await["status"] != "unresponsive" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    home.says(&["down"]);
+    assert!(!super::is_provost(pid), "the kernel outlived down");
+}
+
+#[tokio::test]
+async fn an_agent_that_asks_for_nonsense_has_no_skill_for_it_either() {
+    let home = Home::new();
+    let daemon = home.up();
+    let project = daemon.get("/api/projects/app").await["id"].clone();
+    let wanted = json!({ "class": "agent", "project": project, "role": "dev" });
+    let (_, created) = daemon.post("/api/tokens", &daemon.token, &wanted).await;
+    let agent = created["token"].as_str().unwrap();
+    for body in [
+        json!({ "action": "fs.explode" }),
+        json!({ "action": "fs.readFile", "params": { "path": "../x" } }),
+        json!({ "action": "\u{202e}".repeat(5000), "params": [] }),
+    ] {
+        let (status, answer) = daemon.post("/api/projects/app/actions", agent, &body).await;
+        assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("SKILL_DENIED")), "{answer}");
+    }
+    assert_eq!(daemon.events("ACTION_DENIED").await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_command_that_makes_what_governs_others_is_reported() {
+    let home = Home::new();
+    let daemon = home.up();
+    let id = daemon.start(json!({ "command": "echo x > .envrc; echo y > harmless" })).await;
+    let action = daemon.until(&id, "finished").await;
+    let planted = action["outcome"]["summary"]["planted"].as_array().unwrap();
+    assert_eq!(planted.len(), 1, "{action}");
+    assert!(planted[0].as_str().unwrap().ends_with("app/.envrc"));
+}
+
+#[tokio::test]
+async fn a_project_whose_folder_was_moved_is_left_alone() {
+    let home = Home::new();
+    let daemon = home.up();
+    daemon.act("fs.listFiles", json!({})).await;
+    std::fs::rename(home.path("app"), home.path("elsewhere")).unwrap();
+    std::fs::create_dir(home.path("app")).unwrap();
+    for (action, params) in [
+        ("fs.writeFile", json!({ "path": "a", "content": "x" })),
+        ("terminal.runCommand", json!({ "command": "touch b" })),
+    ] {
+        let (status, answer) = daemon.act(action, params).await;
+        assert_eq!(status, 404, "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains("gone or was moved"), "{answer}");
+    }
+    assert!(std::fs::read_dir(home.path("elsewhere")).unwrap().next().is_none());
+}
+
+#[tokio::test]
 async fn down_stops_the_kernels_and_down_keep_lets_them_live_on() {
     let home = Home::new();
     let daemon = home.up();
