@@ -13,6 +13,20 @@ describe('the line of an event', () => {
     expect(summary(event({ kind: 'PROJECT_CLOSED', body: { project: 'p1' } }), nameOf)).toBe('Atlas closed')
   })
 
+  it('tells the story of an action', () => {
+    const line = (kind: string, body: object): string => summary(event({ kind, body }), nameOf)
+    const outcome = { exitCode: 0, signal: null, durationMs: 7, fault: null, summary: null }
+    const fault = { code: 'TIMEOUT', message: 'it took too long' }
+    expect(line('ACTION_REQUESTED', { what: 'run `ls`' })).toBe('Asked to run `ls`')
+    expect(line('ACTION_OUTPUT', { output: { stream: 'stdout', offset: 0, dropped: 0, data: { text: 'a\n' } } })).toBe('stdout: a')
+    expect(line('ACTION_OUTPUT', { output: { stream: 'stderr', offset: 9, dropped: 5, data: { hex: 'ff00' } } })).toBe(
+      'stderr: (5 bytes dropped) 2 bytes that are no text',
+    )
+    expect(line('ACTION_FINISHED', { outcome })).toBe('Ended with 0 after 7 ms')
+    expect(line('ACTION_FINISHED', { outcome: { ...outcome, exitCode: null, signal: 9 } })).toBe('Ended by signal 9 after 7 ms')
+    expect(line('ACTION_FINISHED', { outcome: { ...outcome, fault } })).toBe('Failed after 7 ms: it took too long (TIMEOUT)')
+  })
+
   it('shows the body of a kind it does not know', () => {
     expect(summary(event({ kind: 'NEW', body: { a: [1] } }), nameOf)).toBe('{"a":[1]}')
   })

@@ -1,5 +1,5 @@
 /** One line that says what an event is about. Kinds we do not know show their body. */
-import type { Event, ProjectId } from '../../proto/index.ts'
+import type { Event, Outcome, Output, ProjectId } from '../../proto/index.ts'
 
 /** The longest line; the whole body is one click away. */
 const LIMIT = 300
@@ -36,9 +36,40 @@ function sentence(event: Event, nameOf: NameOf): string {
         : `New token of class ${event.body.class}: ${event.body.label}`
     case 'TOKEN_REVOKED':
       return `Token ${event.body.token} revoked`
+    case 'KERNEL_STARTED':
+      return `Kernel ${event.body.version} answers, process ${String(event.body.pid)}`
+    case 'KERNEL_STOPPED':
+      return 'Kernel stopped'
+    case 'KERNEL_LOST':
+      return `Kernel lost: ${event.body.why}`
+    case 'ACTION_REQUESTED':
+      return `Asked to ${event.body.what}`
+    case 'ACTION_DENIED':
+      return `Denied: ${event.body.fault.message} (${event.body.fault.code})`
+    case 'ACTION_ALLOWED':
+      return `Allowed by ${event.body.by}`
+    case 'ACTION_STARTED':
+      return `Runs under profile ${event.body.profile}, process ${String(event.body.pid)}`
+    case 'ACTION_OUTPUT':
+      return printed(event.body.output)
+    case 'ACTION_FINISHED':
+      return ended(event.body.outcome)
     default:
       return JSON.stringify((event satisfies never as Event).body)
   }
+}
+
+function printed({ stream, data, dropped }: Output): string {
+  const text = 'text' in data ? data.text.trimEnd() : `${String(data.hex.length / 2)} bytes that are no text`
+  const gap = dropped > 0 ? `(${String(dropped)} bytes dropped) ` : ''
+  return `${stream}: ${gap}${text}`
+}
+
+function ended({ exitCode, signal, durationMs, fault }: Outcome): string {
+  const took = `after ${String(durationMs)} ms`
+  if (fault !== null) return `Failed ${took}: ${fault.message} (${fault.code})`
+  if (signal !== null) return `Ended by signal ${String(signal)} ${took}`
+  return exitCode === null ? `Done ${took}` : `Ended with ${String(exitCode)} ${took}`
 }
 
 /** Cuts a long line, and says how much is missing. */
@@ -51,6 +82,6 @@ export function shorten(line: string): string {
 export function tone(kind: string): 'plain' | 'accent' | 'violet' | 'teal' {
   if (kind.startsWith('PROJECT_')) return 'accent'
   if (kind.startsWith('TOKEN_')) return 'violet'
-  if (kind.startsWith('DAEMON_')) return 'teal'
+  if (kind.startsWith('DAEMON_') || kind.startsWith('KERNEL_')) return 'teal'
   return 'plain'
 }
