@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 
 use super::HostOptions;
 use super::process::{GRACE, Order, Process, Run, see_through};
+use super::space::Space;
 use crate::ActionError;
 use crate::spool::Spool;
 
@@ -202,7 +203,10 @@ impl Commands {
             return Err(ActionError::new(Code::TooManyProcesses, message));
         }
         let wall = self.wall()?;
-        let absent = wall.policy().absent();
+        let policy = wall.policy();
+        let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
+        space.check().map_err(|Fault { code, message, .. }| ActionError::new(code, message))?;
+        let absent = policy.absent();
         let what = action::Action::Terminal(TerminalAction::RunCommand(params.clone())).describe();
         let child = wall.spawn(self.command(&params)).map_err(|error| refused(&error))?;
         let applied = child.applied.clone();
@@ -225,6 +229,7 @@ impl Commands {
             limit: (!params.background).then(|| Duration::from_millis(params.timeout_ms)),
             max_output: params.max_output,
             absent,
+            space,
         };
         drop(tokio::spawn(see_through(Arc::clone(&process), run)));
         Ok(describe(&process))

@@ -8,6 +8,7 @@ mod commands;
 mod connection;
 mod output;
 mod process;
+mod space;
 
 use std::ffi::OsString;
 use std::io;

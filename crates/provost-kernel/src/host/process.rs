@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep_until, timeout};
 
 use super::output::{Keeper, unfinished};
+use super::space::Space;
 use crate::spool::Spool;
 
 /// A piece of output, at most.
@@ -125,6 +126,8 @@ pub(super) struct Run {
     pub(super) max_output: u64,
     /// Paths that govern others and were not there when it started.
     pub(super) absent: Vec<PathBuf>,
+    /// The disks that it must not fill.
+    pub(super) space: Space,
 }
 
 /// Sees a command through to its end.
@@ -135,7 +138,7 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
     let typed = type_into(stdin, run.input.take(), run.interactive);
     let mut keeper = Keeper::new(run.max_output);
     let reading = read_all(&process, &run.spool, stdout, stderr, &mut keeper);
-    let obeying = obey(run.child, run.orders, typed, run.limit);
+    let obeying = obey(run.child, run.orders, typed, run.limit, &run.space);
     let (gone, is_gone) = oneshot::channel();
     let (read, (exit, fault)) = tokio::join!(
         // A pipe that something outside the run still holds must not keep us for ever.
@@ -236,6 +239,7 @@ async fn obey(
     mut orders: mpsc::Receiver<Order>,
     mut typed: Option<mpsc::Sender<Vec<u8>>>,
     limit: Option<Duration>,
+    space: &Space,
 ) -> (Option<Exit>, Option<Fault>) {
     // The handle of a process becomes readable like a pipe does, and is polled
     // the same way; nothing is ever read from it.
@@ -248,6 +252,7 @@ async fn obey(
             return stop(child, Duration::ZERO, Some(fault)).await;
         }
     };
+    let mut full = std::pin::pin!(space.runs_out());
     let deadline = tokio::time::Instant::now() + limit.unwrap_or(Duration::from_secs(1 << 30));
     loop {
         tokio::select! {
@@ -268,6 +273,7 @@ async fn obey(
                 let fault = Fault { code: Code::Timeout, message, details: None };
                 return stop(child, GRACE, Some(fault)).await;
             }
+            fault = &mut full => return stop(child, Duration::ZERO, Some(fault)).await,
             Some(order) = orders.recv() => match order {
                 // Nothing here may wait: whoever does not read must still be stopped.
                 Order::Write(text, reply) => {

@@ -386,6 +386,34 @@ async fn a_command_that_makes_what_governs_others_is_reported() {
 }
 
 #[tokio::test]
+async fn a_command_that_fills_the_disk_is_stopped_before_it_is_full() {
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+    let home = Home::new();
+    let app = home.path("app");
+    if let Err(error) = mount("tmpfs", &app, "tmpfs", MountFlags::empty(), c"size=64m") {
+        // Only root may mount; an ordinary user cannot make a small disk.
+        assert!(!rustix::process::geteuid().is_root(), "root could not mount: {error}");
+        return;
+    }
+    let daemon = home.up();
+    // 63 MiB of 64, and then it goes on for long.
+    let fill =
+        "for i in $(seq 1 63); do head -c 1048576 /dev/zero > f$i; sleep 0.02; done; sleep 60";
+    let (status, answer) = daemon.act("terminal.runCommand", json!({ "command": fill })).await;
+    assert_eq!((status.as_u16(), &answer["code"]), (507, &json!("NO_SPACE")), "{answer}");
+    let (status, _) = daemon.act("terminal.runCommand", json!({ "command": "true" })).await;
+    assert_eq!(status, 507, "nothing starts on a disk that is nearly full");
+    for n in 1..=63 {
+        let gone = std::fs::remove_file(app.join(format!("f{n}")));
+        assert!(gone.is_ok() || !app.join(format!("f{n}")).exists());
+    }
+    let (status, answer) = daemon.act("terminal.runCommand", json!({ "command": "true" })).await;
+    assert_eq!(status, 200, "{answer}");
+    home.says(&["down"]);
+    unmount(&app, UnmountFlags::DETACH).unwrap();
+}
+
+#[tokio::test]
 async fn a_project_whose_folder_was_moved_is_left_alone() {
     let home = Home::new();
     let daemon = home.up();

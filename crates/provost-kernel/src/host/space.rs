@@ -1,0 +1,60 @@
+//! A disk that is nearly full: a command that fills it is stopped before the
+//! machine, and the log, have no room left.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use provost_proto::Code;
+use provost_proto::kernel::Fault;
+use rustix::fs::StatVfs;
+
+/// How often to look.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What must stay free at most, in bytes; of a small disk, a twentieth.
+const FLOOR: u64 = 256 * 1024 * 1024;
+
+/// The disks that a command can write to.
+#[derive(Debug, Clone)]
+pub(super) struct Space(Vec<PathBuf>);
+
+impl Space {
+    pub(super) fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self(folders.into_iter().collect())
+    }
+
+    /// Why nothing may run now, if a disk is nearly full.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        match self.0.iter().find(|folder| is_low(folder)) {
+            None => Ok(()),
+            Some(folder) => Err(Fault {
+                code: Code::NoSpace,
+                message: format!("the disk of {} is nearly full; make some room", folder.display()),
+                details: None,
+            }),
+        }
+    }
+
+    /// Waits until a disk is nearly full.
+    pub(super) async fn runs_out(&self) -> Fault {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if let Err(fault) = self.check() {
+                return fault;
+            }
+        }
+    }
+}
+
+fn is_low(folder: &Path) -> bool {
+    // A disk that cannot be asked is not known to be full.
+    rustix::fs::statvfs(folder).is_ok_and(|disk| free(&disk) < floor(&disk))
+}
+
+fn free(disk: &StatVfs) -> u64 {
+    disk.f_bavail.saturating_mul(disk.f_frsize)
+}
+
+fn floor(disk: &StatVfs) -> u64 {
+    FLOOR.min(disk.f_blocks.saturating_mul(disk.f_frsize) / 20)
+}
