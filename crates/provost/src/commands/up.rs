@@ -28,9 +28,10 @@ const LOG_LIMIT: u64 = 8 * 1024 * 1024;
 
 pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let path = std::path::absolute(args.path.as_deref().unwrap_or(Path::new(".")))?;
-    let client = match find_well(config).await? {
-        Some(client) => client,
-        None => start(config).await?,
+    let client = match Client::find(config)? {
+        // One that is being killed still has the folder, but answers no more.
+        Some(client) if client.get::<Health>("/api/health").await.is_ok() => client,
+        Some(_) | None => start(config).await?,
     };
     let address = client.url("");
     line(&format!(
@@ -63,22 +64,6 @@ pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCod
     line(&faint("Stop it with `provost down`."))?;
     project?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The daemon that runs and answers. One that was just killed may hold its lock
-/// for a moment longer than it answers.
-async fn find_well(config: &Config) -> anyhow::Result<Option<Client>> {
-    let began = Instant::now();
-    while let Some(client) = Client::find(config)? {
-        if client.get::<Health>("/api/health").await.is_ok() {
-            return Ok(Some(client));
-        }
-        if began.elapsed() > START {
-            bail!("a daemon (pid {}) runs but does not answer", client.running.pid);
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-    Ok(None)
 }
 
 /// Starts a daemon in the background and waits until it answers.
