@@ -24,12 +24,12 @@ pub(crate) fn all() -> Result<()> {
     let chromium = chromium()?;
     ui::build()?;
     must(&mut cargo(&["build", "--package", "provost"]))?;
+    must(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     if output(&mut cargo(&["nextest", "--version"])).is_ok() {
         must(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
     } else {
         must(&mut cargo(&["test", "--workspace", "--lib", "--bins", "--tests"]))?;
     }
-    must(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     must(&mut ui::npm(&["run", "check"])?)?;
     must(&mut ui::npm(&["test"])?)?;
     must(ui::npm(&["run", "e2e"])?.env("PROVOST_BIN", binary()?).env("CHROMIUM", chromium))

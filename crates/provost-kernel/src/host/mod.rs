@@ -8,6 +8,7 @@ mod commands;
 mod connection;
 mod output;
 mod process;
+mod reading;
 mod space;
 
 use std::ffi::OsString;

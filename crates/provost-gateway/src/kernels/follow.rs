@@ -1,0 +1,183 @@
+//! Following a kernel: its reports into the log, its heartbeat, its end.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use provost_core::fold::{Doc, View};
+use provost_kernel::{Kernel, Reports};
+use provost_proto::kernel::{Happened, Outcome, Report};
+use provost_proto::{ActionId, ActionStatus, ActionView, Actor, Fact, ProjectId, Stream};
+use provost_store::{Append, Durability, NewEvent, StoreError};
+
+use super::{Failures, PATIENCE};
+use crate::actions::{failed, lost};
+use crate::{Gateway, GatewayError};
+
+/// Reports written in one append, at most.
+const GROUP: usize = 64;
+
+/// How long to wait before trying again to write to a log that failed.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// How often a kernel is asked whether it is well.
+const BEAT: Duration = Duration::from_secs(2);
+
+impl Gateway {
+    /// Writes a kernel's reports to the log until the kernel is lost.
+    pub(super) async fn follow(
+        self: Arc<Self>,
+        project: ProjectId,
+        kernel: Kernel,
+        mut reports: Reports,
+    ) {
+        while let Some(first) = reports.next().await {
+            let mut group = vec![first];
+            while group.len() < GROUP
+                && let Some(next) = reports.now()
+            {
+                group.push(next);
+            }
+            let facts: Vec<_> = group.iter().map(|report| fact_of(project, report)).collect();
+            // A log that cannot be written stops the kernel's reports, and so its commands.
+            while let Err(error) = self.record_in(project, facts.clone(), Durability::Process).await
+            {
+                if matches!(error, GatewayError::Store(StoreError::Closed)) {
+                    return;
+                }
+                tracing::error!(%error, "a kernel's reports cannot be written; trying again");
+                tokio::time::sleep(RETRY).await;
+            }
+            for report in &group {
+                self.kernels.tell(report);
+            }
+            if let Some(last) = group.last()
+                && kernel.acknowledge(last.number).await.is_err()
+            {
+                break;
+            }
+        }
+        self.lose(project, &kernel, "its process ended").await;
+    }
+
+    pub(super) async fn listen_to_heart(self: Arc<Self>, project: ProjectId, kernel: Kernel) {
+        while kernel.is_there() {
+            tokio::time::sleep(BEAT).await;
+            let began = Instant::now();
+            let beat = tokio::time::timeout(PATIENCE, kernel.ping()).await;
+            let beat = beat.is_ok_and(|answer| answer.is_ok()).then(|| began.elapsed());
+            if beat.is_none() && kernel.is_there() {
+                tracing::warn!(%project, "the kernel does not answer");
+            }
+            let mut connected =
+                self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
+            match connected.get_mut(&project) {
+                Some(known) if known.kernel.welcome().boot == kernel.welcome().boot => {
+                    known.beat = beat;
+                }
+                Some(_) | None => return,
+            }
+        }
+    }
+
+    /// A kernel is gone, and with it what ran there.
+    async fn lose(&self, project: ProjectId, kernel: &Kernel, why: &str) {
+        let boot = kernel.welcome().boot;
+        {
+            let mut connected =
+                self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
+            if connected.get(&project).is_some_and(|known| known.kernel.welcome().boot == boot) {
+                connected.remove(&project);
+            }
+        }
+        let told = self.kernels.ending.lock().unwrap_or_else(PoisonError::into_inner).remove(&boot);
+        let fact = if told {
+            Fact::KernelStopped { project, boot }
+        } else {
+            self.kernels.failures(project, Failures::failed);
+            Fact::KernelLost { project, boot, why: why.to_owned() }
+        };
+        if let Err(error) = self.record_in(project, vec![fact], Durability::Process).await {
+            tracing::error!(%error, "the loss of a kernel could not be written");
+        }
+        if let Err(error) = self.settle(project, &[]).await {
+            tracing::error!(%error, "the actions of a lost kernel could not be settled");
+        }
+    }
+
+    /// Ends, in the log, the actions of a project that nobody carries out.
+    pub(super) async fn settle(
+        &self,
+        project: ProjectId,
+        running: &[ActionId],
+    ) -> Result<(), GatewayError> {
+        for action in self.unfinished(project).await? {
+            if running.contains(&action.id) {
+                continue;
+            }
+            let outcome = failed(lost("the project's kernel was lost while this ran"));
+            self.finish(&action, outcome).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn finish(
+        &self,
+        action: &ActionView,
+        outcome: Outcome,
+    ) -> Result<(), GatewayError> {
+        let fact = Fact::ActionFinished {
+            action: action.id,
+            project: action.project,
+            report: None,
+            outcome: outcome.clone(),
+        };
+        self.record_in(action.project, vec![fact], Durability::Process).await?;
+        self.kernels.forget(action.id, outcome);
+        Ok(())
+    }
+
+    pub(super) async fn unfinished(
+        &self,
+        project: ProjectId,
+    ) -> Result<Vec<ActionView>, GatewayError> {
+        let actions = self.store.docs(View::Actions).await?.into_iter();
+        let actions = actions.filter_map(Doc::into_action);
+        Ok(actions
+            .filter(|action| action.project == project)
+            .filter(|action| matches!(action.status, ActionStatus::Allowed | ActionStatus::Running))
+            .collect())
+    }
+
+    pub(super) async fn record_in(
+        &self,
+        project: ProjectId,
+        facts: Vec<Fact>,
+        durability: Durability,
+    ) -> Result<(), GatewayError> {
+        let stream = Stream::Project(project);
+        let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None }).collect();
+        let append = Append {
+            principal: self.owner.principal.clone(),
+            actor: Actor::Kernel,
+            command: None,
+            expect: Vec::new(),
+            durability,
+            events,
+        };
+        self.store.append(append).await?;
+        Ok(())
+    }
+}
+
+fn fact_of(project: ProjectId, report: &Report) -> Fact {
+    let (action, number) = (report.action, report.number);
+    match report.what.clone() {
+        Happened::Started { pid, profile, layers } => {
+            Fact::ActionStarted { action, project, report: number, pid, profile, layers }
+        }
+        Happened::Output(output) => Fact::ActionOutput { action, project, report: number, output },
+        Happened::Finished(outcome) => {
+            Fact::ActionFinished { action, project, report: Some(number), outcome }
+        }
+    }
+}

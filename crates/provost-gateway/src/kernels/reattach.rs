@@ -1,0 +1,68 @@
+//! Finding kernels again after the daemon was away.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use provost_core::fold::{Doc, View};
+use provost_kernel::Kernel;
+use provost_proto::{Fact, KernelStatus, KernelView, Project, ProjectId, ProjectStatus};
+use provost_store::Durability;
+
+use crate::actions::{failed, lost};
+use crate::{Gateway, GatewayError};
+
+impl Gateway {
+    /// Finds the kernels again that lived on while no daemon did.
+    pub async fn reattach(self: &Arc<Self>) -> Result<(), GatewayError> {
+        let kernels = self.store.docs(View::Kernels).await?.into_iter();
+        let known: HashMap<ProjectId, KernelView> =
+            kernels.filter_map(Doc::into_kernel).map(|kernel| (kernel.project, kernel)).collect();
+        for project in self.all_projects().await? {
+            let view = known.get(&project.id).filter(|view| view.status == KernelStatus::Connected);
+            match view {
+                Some(view) => self.reattach_to(&project, view).await?,
+                None => self.settle(project.id, &[]).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn reattach_to(
+        self: &Arc<Self>,
+        project: &Project,
+        view: &KernelView,
+    ) -> Result<(), GatewayError> {
+        let found = Kernel::find(&self.place(project.id)).await;
+        let Some((kernel, reports)) = found.filter(|(k, _)| k.welcome().boot == view.boot) else {
+            let why = "it was gone when the daemon came back".to_owned();
+            let fact = Fact::KernelLost { project: project.id, boot: view.boot, why };
+            self.record_in(project.id, vec![fact], Durability::Process).await?;
+            return self.settle(project.id, &[]).await;
+        };
+        // Those that ended meanwhile without a report are asked for by name.
+        let unfinished = self.unfinished(project.id).await?;
+        let ids: Vec<_> = unfinished.iter().map(|action| action.id).collect();
+        let outcomes: HashMap<_, _> =
+            kernel.outcomes(ids).await.unwrap_or_default().into_iter().collect();
+        let running = kernel.welcome().running.clone();
+        for action in &unfinished {
+            let reported = action.name == "terminal.runCommand"
+                && (running.contains(&action.id) || outcomes.contains_key(&action.id));
+            if reported || running.contains(&action.id) {
+                continue;
+            }
+            let unknown =
+                || failed(lost("the daemon stopped while this ran, and its end is not known"));
+            let outcome = outcomes.get(&action.id).cloned().unwrap_or_else(unknown);
+            self.finish(action, outcome).await?;
+        }
+        let reached = view.reached;
+        if project.status == ProjectStatus::Closed {
+            drop(kernel.shut_down().await);
+        }
+        if let Err(why) = self.take_up(project.id, kernel, reports, reached).await {
+            tracing::warn!(why, "a kernel was lost while it was found again");
+        }
+        Ok(())
+    }
+}
