@@ -29,8 +29,10 @@ pub struct Request {
 /// build one:
 ///
 /// ```compile_fail,E0451
-/// # fn forge(id: provost_proto::ActionId, action: provost_core::action::Action) {
-/// let forged = provost_core::permit::Permit { id, action };
+/// # use provost_proto::{ActionId, Hash, ProjectId};
+/// # use provost_core::action::Action;
+/// # fn forge(id: ActionId, project: ProjectId, action: Action, hash: Hash) {
+/// let forged = provost_core::permit::Permit { id, project, action, hash };
 /// # }
 /// ```
 #[must_use = "an unused permit is an action that was allowed and never ran"]
