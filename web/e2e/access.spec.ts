@@ -31,7 +31,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     await expect(events(page)).not.toHaveCount(0)
     await isAccessible(page, 'the timeline of a project')
 
-    await page.getByRole('link', { name: 'All events' }).click()
+    await page.getByRole('link', { name: 'All events', exact: true }).click()
     await events(page).first().click()
     await expect(page.getByRole('complementary')).toBeVisible()
     await page.getByRole('button', { name: 'Verify' }).click()

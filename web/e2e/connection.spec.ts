@@ -5,7 +5,7 @@ test('a killed daemon is seen at once, and found again when it is back', async (
   await login(page, daemon)
   await openProject(page, await daemon.folder('alpha'))
   await expect(projects(page)).toHaveCount(1)
-  await page.getByRole('link', { name: 'All events' }).click()
+  await page.getByRole('link', { name: 'All events', exact: true }).click()
   await expect(events(page).filter({ hasText: 'DAEMON_STARTED' })).toHaveCount(1)
 
   await daemon.kill()
@@ -73,7 +73,7 @@ test('what is opened in one browser appears in the other, and a reload shows the
   await expect(projects(two)).toHaveCount(1)
   await expect(projects(two)).toContainText('alpha')
 
-  await two.getByRole('link', { name: 'All events' }).click()
+  await two.getByRole('link', { name: 'All events', exact: true }).click()
   await expect(events(two).filter({ hasText: 'PROJECT_OPENED' })).toHaveCount(1)
   const before = await seqs(two)
   await two.reload()

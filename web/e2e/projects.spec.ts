@@ -29,7 +29,7 @@ test('a folder opened on the first page is in the list, and its events are in th
   await page.keyboard.press('Escape')
   await expect(detail).toBeHidden()
 
-  await page.getByRole('link', { name: 'All events' }).click()
+  await page.getByRole('link', { name: 'All events', exact: true }).click()
   await expect(events(page).filter({ hasText: 'DAEMON_STARTED' })).toHaveCount(1)
   await page.getByRole('button', { name: 'Verify' }).click()
   await expect(page.getByText(/\d+ events, unchanged/)).toBeVisible()
@@ -89,7 +89,7 @@ test('everything can be done with the keyboard alone', async ({ page, daemon }) 
   await page.keyboard.press(`${MOD_KEY}+k`)
   await page.keyboard.type('all events')
   await page.keyboard.press('Enter')
-  await expect(page.getByRole('heading', { level: 1, name: 'All events' })).toBeVisible()
+  await expect(page.getByRole('heading', { level: 1, name: 'All events', exact: true })).toBeVisible()
 
   await page.keyboard.press('/')
   await page.keyboard.type('project_opened')
