@@ -5,11 +5,13 @@
 //! them as rows, written in the transaction of the event; a browser keeps them
 //! in a map; and both come to the same, because this is the only fold there is.
 
+mod governance;
+
 use std::collections::BTreeMap;
 
 use provost_proto::{
-    ActionId, ActionStatus, ActionView, Event, Fact, Hash, KernelStatus, KernelView, Micros,
-    Project, ProjectId, ProjectStatus, Token,
+    ActionId, ActionStatus, ActionView, Actor, Approval, Event, Fact, Grant, Hash, KernelStatus,
+    KernelView, Micros, ModeView, Project, ProjectId, ProjectStatus, Token, Trusted,
 };
 use serde::Serialize;
 use uuid::Uuid;
@@ -29,11 +31,28 @@ pub enum View {
     Actions,
     /// The kernels, by project.
     Kernels,
+    /// The modes, by project.
+    Modes,
+    /// The questions to people, by id.
+    Approvals,
+    /// What people granted, by id.
+    Grants,
+    /// The files that govern as people trusted them, by project and file.
+    Trusted,
 }
 
 impl View {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Projects, Self::Tokens, Self::Actions, Self::Kernels];
+    pub const ALL: [Self; 8] = [
+        Self::Projects,
+        Self::Tokens,
+        Self::Actions,
+        Self::Kernels,
+        Self::Modes,
+        Self::Approvals,
+        Self::Grants,
+        Self::Trusted,
+    ];
 
     /// As it stands on disk.
     pub const fn name(self) -> &'static str {
@@ -42,6 +61,10 @@ impl View {
             Self::Tokens => "tokens",
             Self::Actions => "actions",
             Self::Kernels => "kernels",
+            Self::Modes => "modes",
+            Self::Approvals => "approvals",
+            Self::Grants => "grants",
+            Self::Trusted => "trusted",
         }
     }
 }
@@ -68,6 +91,14 @@ pub enum Doc {
     Action(ActionView),
     /// Of [`View::Kernels`].
     Kernel(KernelView),
+    /// Of [`View::Modes`].
+    Mode(ModeView),
+    /// Of [`View::Approvals`].
+    Approval(Box<Approval>),
+    /// Of [`View::Grants`].
+    Grant(Box<Grant>),
+    /// Of [`View::Trusted`].
+    Trusted(Trusted),
 }
 
 impl Doc {
@@ -78,6 +109,10 @@ impl Doc {
             View::Tokens => Self::Token(serde_json::from_slice(bytes)?),
             View::Actions => Self::Action(serde_json::from_slice(bytes)?),
             View::Kernels => Self::Kernel(serde_json::from_slice(bytes)?),
+            View::Modes => Self::Mode(serde_json::from_slice(bytes)?),
+            View::Approvals => Self::Approval(serde_json::from_slice(bytes)?),
+            View::Grants => Self::Grant(serde_json::from_slice(bytes)?),
+            View::Trusted => Self::Trusted(serde_json::from_slice(bytes)?),
         })
     }
 
@@ -100,6 +135,26 @@ impl Doc {
     pub fn into_kernel(self) -> Option<KernelView> {
         if let Self::Kernel(kernel) = self { Some(kernel) } else { None }
     }
+
+    /// The mode, if it is one.
+    pub fn into_mode(self) -> Option<ModeView> {
+        if let Self::Mode(mode) = self { Some(mode) } else { None }
+    }
+
+    /// The question, if it is one.
+    pub fn into_approval(self) -> Option<Approval> {
+        if let Self::Approval(approval) = self { Some(*approval) } else { None }
+    }
+
+    /// The grant, if it is one.
+    pub fn into_grant(self) -> Option<Grant> {
+        if let Self::Grant(grant) = self { Some(*grant) } else { None }
+    }
+
+    /// The trusted file, if it is one.
+    pub fn into_trusted(self) -> Option<Trusted> {
+        if let Self::Trusted(trusted) = self { Some(trusted) } else { None }
+    }
 }
 
 /// What a fold may know of an event beside its fact.
@@ -109,6 +164,8 @@ pub struct Stamp<'a> {
     pub at: Micros,
     /// On whose authority.
     pub principal: &'a str,
+    /// What acted.
+    pub actor: &'a Actor,
 }
 
 /// Whether the fold of a fact looks at the document as it was.
@@ -137,13 +194,33 @@ pub fn touched(fact: &Fact) -> Vec<(Key, Before)> {
         Fact::KernelLost { project, .. }
         | Fact::KernelStopped { project, .. }
         | Fact::ActionOutput { project, .. } => kernel(project),
-        Fact::ActionRequested { action: id, .. } => one(View::Actions, id.uuid(), Before::Replaced),
-        Fact::ActionDenied { action: id, .. } | Fact::ActionAllowed { action: id, .. } => {
-            action(id)
+        Fact::ActionRequested { action: id, .. } | Fact::ActionRead { action: id, .. } => {
+            one(View::Actions, id.uuid(), Before::Replaced)
         }
+        Fact::ActionWaiting { action: id, .. }
+        | Fact::ActionDenied { action: id, .. }
+        | Fact::ActionAllowed { action: id, .. } => action(id),
         Fact::ActionStarted { action: id, project, .. }
         | Fact::ActionFinished { action: id, project, .. } => {
             [action(id), kernel(project)].concat()
+        }
+        Fact::ModeChanged { project, .. } => one(View::Modes, project.uuid(), Before::Replaced),
+        Fact::ApprovalAsked { approval, .. } => {
+            one(View::Approvals, approval.uuid(), Before::Replaced)
+        }
+        Fact::ApprovalAnswered { approval, .. }
+        | Fact::ApprovalExpired { approval, .. }
+        | Fact::ApprovalWithdrawn { approval, .. } => {
+            one(View::Approvals, approval.uuid(), Before::Needed)
+        }
+        Fact::GrantCreated { grant, .. } => one(View::Grants, grant.uuid(), Before::Replaced),
+        Fact::GrantRevoked { grant, .. } => one(View::Grants, grant.uuid(), Before::Needed),
+        Fact::FileTrusted { project, what, file, .. } => {
+            one(View::Trusted, governance::trusted_key(*project, *what, file), Before::Replaced)
+        }
+        // Told for people; what they say is read from the files themselves.
+        Fact::RoleLoaded { .. } | Fact::RoleRejected { .. } | Fact::PolicyChanged { .. } => {
+            Vec::new()
         }
     }
 }
@@ -172,7 +249,17 @@ pub fn fold(doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
             status: KernelStatus::Connected,
             reached: 0,
         })),
-        (Fact::ActionRequested { .. }, _) => Some(Doc::Action(new_action(stamp, fact)?)),
+        (Fact::ActionRequested { .. } | Fact::ActionRead { .. }, _) => {
+            Some(Doc::Action(new_action(stamp, fact)?))
+        }
+        (Fact::ModeChanged { .. }, _) => Some(Doc::Mode(governance::mode(stamp, fact)?)),
+        (Fact::ApprovalAsked { .. }, _) => {
+            Some(Doc::Approval(Box::new(governance::approval(stamp, fact)?)))
+        }
+        (Fact::GrantCreated { .. }, _) => {
+            Some(Doc::Grant(Box::new(governance::grant(stamp, fact)?)))
+        }
+        (Fact::FileTrusted { .. }, _) => Some(Doc::Trusted(governance::trusted(stamp, fact)?)),
         (fact, Some(doc)) => Some(change(doc, stamp, fact)),
         (_, None) => None,
     }
@@ -200,20 +287,39 @@ fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<Token> {
 }
 
 fn new_action(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
-    let Fact::ActionRequested { action, project, name, what, action_hash, .. } = fact else {
+    let (id, project, name, what, action_hash, role, outcome) = if let Fact::ActionRequested {
+        action,
+        project,
+        name,
+        what,
+        action_hash,
+        role,
+        ..
+    } = fact
+    {
+        (action, project, name, what, action_hash, role, None)
+    } else if let Fact::ActionRead {
+        action, project, name, what, action_hash, role, outcome, ..
+    } = fact
+    {
+        (action, project, name, what, action_hash, role, Some(outcome.clone()))
+    } else {
         return None;
     };
+    let read = outcome.is_some();
     Some(ActionView {
-        id: *action,
+        id: *id,
         project: *project,
         name: name.clone(),
         what: what.clone(),
         principal: stamp.principal.to_owned(),
-        status: ActionStatus::Requested,
+        status: if read { ActionStatus::Finished } else { ActionStatus::Requested },
+        role: role.clone(),
+        approval: None,
         action_hash: *action_hash,
         requested_at: stamp.at,
-        finished_at: None,
-        outcome: None,
+        finished_at: read.then_some(stamp.at),
+        outcome,
     })
 }
 
@@ -229,7 +335,15 @@ fn change(doc: Doc, stamp: Stamp<'_>, fact: &Fact) -> Doc {
         }
         Doc::Action(action) => Doc::Action(change_action(action, stamp, fact)),
         Doc::Kernel(kernel) => Doc::Kernel(change_kernel(kernel, fact)),
-        doc @ (Doc::Project(_) | Doc::Token(_)) => doc,
+        Doc::Approval(approval) => {
+            Doc::Approval(Box::new(governance::change_approval(*approval, stamp, fact)))
+        }
+        Doc::Grant(grant) if matches!(fact, Fact::GrantRevoked { .. }) => {
+            let revoked_at = grant.revoked_at.or(Some(stamp.at));
+            Doc::Grant(Box::new(Grant { revoked_at, ..*grant }))
+        }
+        doc
+        @ (Doc::Project(_) | Doc::Token(_) | Doc::Mode(_) | Doc::Grant(_) | Doc::Trusted(_)) => doc,
     }
 }
 
@@ -241,6 +355,9 @@ fn change_action(action: ActionView, stamp: Stamp<'_>, fact: &Fact) -> ActionVie
     if let Fact::ActionFinished { outcome, .. } = fact {
         let (status, outcome) = (ActionStatus::Finished, Some(outcome.clone()));
         return ActionView { status, finished_at: Some(stamp.at), outcome, ..action };
+    }
+    if let Fact::ActionWaiting { approval, .. } = fact {
+        return ActionView { status: ActionStatus::Waiting, approval: Some(*approval), ..action };
     }
     let status = if let Fact::ActionDenied { .. } = fact {
         ActionStatus::Denied
@@ -286,7 +403,8 @@ impl World {
     /// Folds one event; one of a kind we do not know changes nothing.
     pub fn apply(&mut self, event: &Event) {
         if let Some(fact) = event.fact() {
-            self.apply_fact(Stamp { at: event.at, principal: &event.principal }, &fact);
+            let stamp = Stamp { at: event.at, principal: &event.principal, actor: &event.actor };
+            self.apply_fact(stamp, &fact);
         }
     }
 

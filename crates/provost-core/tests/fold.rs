@@ -80,7 +80,7 @@ proptest! {
     fn a_fact_that_says_it_replaces_a_document_does_not_look_at_it(
         facts in prop::collection::vec(any_fact(), 1..20), last in any_fact(),
     ) {
-        let stamp = Stamp { at: 1, principal: "local:0" };
+        let stamp = Stamp { at: 1, principal: "local:0", actor: &Actor::Cli };
         let mut world = World::default();
         for fact in &facts {
             world.apply_fact(stamp, fact);

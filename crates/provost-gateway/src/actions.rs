@@ -9,8 +9,8 @@ use provost_core::permit::{Denied, Permit, Request as Asked, decide};
 use provost_kernel::KernelError;
 use provost_proto::kernel::{Fault, Outcome, OutputStream};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, ActionView, Code, Fact, Hash, Project, ProjectStatus,
-    RequestAction, Stream, TokenClass, limits,
+    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, Code, Fact, Hash, Project,
+    ProjectStatus, RequestAction, Stream, TokenClass, limits,
 };
 use provost_store::{Append, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
@@ -66,6 +66,8 @@ impl Gateway {
             params: action.params(),
             what: action.describe(),
             action_hash: action.hash(caller.principal(), project.id).map_err(StoreError::from)?,
+            role: None,
+            session: None,
         };
         let effect = action.effect();
         let decision = decide(Asked {
@@ -83,7 +85,12 @@ impl Gateway {
                 Err(GatewayError::Fault(fault))
             }
             Ok(permit) => {
-                let allowed = Fact::ActionAllowed { action: id, by: "operator".to_owned() };
+                let allowed = Fact::ActionAllowed {
+                    action: id,
+                    by: "operator".to_owned(),
+                    why: Some(AllowedBy::Operator),
+                    profile: None,
+                };
                 // Nothing that changes the world starts before the disk knows of it.
                 let durability = match effect {
                     Effect::Read | Effect::Process => Durability::Process,
@@ -114,6 +121,8 @@ impl Gateway {
             params: Value::Null,
             what: format!("something that is no action: {error}").chars().take(400).collect(),
             action_hash: Hash::ZERO,
+            role: None,
+            session: None,
         };
         let message = "this token has no skill for that".to_owned();
         let fault = Fault { code: Code::SkillDenied, message, details: None };
@@ -132,8 +141,13 @@ impl Gateway {
     ) -> Result<Done, GatewayError> {
         let (id, hash) = (permit.id(), permit.hash());
         let runs = permit.action().effect() == Effect::Run;
-        let answer =
-            move |status, result| ActionAnswer { action_id: id, action_hash: hash, status, result };
+        let answer = move |status, result| ActionAnswer {
+            action_id: id,
+            action_hash: hash,
+            status,
+            approval_id: None,
+            result,
+        };
         let (gateway, caller, project) = (Arc::clone(self), caller.clone(), project.clone());
         let work = tokio::spawn(async move {
             if runs {
@@ -267,6 +281,7 @@ fn events(caller: &Caller, project: &Project, durability: Durability, facts: Vec
         actor: caller.actor().clone(),
         command: None,
         expect: Vec::new(),
+        unchanged: Vec::new(),
         durability,
         events: facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None }).collect(),
     }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ActionId, ActionStatus, Code, Event, Hash, Project, ProjectId, Seq, SessionId, Token,
-    TokenClass,
+    ActionId, ActionStatus, AnswerScope, Approval, ApprovalId, Code, Decision, DemandView, Event,
+    Governing, Grant, Hash, Mode, Project, ProjectId, RuleRef, Seq, SessionId, Token, TokenClass,
 };
 
 /// What every error looks like at the door.
@@ -142,6 +142,10 @@ pub struct ActionAnswer {
     pub action_hash: Hash,
     /// How far it has come.
     pub status: ActionStatus,
+    /// The question to a person that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub approval_id: Option<ApprovalId>,
     /// What came out, if it has ended.
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
@@ -201,4 +205,281 @@ pub struct BadEvent {
     pub seq: Seq,
     /// What is wrong with it.
     pub why: String,
+}
+
+/// Answers a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Answer {
+    /// Yes or no.
+    pub decision: Decision,
+    /// How far a yes reaches; once, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub scope: Option<AnswerScope>,
+    /// The hash of the action that was shown. An answer to another is refused.
+    pub action_hash: Hash,
+    /// What the asker is told with a no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub message: Option<String>,
+    /// For `until`: how many minutes, 480 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub minutes: Option<u32>,
+    /// For `always`: the rule as it was edited; the one that was shown, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub rule: Option<String>,
+}
+
+/// Questions to people, the oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ApprovalList {
+    /// Those that are pending; with `?all=true` the resolved ones too.
+    pub approvals: Vec<Approval>,
+}
+
+/// What people granted, the oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct GrantList {
+    /// Those that still hold; with `?all=true` the others too.
+    pub grants: Vec<Grant>,
+}
+
+/// Sets a project's mode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SetMode {
+    /// Which.
+    pub mode: Mode,
+    /// For how many minutes; `full` is for 60 if left out, and never without an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub minutes: Option<u32>,
+}
+
+/// A role of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RoleView {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The model it asks for.
+    pub model: Option<String>,
+    /// What it may ask for.
+    pub skills: Vec<String>,
+    /// The file, relative to the project.
+    pub file: String,
+    /// Whether the file belongs to another tool and was imported.
+    pub imported: bool,
+    /// BLAKE3 of the file.
+    pub hash: Hash,
+    /// Whether exactly this was trusted. If not, the role has no effect.
+    pub trusted: bool,
+    /// What changed since it was trusted; the whole text if it never was.
+    pub diff: Option<String>,
+    /// What a person should know about how the file was read.
+    pub notes: Vec<String>,
+}
+
+/// A file that is no role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RejectedRole {
+    /// The file, relative to the project.
+    pub file: String,
+    /// Why, with the line and what was expected.
+    pub why: String,
+}
+
+/// The roles of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RoleList {
+    /// By name.
+    pub roles: Vec<RoleView>,
+    /// The files that could not be read.
+    pub rejected: Vec<RejectedRole>,
+}
+
+/// Changes a role's file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChangeRole {
+    /// The model it asks for from now on.
+    pub model: String,
+}
+
+/// Trusts a file that governs, exactly as it was shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Trust {
+    /// What it is.
+    pub what: Governing,
+    /// The file, relative to the project.
+    pub file: String,
+    /// The hash of what was shown.
+    pub hash: Hash,
+}
+
+/// A rule, as a person reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RuleView {
+    /// Its name.
+    pub id: String,
+    /// `allow`, `ask` or `deny`.
+    pub effect: String,
+    /// As it stands in the file.
+    pub text: String,
+    /// Why, in its author's words.
+    pub reason: Option<String>,
+    /// Whether it has an effect: a project's `allow` has none until it is trusted.
+    pub active: bool,
+}
+
+/// One layer of the rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PolicyLayer {
+    /// `builtin`, `user` or `project`.
+    pub layer: String,
+    /// The file, if it is one.
+    pub file: Option<String>,
+    /// BLAKE3 of the file.
+    pub hash: Option<Hash>,
+    /// Whether exactly this was trusted; always so for `builtin` and `user`.
+    pub trusted: bool,
+    /// What changed since it was trusted.
+    pub diff: Option<String>,
+    /// Its rules.
+    pub rules: Vec<RuleView>,
+    /// Why the file has no effect, if it has none. Then everything asks.
+    pub errors: Vec<String>,
+}
+
+/// The rules of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PolicyView {
+    /// Those that count least first.
+    pub layers: Vec<PolicyLayer>,
+}
+
+/// Asks what would be decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Explain {
+    /// In which role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub role: Option<String>,
+    /// Which action; `terminal.runCommand` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub action: Option<String>,
+    /// Its parameters.
+    #[serde(default)]
+    #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub params: Value,
+    /// In which mode; the project's, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub mode: Option<Mode>,
+}
+
+/// What would be decided, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Explanation {
+    /// `allow`, `ask` or `deny`.
+    pub verdict: String,
+    /// Why, in plain words.
+    pub why: String,
+    /// What it does, in plain words.
+    pub what: String,
+    /// What a command would do, part by part.
+    pub demands: Vec<DemandView>,
+    /// The rules that had a say.
+    pub rules: Vec<RuleRef>,
+}
+
+/// Asks what a changed file would have decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Simulate {
+    /// `user` or `project`.
+    pub layer: String,
+    /// The changed file.
+    pub text: String,
+    /// How many past requests to look at, the latest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub limit: Option<u32>,
+}
+
+/// A past request that would be decided otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Difference {
+    /// Which.
+    pub action: ActionId,
+    /// What it was, in plain words.
+    pub what: String,
+    /// What the rules say now.
+    pub now: String,
+    /// What they would say.
+    pub then: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What a changed file would have decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Simulation {
+    /// How many past requests were looked at.
+    pub looked_at: u32,
+    /// Those that would be decided otherwise.
+    pub differences: Vec<Difference>,
 }

@@ -49,6 +49,14 @@ codes! {
     OriginForbidden = "ORIGIN_FORBIDDEN", 403;
     /// The role does not have the skill, or there is no role.
     SkillDenied = "SKILL_DENIED", 403;
+    /// A rule forbids it.
+    PolicyDenied = "POLICY_DENIED", 403;
+    /// A person said no.
+    ApprovalDenied = "APPROVAL_DENIED", 403;
+    /// Nobody answered in time, so it may not run.
+    ApprovalExpired = "APPROVAL_EXPIRED", 403;
+    /// Nobody may answer their own request.
+    OwnRequest = "OWN_REQUEST", 403;
     /// The path governs Provost, git or an agent, or is the project itself.
     ProtectedPath = "PROTECTED_PATH", 403;
     /// The path leads out of the project, itself or through a symbolic link.
@@ -83,6 +91,10 @@ codes! {
     Ambiguous = "AMBIGUOUS", 409;
     /// A part of the patch does not fit the file.
     PatchConflict = "PATCH_CONFLICT", 409;
+    /// The question has been answered, has expired or has fallen away.
+    ApprovalResolved = "APPROVAL_RESOLVED", 409;
+    /// What was shown is not what waits: the answer is bound to another action or file.
+    HashMismatch = "HASH_MISMATCH", 409;
     /// Someone stopped it before it was done.
     Cancelled = "CANCELLED", 409;
     /// The body, the file or the output is larger than is taken.
@@ -105,6 +117,8 @@ codes! {
     NotAFile = "NOT_A_FILE", 422;
     /// The file is not text.
     BinaryFile = "BINARY_FILE", 422;
+    /// The file is no role, no rules, or the change would make it so.
+    BadGovernance = "BAD_GOVERNANCE", 422;
     /// There is no such program.
     CmdNotFound = "CMD_NOT_FOUND", 422;
     /// The command was ended by a signal.

@@ -10,7 +10,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::kernel::{Fault, Outcome, Output, ReportNumber};
-use crate::{ActionId, EventId, Hash, ProjectId, Stream, TokenClass, TokenId};
+use crate::{
+    ActionId, AllowedBy, AnswerScope, ApprovalId, Covers, Decision, EventId, Governing, GrantId,
+    Hash, Mode, Pin, ProjectId, Question, SessionId, Stream, TokenClass, TokenId,
+};
 
 /// The place of an event in the whole log; the first is 1, and none is missing.
 pub type Seq = u64;
@@ -269,6 +272,21 @@ pub enum Fact {
         what: String,
         /// What an answer is bound to.
         action_hash: Hash,
+        /// The role it is asked for in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        role: Option<String>,
+        /// The session it belongs to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        session: Option<SessionId>,
+    },
+    /// The action waits for a person.
+    ActionWaiting {
+        /// Which.
+        action: ActionId,
+        /// For an answer to this.
+        approval: ApprovalId,
     },
     /// The action may not run.
     ActionDenied {
@@ -281,8 +299,192 @@ pub enum Fact {
     ActionAllowed {
         /// Which.
         action: ActionId,
-        /// What decided: `operator` for a person's own action.
+        /// What decided, in plain words.
         by: String,
+        /// What decided.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        why: Option<AllowedBy>,
+        /// The profile it runs under, if it starts a program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        profile: Option<String>,
+    },
+    /// A read was asked for, allowed and done: one event instead of three.
+    ActionRead {
+        /// Its name.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// What kind of action.
+        name: String,
+        /// Its parameters, in canonical form.
+        #[cfg_attr(feature = "ts", ts(type = "unknown"))]
+        params: Value,
+        /// What it did, in plain words.
+        what: String,
+        /// What it was decided under.
+        action_hash: Hash,
+        /// The role it was asked for in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        role: Option<String>,
+        /// The session it belongs to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        session: Option<SessionId>,
+        /// What decided.
+        why: AllowedBy,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// A person is asked.
+    ApprovalAsked {
+        /// The question's name.
+        approval: ApprovalId,
+        /// Where.
+        project: ProjectId,
+        /// The action that waits.
+        action: ActionId,
+        /// What an answer is bound to.
+        action_hash: Hash,
+        /// What kind of token the asker holds.
+        class: TokenClass,
+        /// The role it acts in.
+        role: Option<String>,
+        /// The session it belongs to.
+        session: Option<SessionId>,
+        /// What is asked.
+        question: Box<Question>,
+        /// When it expires.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        expires_at: Micros,
+    },
+    /// A person answered.
+    ApprovalAnswered {
+        /// Which question.
+        approval: ApprovalId,
+        /// Where.
+        project: ProjectId,
+        /// What the answer is bound to.
+        action_hash: Hash,
+        /// Yes or no.
+        decision: Decision,
+        /// How far a yes reaches.
+        scope: Option<AnswerScope>,
+        /// What the asker is told.
+        message: Option<String>,
+    },
+    /// Nobody answered in time.
+    ApprovalExpired {
+        /// Which question.
+        approval: ApprovalId,
+        /// Where.
+        project: ProjectId,
+    },
+    /// A question fell away before it was answered.
+    ApprovalWithdrawn {
+        /// Which question.
+        approval: ApprovalId,
+        /// Where.
+        project: ProjectId,
+        /// Why, for people.
+        why: String,
+    },
+    /// A person allowed more than one action.
+    GrantCreated {
+        /// Its name.
+        grant: GrantId,
+        /// Where.
+        project: ProjectId,
+        /// The question it answered.
+        approval: ApprovalId,
+        /// Who may.
+        grantee: Principal,
+        /// In which role.
+        role: Option<String>,
+        /// Only in this session.
+        session: Option<SessionId>,
+        /// What it covers.
+        covers: Covers,
+        /// The scripts it may run, as they were.
+        pins: Vec<Pin>,
+        /// What it covers, in plain words.
+        what: String,
+        /// When it ends.
+        #[cfg_attr(feature = "ts", ts(type = "number | null"))]
+        until: Option<Micros>,
+    },
+    /// A person took a grant back.
+    GrantRevoked {
+        /// Which.
+        grant: GrantId,
+        /// Where.
+        project: ProjectId,
+    },
+    /// A person set a project's mode.
+    ModeChanged {
+        /// Where.
+        project: ProjectId,
+        /// Which.
+        mode: Mode,
+        /// When it ends.
+        #[cfg_attr(feature = "ts", ts(type = "number | null"))]
+        until: Option<Micros>,
+    },
+    /// A role's file was read.
+    RoleLoaded {
+        /// Where.
+        project: ProjectId,
+        /// Its name.
+        role: String,
+        /// The file, relative to the project.
+        file: String,
+        /// BLAKE3 of the file.
+        hash: Hash,
+        /// What it may ask for.
+        skills: Vec<String>,
+        /// The model it asks for.
+        model: Option<String>,
+        /// Whether exactly this was trusted.
+        trusted: bool,
+    },
+    /// A role's file is no role, or is gone.
+    RoleRejected {
+        /// Where.
+        project: ProjectId,
+        /// The file, relative to the project.
+        file: String,
+        /// Why, with the line and what was expected.
+        why: String,
+    },
+    /// A person trusted a file that governs, exactly as it is.
+    FileTrusted {
+        /// Where.
+        project: ProjectId,
+        /// What it is.
+        what: Governing,
+        /// The file, relative to the project.
+        file: String,
+        /// BLAKE3 of its bytes.
+        hash: Hash,
+        /// The text, so that a later change can be shown.
+        text: String,
+    },
+    /// A file of rules was read anew.
+    PolicyChanged {
+        /// Where; none for the user's own rules.
+        project: Option<ProjectId>,
+        /// `user` or `project`.
+        layer: String,
+        /// BLAKE3 of the file; none if it is gone.
+        hash: Option<Hash>,
+        /// How many rules it holds.
+        rules: u32,
+        /// Whether exactly this is trusted.
+        trusted: bool,
+        /// Why it has no effect, if it has none.
+        errors: Vec<String>,
     },
     /// A command runs.
     ActionStarted {
@@ -341,6 +543,19 @@ impl Fact {
             Self::KernelLost { .. } => "KERNEL_LOST",
             Self::KernelStopped { .. } => "KERNEL_STOPPED",
             Self::ActionRequested { .. } => "ACTION_REQUESTED",
+            Self::ActionWaiting { .. } => "ACTION_WAITING",
+            Self::ActionRead { .. } => "ACTION_READ",
+            Self::ApprovalAsked { .. } => "APPROVAL_ASKED",
+            Self::ApprovalAnswered { .. } => "APPROVAL_ANSWERED",
+            Self::ApprovalExpired { .. } => "APPROVAL_EXPIRED",
+            Self::ApprovalWithdrawn { .. } => "APPROVAL_WITHDRAWN",
+            Self::GrantCreated { .. } => "GRANT_CREATED",
+            Self::GrantRevoked { .. } => "GRANT_REVOKED",
+            Self::ModeChanged { .. } => "MODE_CHANGED",
+            Self::RoleLoaded { .. } => "ROLE_LOADED",
+            Self::RoleRejected { .. } => "ROLE_REJECTED",
+            Self::FileTrusted { .. } => "FILE_TRUSTED",
+            Self::PolicyChanged { .. } => "POLICY_CHANGED",
             Self::ActionDenied { .. } => "ACTION_DENIED",
             Self::ActionAllowed { .. } => "ACTION_ALLOWED",
             Self::ActionStarted { .. } => "ACTION_STARTED",

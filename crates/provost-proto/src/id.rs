@@ -97,6 +97,10 @@ id!(
     ApprovalId, "apr", "approval", "Brand<string, 'approval'>"
 );
 id!(
+    /// One thing that a person allowed beyond one action.
+    GrantId, "grt", "grant", "Brand<string, 'grant'>"
+);
+id!(
     /// One token that was handed out. Not the token: its name.
     TokenId, "tok", "token", "Brand<string, 'token'>"
 );

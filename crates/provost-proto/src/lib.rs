@@ -8,6 +8,7 @@
 mod api;
 mod code;
 mod event;
+mod governance;
 mod hash;
 mod id;
 pub mod kernel;
@@ -18,13 +19,21 @@ pub mod typescript;
 mod view;
 
 pub use api::{
-    ActionAnswer, AuditPage, AuditReport, BadEvent, CreateToken, CreatedToken, Health, LoginLink,
-    OpenProject, Problem, ProjectList, RequestAction, TokenList,
+    ActionAnswer, Answer, ApprovalList, AuditPage, AuditReport, BadEvent, ChangeRole, CreateToken,
+    CreatedToken, Difference, Explain, Explanation, GrantList, Health, LoginLink, OpenProject,
+    PolicyLayer, PolicyView, Problem, ProjectList, RejectedRole, RequestAction, RoleList, RoleView,
+    RuleView, SetMode, Simulate, Simulation, TokenList, Trust,
 };
 pub use code::Code;
 pub use event::{Actor, BlobRef, Command, Event, Fact, Kind, Micros, Principal, Seq, Version};
+pub use governance::{
+    AllowedBy, AnswerScope, Approval, ApprovalStatus, Choice, Covers, Decision, DemandView,
+    Governing, Grant, Mode, ModeView, Pin, Question, RuleRef, TrustQuestion, Trusted,
+};
 pub use hash::{Hash, NotAHash};
-pub use id::{ActionId, ApprovalId, EventId, NotAnId, NotebookId, ProjectId, SessionId, TokenId};
+pub use id::{
+    ActionId, ApprovalId, EventId, GrantId, NotAnId, NotebookId, ProjectId, SessionId, TokenId,
+};
 pub use stream::{NotAStream, Stream};
 pub use view::{
     ActionStatus, ActionView, KernelStatus, KernelView, Project, ProjectStatus, Token, TokenClass,

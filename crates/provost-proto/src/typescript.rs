@@ -35,64 +35,107 @@ export type Envelope = {
 export type Event = Envelope & Fact
 ";
 
+macro_rules! declare {
+    ($config:expr; $($name:path),+ $(,)?) => {
+        [$(<$name as TS>::decl($config)),+]
+    };
+}
+
 /// The whole file.
 pub fn file() -> String {
     let config = Config::default();
     let mut text = HEAD.to_owned();
-    macro_rules! declare {
-        ($($name:ident),+ $(,)?) => {
-            $(
-                text.push_str("export ");
-                text.push_str(&<proto::$name as TS>::decl(&config));
-                text.push_str("\n\n");
-            )+
-        };
+    for declaration in spine(&config).into_iter().chain(governance(&config)).chain(kernel(&config))
+    {
+        text.extend(["export ", &declaration, "\n\n"]);
     }
-    declare!(
-        EventId,
-        ProjectId,
-        SessionId,
-        NotebookId,
-        ActionId,
-        ApprovalId,
-        TokenId,
-        Hash,
-        Stream,
-        Actor,
-        BlobRef,
-        TokenClass,
-        Fact,
-        Project,
-        ProjectStatus,
-        Token,
-        Code,
-        Problem,
-        Health,
-        OpenProject,
-        ProjectList,
-        CreateToken,
-        CreatedToken,
-        TokenList,
-        LoginLink,
-        AuditReport,
-        BadEvent,
-        ActionView,
-        ActionStatus,
-        KernelView,
-        KernelStatus,
-        RequestAction,
-        ActionAnswer,
-    );
-    macro_rules! declare_kernel {
-        ($($name:ident),+ $(,)?) => {
-            $(
-                text.push_str("export ");
-                text.push_str(&<$name as TS>::decl(&config));
-                text.push_str("\n\n");
-            )+
-        };
-    }
-    declare_kernel!(Fault, Outcome, Output, OutputStream);
     text.push_str(EVENT);
     text
+}
+
+/// Ids, the log, projects, tokens, actions.
+fn spine(config: &Config) -> impl IntoIterator<Item = String> {
+    declare!(
+        config;
+        proto::EventId,
+        proto::ProjectId,
+        proto::SessionId,
+        proto::NotebookId,
+        proto::ActionId,
+        proto::ApprovalId,
+        proto::TokenId,
+        proto::Hash,
+        proto::Stream,
+        proto::Actor,
+        proto::BlobRef,
+        proto::TokenClass,
+        proto::Fact,
+        proto::Project,
+        proto::ProjectStatus,
+        proto::Token,
+        proto::Code,
+        proto::Problem,
+        proto::Health,
+        proto::OpenProject,
+        proto::ProjectList,
+        proto::CreateToken,
+        proto::CreatedToken,
+        proto::TokenList,
+        proto::LoginLink,
+        proto::AuditReport,
+        proto::BadEvent,
+        proto::ActionView,
+        proto::ActionStatus,
+        proto::KernelView,
+        proto::KernelStatus,
+        proto::RequestAction,
+        proto::ActionAnswer,
+    )
+}
+
+/// Modes, roles, rules, questions, grants.
+fn governance(config: &Config) -> impl IntoIterator<Item = String> {
+    declare!(
+        config;
+        proto::GrantId,
+        proto::Mode,
+        proto::ModeView,
+        proto::Governing,
+        proto::Trusted,
+        proto::RuleRef,
+        proto::DemandView,
+        proto::Pin,
+        proto::AnswerScope,
+        proto::Choice,
+        proto::TrustQuestion,
+        proto::Question,
+        proto::Approval,
+        proto::ApprovalStatus,
+        proto::Decision,
+        proto::Covers,
+        proto::Grant,
+        proto::AllowedBy,
+        proto::Answer,
+        proto::ApprovalList,
+        proto::GrantList,
+        proto::SetMode,
+        proto::RoleView,
+        proto::RejectedRole,
+        proto::RoleList,
+        proto::ChangeRole,
+        proto::Trust,
+        proto::RuleView,
+        proto::PolicyLayer,
+        proto::PolicyView,
+        proto::Explain,
+        proto::Explanation,
+        proto::Simulate,
+        proto::Difference,
+        proto::Simulation,
+    )
+}
+
+/// What a kernel reports.
+fn kernel(config: &Config) -> impl IntoIterator<Item = String> {
+    declare!(config; Fault, Outcome, Output, OutputStream)
 }

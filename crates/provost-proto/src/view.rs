@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::kernel::{Outcome, ReportNumber};
-use crate::{ActionId, Hash, Micros, Principal, ProjectId, TokenId};
+use crate::{ActionId, ApprovalId, Hash, Micros, Principal, ProjectId, TokenId};
 
 /// A folder that a person opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,14 @@ pub struct ActionView {
     pub principal: Principal,
     /// How far it has come.
     pub status: ActionStatus,
+    /// The role it was asked for in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub role: Option<String>,
+    /// The question to a person that it waits for, or waited for last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub approval: Option<ApprovalId>,
     /// What an answer is bound to.
     pub action_hash: Hash,
     /// When it was asked for.
@@ -80,6 +88,8 @@ pub struct ActionView {
 pub enum ActionStatus {
     /// Nobody has decided yet.
     Requested,
+    /// It waits for a person.
+    Waiting,
     /// It may not run.
     Denied,
     /// It may run, and is on its way.

@@ -63,7 +63,7 @@ impl From<StoreError> for Failure {
 fn store_code(error: &StoreError) -> Code {
     match error {
         StoreError::NoSpace => Code::NoSpace,
-        StoreError::Conflict { .. } => Code::Conflict,
+        StoreError::Conflict { .. } | StoreError::Changed { .. } => Code::Conflict,
         StoreError::CommandReused(_) => Code::CommandReused,
         StoreError::TooLarge { .. } => Code::TooLarge,
         StoreError::Closed => Code::Unavailable,

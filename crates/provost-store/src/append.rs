@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use provost_core::chain;
+use provost_core::fold::{Doc, Key};
 use provost_proto::{Actor, EventId, Fact, Hash, Principal, Stream, Version, limits};
 
 use crate::{Recorded, StoreError};
@@ -47,6 +48,9 @@ pub struct Append {
     pub command: Option<Idempotency>,
     /// Where these streams must be, or nothing is appended.
     pub expect: Vec<(Stream, Version)>,
+    /// What these documents must be, still, or nothing is appended: a decision
+    /// that was made by looking at them is not carried out on others.
+    pub unchanged: Vec<(Key, Doc)>,
     /// How sure it must be.
     pub durability: Durability,
     /// The events.
@@ -61,6 +65,7 @@ impl Append {
             actor,
             command: None,
             expect: Vec::new(),
+            unchanged: Vec::new(),
             durability: Durability::Power,
             events: vec![NewEvent { stream, fact, cause: None }],
         }

@@ -70,6 +70,14 @@ pub enum StoreError {
         /// Ours.
         known: u32,
     },
+    /// A document is not what it was when the decision was made.
+    #[error("{view}/{key} has changed in the meantime")]
+    Changed {
+        /// The view.
+        view: &'static str,
+        /// The document in it.
+        key: String,
+    },
     /// The store was closed.
     #[error("the log is closed")]
     Closed,
@@ -103,6 +111,7 @@ impl StoreError {
             | Self::TooLarge { .. }
             | Self::NotCanonical(_)
             | Self::View { .. }
+            | Self::Changed { .. }
             | Self::NotALog { .. }
             | Self::Newer { .. }
             | Self::Closed

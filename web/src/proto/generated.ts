@@ -167,7 +167,23 @@ what: string,
 /**
  * What an answer is bound to.
  */
-actionHash: Hash, } } | { "kind": "ACTION_DENIED", "body": { 
+actionHash: Hash, 
+/**
+ * The role it is asked for in.
+ */
+role?: string, 
+/**
+ * The session it belongs to.
+ */
+session?: SessionId, } } | { "kind": "ACTION_WAITING", "body": { 
+/**
+ * Which.
+ */
+action: ActionId, 
+/**
+ * For an answer to this.
+ */
+approval: ApprovalId, } } | { "kind": "ACTION_DENIED", "body": { 
 /**
  * Which.
  */
@@ -181,9 +197,281 @@ fault: Fault, } } | { "kind": "ACTION_ALLOWED", "body": {
  */
 action: ActionId, 
 /**
- * What decided: `operator` for a person's own action.
+ * What decided, in plain words.
  */
-by: string, } } | { "kind": "ACTION_STARTED", "body": { 
+by: string, 
+/**
+ * What decided.
+ */
+why?: AllowedBy, 
+/**
+ * The profile it runs under, if it starts a program.
+ */
+profile?: string, } } | { "kind": "ACTION_READ", "body": { 
+/**
+ * Its name.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * What kind of action.
+ */
+name: string, 
+/**
+ * Its parameters, in canonical form.
+ */
+params: unknown, 
+/**
+ * What it did, in plain words.
+ */
+what: string, 
+/**
+ * What it was decided under.
+ */
+actionHash: Hash, 
+/**
+ * The role it was asked for in.
+ */
+role?: string, 
+/**
+ * The session it belongs to.
+ */
+session?: SessionId, 
+/**
+ * What decided.
+ */
+why: AllowedBy, 
+/**
+ * How it ended.
+ */
+outcome: Outcome, } } | { "kind": "APPROVAL_ASKED", "body": { 
+/**
+ * The question's name.
+ */
+approval: ApprovalId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The action that waits.
+ */
+action: ActionId, 
+/**
+ * What an answer is bound to.
+ */
+actionHash: Hash, 
+/**
+ * What kind of token the asker holds.
+ */
+class: TokenClass, 
+/**
+ * The role it acts in.
+ */
+role: string | null, 
+/**
+ * The session it belongs to.
+ */
+session: SessionId | null, 
+/**
+ * What is asked.
+ */
+question: Question, 
+/**
+ * When it expires.
+ */
+expiresAt: number, } } | { "kind": "APPROVAL_ANSWERED", "body": { 
+/**
+ * Which question.
+ */
+approval: ApprovalId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * What the answer is bound to.
+ */
+actionHash: Hash, 
+/**
+ * Yes or no.
+ */
+decision: Decision, 
+/**
+ * How far a yes reaches.
+ */
+scope: AnswerScope | null, 
+/**
+ * What the asker is told.
+ */
+message: string | null, } } | { "kind": "APPROVAL_EXPIRED", "body": { 
+/**
+ * Which question.
+ */
+approval: ApprovalId, 
+/**
+ * Where.
+ */
+project: ProjectId, } } | { "kind": "APPROVAL_WITHDRAWN", "body": { 
+/**
+ * Which question.
+ */
+approval: ApprovalId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * Why, for people.
+ */
+why: string, } } | { "kind": "GRANT_CREATED", "body": { 
+/**
+ * Its name.
+ */
+grant: GrantId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The question it answered.
+ */
+approval: ApprovalId, 
+/**
+ * Who may.
+ */
+grantee: string, 
+/**
+ * In which role.
+ */
+role: string | null, 
+/**
+ * Only in this session.
+ */
+session: SessionId | null, 
+/**
+ * What it covers.
+ */
+covers: Covers, 
+/**
+ * The scripts it may run, as they were.
+ */
+pins: Array<Pin>, 
+/**
+ * What it covers, in plain words.
+ */
+what: string, 
+/**
+ * When it ends.
+ */
+until: number | null, } } | { "kind": "GRANT_REVOKED", "body": { 
+/**
+ * Which.
+ */
+grant: GrantId, 
+/**
+ * Where.
+ */
+project: ProjectId, } } | { "kind": "MODE_CHANGED", "body": { 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * Which.
+ */
+mode: Mode, 
+/**
+ * When it ends.
+ */
+until: number | null, } } | { "kind": "ROLE_LOADED", "body": { 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * Its name.
+ */
+role: string, 
+/**
+ * The file, relative to the project.
+ */
+file: string, 
+/**
+ * BLAKE3 of the file.
+ */
+hash: Hash, 
+/**
+ * What it may ask for.
+ */
+skills: Array<string>, 
+/**
+ * The model it asks for.
+ */
+model: string | null, 
+/**
+ * Whether exactly this was trusted.
+ */
+trusted: boolean, } } | { "kind": "ROLE_REJECTED", "body": { 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The file, relative to the project.
+ */
+file: string, 
+/**
+ * Why, with the line and what was expected.
+ */
+why: string, } } | { "kind": "FILE_TRUSTED", "body": { 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * What it is.
+ */
+what: Governing, 
+/**
+ * The file, relative to the project.
+ */
+file: string, 
+/**
+ * BLAKE3 of its bytes.
+ */
+hash: Hash, 
+/**
+ * The text, so that a later change can be shown.
+ */
+text: string, } } | { "kind": "POLICY_CHANGED", "body": { 
+/**
+ * Where; none for the user's own rules.
+ */
+project: ProjectId | null, 
+/**
+ * `user` or `project`.
+ */
+layer: string, 
+/**
+ * BLAKE3 of the file; none if it is gone.
+ */
+hash: Hash | null, 
+/**
+ * How many rules it holds.
+ */
+rules: number, 
+/**
+ * Whether exactly this is trusted.
+ */
+trusted: boolean, 
+/**
+ * Why it has no effect, if it has none.
+ */
+errors: Array<string>, } } | { "kind": "ACTION_STARTED", "body": { 
 /**
  * Which.
  */
@@ -319,7 +607,7 @@ expiresAt: number | null,
  */
 revokedAt: number | null, };
 
-export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_PROCESSES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "CMD_NOT_FOUND" | "KILLED" | "OUTPUT_LIMIT" | "INTERNAL" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "TIMEOUT" | "NO_SPACE";
+export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_PROCESSES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "CMD_NOT_FOUND" | "KILLED" | "OUTPUT_LIMIT" | "INTERNAL" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "TIMEOUT" | "NO_SPACE";
 
 export type Problem = { 
 /**
@@ -465,6 +753,14 @@ principal: string,
  */
 status: ActionStatus, 
 /**
+ * The role it was asked for in.
+ */
+role?: string, 
+/**
+ * The question to a person that it waits for, or waited for last.
+ */
+approval?: ApprovalId, 
+/**
  * What an answer is bound to.
  */
 actionHash: Hash, 
@@ -481,7 +777,7 @@ finishedAt: number | null,
  */
 outcome: Outcome | null, };
 
-export type ActionStatus = "requested" | "denied" | "allowed" | "running" | "finished";
+export type ActionStatus = "requested" | "waiting" | "denied" | "allowed" | "running" | "finished";
 
 export type KernelView = { 
 /**
@@ -543,9 +839,683 @@ actionHash: Hash,
  */
 status: ActionStatus, 
 /**
+ * The question to a person that it waits for.
+ */
+approvalId?: ApprovalId, 
+/**
  * What came out, if it has ended.
  */
 result: unknown, };
+
+export type GrantId = Brand<string, 'grant'>;
+
+export type Mode = "sandbox" | "auto" | "full";
+
+export type ModeView = { 
+/**
+ * Whose it is.
+ */
+project: ProjectId, 
+/**
+ * What was set last. After `until` it is `sandbox` again.
+ */
+mode: Mode, 
+/**
+ * When it ends.
+ */
+until: number | null, 
+/**
+ * Who set it.
+ */
+by: string, 
+/**
+ * When.
+ */
+at: number, };
+
+export type Governing = "role" | "policy";
+
+export type Trusted = { 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * What it is.
+ */
+what: Governing, 
+/**
+ * The file, relative to the project.
+ */
+file: string, 
+/**
+ * BLAKE3 of its bytes. No other bytes have any effect.
+ */
+hash: Hash, 
+/**
+ * The text that was trusted, so that a change can be shown.
+ */
+text: string, 
+/**
+ * Who trusted it.
+ */
+by: string, 
+/**
+ * When.
+ */
+at: number, };
+
+export type RuleRef = { 
+/**
+ * Whose rule: `builtin`, `user` or `project`.
+ */
+layer: string, 
+/**
+ * Its name.
+ */
+id: string, 
+/**
+ * `allow`, `ask` or `deny`.
+ */
+effect: string, 
+/**
+ * Why, in its author's words.
+ */
+reason?: string, };
+
+export type DemandView = { "kind": "run", 
+/**
+ * Program and arguments, as the program gets them.
+ */
+argv: Array<string>, 
+/**
+ * The wrappers it was found in, outermost first.
+ */
+through: Array<string>, 
+/**
+ * The program that would run, if it was found.
+ */
+program: string | null, 
+/**
+ * The hosts that its arguments name.
+ */
+hosts: Array<string>, } | { "kind": "write", 
+/**
+ * Which, as written.
+ */
+path: string, } | { "kind": "read", 
+/**
+ * Which, as written.
+ */
+path: string, } | { "kind": "opaque", 
+/**
+ * The part of the line.
+ */
+text: string, 
+/**
+ * Why.
+ */
+why: string, };
+
+export type Pin = { 
+/**
+ * The file, relative to the project.
+ */
+path: string, 
+/**
+ * BLAKE3 of its bytes.
+ */
+hash: Hash, };
+
+export type AnswerScope = "once" | "session" | "until" | "always";
+
+export type Choice = { 
+/**
+ * How far it reaches.
+ */
+scope: AnswerScope, 
+/**
+ * What will be allowed from then on.
+ */
+remembers: string, 
+/**
+ * The rule that would be written; may be edited before it is.
+ */
+rule?: string, };
+
+export type TrustQuestion = { 
+/**
+ * What it is.
+ */
+what: Governing, 
+/**
+ * The file, relative to the project.
+ */
+file: string, 
+/**
+ * BLAKE3 of its bytes.
+ */
+hash: Hash, 
+/**
+ * What was trusted before.
+ */
+before: Hash | null, 
+/**
+ * What changed since; the whole text if nothing was trusted before.
+ */
+diff: string, };
+
+export type Question = { 
+/**
+ * The kind of action.
+ */
+name: string, 
+/**
+ * Its parameters, in canonical form.
+ */
+params: unknown, 
+/**
+ * What it does, in plain words.
+ */
+what: string, 
+/**
+ * Why it is asked, in plain words.
+ */
+why: string, 
+/**
+ * What a command would do, part by part.
+ */
+demands: Array<DemandView>, 
+/**
+ * Where it would run, relative to the project.
+ */
+cwd: string, 
+/**
+ * What would change in files.
+ */
+diff: string | null, 
+/**
+ * The profile it would run under; `none` where nothing is started.
+ */
+profile: string, 
+/**
+ * Whether it would reach the network.
+ */
+network: boolean, 
+/**
+ * The rules that had a say.
+ */
+rules: Array<RuleRef>, 
+/**
+ * What makes it so dangerous that it is asked every time.
+ */
+gate: string | null, 
+/**
+ * The scripts it would run, as they are now.
+ */
+pins: Array<Pin>, 
+/**
+ * The answers that allow, and what each remembers.
+ */
+choices: Array<Choice>, 
+/**
+ * A file that must be trusted first.
+ */
+trust: TrustQuestion | null, };
+
+export type Approval = { 
+/**
+ * Its name.
+ */
+id: ApprovalId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The action that waits for it.
+ */
+action: ActionId, 
+/**
+ * What an answer is bound to.
+ */
+actionHash: Hash, 
+/**
+ * Who asks.
+ */
+principal: string, 
+/**
+ * What acts.
+ */
+actor: Actor, 
+/**
+ * What kind of token the asker holds.
+ */
+class: TokenClass, 
+/**
+ * The role it acts in.
+ */
+role: string | null, 
+/**
+ * The session it belongs to.
+ */
+session: SessionId | null, 
+/**
+ * What is asked.
+ */
+question: Question, 
+/**
+ * How far it has come.
+ */
+status: ApprovalStatus, 
+/**
+ * When it was asked.
+ */
+askedAt: number, 
+/**
+ * When it expires, if nobody answers.
+ */
+expiresAt: number, 
+/**
+ * When it was resolved.
+ */
+resolvedAt: number | null, 
+/**
+ * Who resolved it.
+ */
+resolvedBy: string | null, 
+/**
+ * How far the answer reaches, if it allows.
+ */
+scope: AnswerScope | null, 
+/**
+ * What the asker was told with a denial.
+ */
+message: string | null, };
+
+export type ApprovalStatus = "pending" | "allowed" | "denied" | "expired" | "withdrawn";
+
+export type Decision = "allow" | "deny";
+
+export type Covers = { "kind": "command", 
+/**
+ * Program and arguments of each, in order.
+ */
+runs: Array<Array<string>>, 
+/**
+ * The files that its redirections write.
+ */
+writes: Array<string>, 
+/**
+ * Where it runs.
+ */
+cwd: string, 
+/**
+ * Whether it may reach the network.
+ */
+network: boolean, } | { "kind": "paths", 
+/**
+ * The kind of action.
+ */
+name: string, 
+/**
+ * The paths.
+ */
+paths: Array<string>, } | { "kind": "exact", 
+/**
+ * The kind of action.
+ */
+name: string, 
+/**
+ * BLAKE3 of its parameters in canonical form.
+ */
+params: Hash, };
+
+export type Grant = { 
+/**
+ * Its name.
+ */
+id: GrantId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The question it answered.
+ */
+approval: ApprovalId, 
+/**
+ * Who may.
+ */
+grantee: string, 
+/**
+ * In which role.
+ */
+role: string | null, 
+/**
+ * Only in this session.
+ */
+session: SessionId | null, 
+/**
+ * What it covers.
+ */
+covers: Covers, 
+/**
+ * The scripts it may run, as they were.
+ */
+pins: Array<Pin>, 
+/**
+ * What it covers, in plain words.
+ */
+what: string, 
+/**
+ * When it ends.
+ */
+until: number | null, 
+/**
+ * Who gave it.
+ */
+by: string, 
+/**
+ * When.
+ */
+at: number, 
+/**
+ * When it was taken back.
+ */
+revokedAt: number | null, };
+
+export type AllowedBy = { "kind": "operator" } | { "kind": "rules", 
+/**
+ * Those that decided.
+ */
+rules: Array<RuleRef>, } | { "kind": "mode", 
+/**
+ * Which.
+ */
+mode: Mode, } | { "kind": "grant", 
+/**
+ * Which.
+ */
+grant: GrantId, } | { "kind": "approval", 
+/**
+ * To which question.
+ */
+approval: ApprovalId, };
+
+export type Answer = { 
+/**
+ * Yes or no.
+ */
+decision: Decision, 
+/**
+ * How far a yes reaches; once, if left out.
+ */
+scope?: AnswerScope, 
+/**
+ * The hash of the action that was shown. An answer to another is refused.
+ */
+actionHash: Hash, 
+/**
+ * What the asker is told with a no.
+ */
+message?: string, 
+/**
+ * For `until`: how many minutes, 480 at most.
+ */
+minutes?: number, 
+/**
+ * For `always`: the rule as it was edited; the one that was shown, if left out.
+ */
+rule?: string, };
+
+export type ApprovalList = { 
+/**
+ * Those that are pending; with `?all=true` the resolved ones too.
+ */
+approvals: Array<Approval>, };
+
+export type GrantList = { 
+/**
+ * Those that still hold; with `?all=true` the others too.
+ */
+grants: Array<Grant>, };
+
+export type SetMode = { 
+/**
+ * Which.
+ */
+mode: Mode, 
+/**
+ * For how many minutes; `full` is for 60 if left out, and never without an end.
+ */
+minutes?: number, };
+
+export type RoleView = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * What it is for.
+ */
+description: string, 
+/**
+ * The model it asks for.
+ */
+model: string | null, 
+/**
+ * What it may ask for.
+ */
+skills: Array<string>, 
+/**
+ * The file, relative to the project.
+ */
+file: string, 
+/**
+ * Whether the file belongs to another tool and was imported.
+ */
+imported: boolean, 
+/**
+ * BLAKE3 of the file.
+ */
+hash: Hash, 
+/**
+ * Whether exactly this was trusted. If not, the role has no effect.
+ */
+trusted: boolean, 
+/**
+ * What changed since it was trusted; the whole text if it never was.
+ */
+diff: string | null, 
+/**
+ * What a person should know about how the file was read.
+ */
+notes: Array<string>, };
+
+export type RejectedRole = { 
+/**
+ * The file, relative to the project.
+ */
+file: string, 
+/**
+ * Why, with the line and what was expected.
+ */
+why: string, };
+
+export type RoleList = { 
+/**
+ * By name.
+ */
+roles: Array<RoleView>, 
+/**
+ * The files that could not be read.
+ */
+rejected: Array<RejectedRole>, };
+
+export type ChangeRole = { 
+/**
+ * The model it asks for from now on.
+ */
+model: string, };
+
+export type Trust = { 
+/**
+ * What it is.
+ */
+what: Governing, 
+/**
+ * The file, relative to the project.
+ */
+file: string, 
+/**
+ * The hash of what was shown.
+ */
+hash: Hash, };
+
+export type RuleView = { 
+/**
+ * Its name.
+ */
+id: string, 
+/**
+ * `allow`, `ask` or `deny`.
+ */
+effect: string, 
+/**
+ * As it stands in the file.
+ */
+text: string, 
+/**
+ * Why, in its author's words.
+ */
+reason: string | null, 
+/**
+ * Whether it has an effect: a project's `allow` has none until it is trusted.
+ */
+active: boolean, };
+
+export type PolicyLayer = { 
+/**
+ * `builtin`, `user` or `project`.
+ */
+layer: string, 
+/**
+ * The file, if it is one.
+ */
+file: string | null, 
+/**
+ * BLAKE3 of the file.
+ */
+hash: Hash | null, 
+/**
+ * Whether exactly this was trusted; always so for `builtin` and `user`.
+ */
+trusted: boolean, 
+/**
+ * What changed since it was trusted.
+ */
+diff: string | null, 
+/**
+ * Its rules.
+ */
+rules: Array<RuleView>, 
+/**
+ * Why the file has no effect, if it has none. Then everything asks.
+ */
+errors: Array<string>, };
+
+export type PolicyView = { 
+/**
+ * Those that count least first.
+ */
+layers: Array<PolicyLayer>, };
+
+export type Explain = { 
+/**
+ * In which role.
+ */
+role?: string, 
+/**
+ * Which action; `terminal.runCommand` if left out.
+ */
+action?: string, 
+/**
+ * Its parameters.
+ */
+params?: unknown, 
+/**
+ * In which mode; the project's, if left out.
+ */
+mode?: Mode, };
+
+export type Explanation = { 
+/**
+ * `allow`, `ask` or `deny`.
+ */
+verdict: string, 
+/**
+ * Why, in plain words.
+ */
+why: string, 
+/**
+ * What it does, in plain words.
+ */
+what: string, 
+/**
+ * What a command would do, part by part.
+ */
+demands: Array<DemandView>, 
+/**
+ * The rules that had a say.
+ */
+rules: Array<RuleRef>, };
+
+export type Simulate = { 
+/**
+ * `user` or `project`.
+ */
+layer: string, 
+/**
+ * The changed file.
+ */
+text: string, 
+/**
+ * How many past requests to look at, the latest first.
+ */
+limit?: number, };
+
+export type Difference = { 
+/**
+ * Which.
+ */
+action: ActionId, 
+/**
+ * What it was, in plain words.
+ */
+what: string, 
+/**
+ * What the rules say now.
+ */
+now: string, 
+/**
+ * What they would say.
+ */
+then: string, 
+/**
+ * Why.
+ */
+why: string, };
+
+export type Simulation = { 
+/**
+ * How many past requests were looked at.
+ */
+lookedAt: number, 
+/**
+ * Those that would be decided otherwise.
+ */
+differences: Array<Difference>, };
 
 export type Fault = { 
 /**

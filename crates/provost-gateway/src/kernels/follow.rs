@@ -161,6 +161,7 @@ impl Gateway {
             actor: Actor::Kernel,
             command: None,
             expect: Vec::new(),
+            unchanged: Vec::new(),
             durability,
             events,
         };

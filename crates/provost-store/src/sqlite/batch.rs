@@ -119,6 +119,15 @@ impl<'a> Batch<'a> {
                 return Err(StoreError::Conflict { stream, expected, actual });
             }
         }
+        for (key, expected) in &job.unchanged {
+            let stored = match self.docs.get(key) {
+                Some(doc) => doc.clone(),
+                None => reader::doc(self.db, key.view, &key.key)?,
+            };
+            if stored.as_ref() != Some(expected) {
+                return Err(StoreError::Changed { view: key.view.name(), key: key.key.clone() });
+            }
+        }
         let first = self.written.seq + 1;
         let events =
             job.events.iter().map(|event| self.event(job, event)).collect::<Result<Vec<_>, _>>()?;
@@ -168,7 +177,7 @@ impl<'a> Batch<'a> {
             hash.as_bytes(),
             record
         ])?;
-        self.fold(Stamp { at, principal: &job.principal }, &event.fact)?;
+        self.fold(Stamp { at, principal: &job.principal, actor: &job.actor }, &event.fact)?;
 
         self.written.streams.insert(event.stream, Place { version, ..place });
         (self.written.seq, self.written.hash, self.written.at) = (seq, hash, at);
@@ -229,7 +238,8 @@ impl<'a> Batch<'a> {
             let record = chain::Record::read(row.get_ref(0)?.as_blob().unwrap_or_default())
                 .map_err(|error| StoreError::Damaged(error.to_string()))?;
             if let Some(fact) = read_fact(db, &record)? {
-                self.fold(Stamp { at: record.at, principal: &record.principal }, &fact)?;
+                let actor = &record.actor;
+                self.fold(Stamp { at: record.at, principal: &record.principal, actor }, &fact)?;
             }
             if self.docs.len() > STREAMS {
                 self.write_docs()?;

@@ -103,9 +103,10 @@ impl Drop for Sqlite {
 impl Store for Sqlite {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Appended, StoreError>> {
         async move {
-            let Append { principal, actor, command, expect, durability, events } = append;
+            let Append { principal, actor, command, expect, unchanged, durability, events } =
+                append;
             let events = events.into_iter().map(Prepared::new).collect::<Result<_, _>>()?;
-            let job = Job { principal, actor, command, expect, durability, events };
+            let job = Job { principal, actor, command, expect, unchanged, durability, events };
             self.ask(|reply| Request::Append(job, reply)).await
         }
         .boxed()

@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
         }
         *version = read.version;
         if let Some(fact) = self.fact(&read)? {
-            let stamp = Stamp { at: read.at, principal: &read.principal };
+            let stamp = Stamp { at: read.at, principal: &read.principal, actor: &read.actor };
             self.world.apply_fact(stamp, &fact);
         }
         (self.seq, self.hash) = (seq, hash);

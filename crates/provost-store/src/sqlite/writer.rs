@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use provost_core::fold::{Doc, Key};
 use provost_proto::{Actor, Hash, Principal, Seq, Stream, Version};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -38,6 +39,7 @@ pub(super) struct Job {
     pub(super) actor: Actor,
     pub(super) command: Option<Idempotency>,
     pub(super) expect: Vec<(Stream, Version)>,
+    pub(super) unchanged: Vec<(Key, Doc)>,
     pub(super) durability: Durability,
     pub(super) events: Vec<Prepared>,
 }

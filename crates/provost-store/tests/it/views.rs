@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use provost_core::fold::{Doc, View, World};
+use provost_core::fold::{Doc, Key, View, World};
 use provost_proto::{Fact, Stream};
-use provost_store::{Clock, Scope, Sqlite, Store};
+use provost_store::{Append, Clock, Scope, Sqlite, Store, StoreError};
 
 use super::{append, fresh, one, opened, token};
 
@@ -67,4 +67,26 @@ async fn check(plan: Vec<(u8, usize)>) {
     let mut rebuilt = store.docs(View::Projects).await.unwrap();
     rebuilt.extend(store.docs(View::Tokens).await.unwrap());
     assert_eq!(rebuilt, folded);
+}
+
+#[tokio::test]
+async fn what_was_decided_on_a_document_is_not_done_to_another() {
+    let (store, _folder) = fresh();
+    let clock = Clock::system();
+    let project: provost_proto::ProjectId = clock.id();
+    append(&store, one(Stream::Sys, opened(project, "app"))).await;
+    let key = Key { view: View::Projects, key: project.uuid().to_string() };
+    let seen = store.doc(View::Projects, key.key.clone()).await.unwrap().unwrap();
+    let close = || Append {
+        unchanged: vec![(key.clone(), seen.clone())],
+        ..one(Stream::Sys, Fact::ProjectClosed { project })
+    };
+    // Many at once, also within one group commit: one of them finds it as it was.
+    let tries = futures::future::join_all((0..32).map(|_| store.append(close()))).await;
+    let (done, refused): (Vec<_>, Vec<_>) = tries.into_iter().partition(Result::is_ok);
+    assert_eq!((done.len(), refused.len()), (1, 31));
+    for error in refused {
+        assert!(matches!(error, Err(StoreError::Changed { view: "projects", .. })), "{error:?}");
+    }
+    assert_eq!(store.version(Stream::Sys).await.unwrap(), 2, "nothing else was written");
 }

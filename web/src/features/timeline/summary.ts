@@ -44,6 +44,32 @@ function sentence(event: Event, nameOf: NameOf): string {
       return `Kernel lost: ${event.body.why}`
     case 'ACTION_REQUESTED':
       return `Asked to ${event.body.what}`
+    case 'ACTION_READ':
+      return `Did ${event.body.what}`
+    case 'ACTION_WAITING':
+      return `Waits for the answer to ${event.body.approval}`
+    case 'APPROVAL_ASKED':
+      return `A person is asked: may it ${event.body.question.what}?`
+    case 'APPROVAL_ANSWERED':
+      return answered(event.body)
+    case 'APPROVAL_EXPIRED':
+      return 'Nobody answered in time'
+    case 'APPROVAL_WITHDRAWN':
+      return `The question fell away: ${event.body.why}`
+    case 'GRANT_CREATED':
+      return `Granted: ${event.body.what}`
+    case 'GRANT_REVOKED':
+      return `Grant ${event.body.grant} revoked`
+    case 'MODE_CHANGED':
+      return `Mode is ${event.body.mode} now`
+    case 'ROLE_LOADED':
+      return `Role ${event.body.role} read from ${event.body.file}${event.body.trusted ? '' : ', not trusted'}`
+    case 'ROLE_REJECTED':
+      return `No role: ${event.body.why}`
+    case 'FILE_TRUSTED':
+      return `${event.body.file} is trusted as it is`
+    case 'POLICY_CHANGED':
+      return rulesRead(event.body)
     case 'ACTION_DENIED':
       return `Denied: ${event.body.fault.message} (${event.body.fault.code})`
     case 'ACTION_ALLOWED':
@@ -65,6 +91,19 @@ function printed({ stream, data, dropped }: Output): string {
   return `${stream}: ${gap}${text}`
 }
 
+type Body<K extends Event['kind']> = Exclude<Extract<Event, { kind: K }>['body'], { $blob: unknown }>
+
+function answered({ decision, scope, message }: Body<'APPROVAL_ANSWERED'>): string {
+  const said = decision === 'allow' ? `Allowed, ${scope ?? 'once'}` : 'Denied'
+  return message === null ? said : `${said}: ${message}`
+}
+
+function rulesRead({ layer, rules, errors, trusted }: Body<'POLICY_CHANGED'>): string {
+  const [first] = errors
+  if (first !== undefined) return `The ${layer} rules have no effect: ${first}`
+  return `The ${layer} rules were read: ${String(rules)}${trusted ? '' : ', not trusted'}`
+}
+
 function ended({ exitCode, signal, durationMs, fault }: Outcome): string {
   const took = `after ${String(durationMs)} ms`
   if (fault !== null) return `Failed ${took}: ${fault.message} (${fault.code})`
@@ -81,7 +120,7 @@ export function shorten(line: string): string {
 /** The colour of a kind: by what it is about. */
 export function tone(kind: string): 'plain' | 'accent' | 'violet' | 'teal' {
   if (kind.startsWith('PROJECT_')) return 'accent'
-  if (kind.startsWith('TOKEN_')) return 'violet'
+  if (/^(TOKEN|APPROVAL|GRANT|MODE|ROLE|FILE|POLICY)_/.test(kind)) return 'violet'
   if (kind.startsWith('DAEMON_') || kind.startsWith('KERNEL_')) return 'teal'
   return 'plain'
 }

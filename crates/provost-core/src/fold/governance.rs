@@ -1,0 +1,133 @@
+//! The fold of what governs: modes, questions, grants, trust.
+
+use provost_proto::{
+    Approval, ApprovalStatus, Decision, Fact, Governing, Grant, ModeView, ProjectId, Trusted,
+};
+use uuid::Uuid;
+
+use super::Stamp;
+
+/// The key of a trusted file: the same for the same file of the same project.
+pub(super) fn trusted_key(project: ProjectId, what: Governing, file: &str) -> Uuid {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(project.uuid().as_bytes());
+    hasher.update(match what {
+        Governing::Role => b"role/",
+        Governing::Policy => b"plcy/",
+    });
+    hasher.update(file.as_bytes());
+    let mut key = [0; 16];
+    key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    Uuid::from_bytes(key)
+}
+
+pub(super) fn mode(stamp: Stamp<'_>, fact: &Fact) -> Option<ModeView> {
+    let Fact::ModeChanged { project, mode, until } = fact else { return None };
+    let by = stamp.principal.to_owned();
+    Some(ModeView { project: *project, mode: *mode, until: *until, by, at: stamp.at })
+}
+
+pub(super) fn trusted(stamp: Stamp<'_>, fact: &Fact) -> Option<Trusted> {
+    let Fact::FileTrusted { project, what, file, hash, text } = fact else { return None };
+    Some(Trusted {
+        project: *project,
+        what: *what,
+        file: file.clone(),
+        hash: *hash,
+        text: text.clone(),
+        by: stamp.principal.to_owned(),
+        at: stamp.at,
+    })
+}
+
+pub(super) fn grant(stamp: Stamp<'_>, fact: &Fact) -> Option<Grant> {
+    let Fact::GrantCreated {
+        grant,
+        project,
+        approval,
+        grantee,
+        role,
+        session,
+        covers,
+        pins,
+        what,
+        until,
+    } = fact
+    else {
+        return None;
+    };
+    Some(Grant {
+        id: *grant,
+        project: *project,
+        approval: *approval,
+        grantee: grantee.clone(),
+        role: role.clone(),
+        session: *session,
+        covers: covers.clone(),
+        pins: pins.clone(),
+        what: what.clone(),
+        until: *until,
+        by: stamp.principal.to_owned(),
+        at: stamp.at,
+        revoked_at: None,
+    })
+}
+
+pub(super) fn approval(stamp: Stamp<'_>, fact: &Fact) -> Option<Approval> {
+    let Fact::ApprovalAsked {
+        approval,
+        project,
+        action,
+        action_hash,
+        class,
+        role,
+        session,
+        question,
+        expires_at,
+    } = fact
+    else {
+        return None;
+    };
+    Some(Approval {
+        id: *approval,
+        project: *project,
+        action: *action,
+        action_hash: *action_hash,
+        principal: stamp.principal.to_owned(),
+        actor: stamp.actor.clone(),
+        class: *class,
+        role: role.clone(),
+        session: *session,
+        question: (**question).clone(),
+        status: ApprovalStatus::Pending,
+        asked_at: stamp.at,
+        expires_at: *expires_at,
+        resolved_at: None,
+        resolved_by: None,
+        scope: None,
+        message: None,
+    })
+}
+
+/// What was resolved stays so: the first answer is the answer.
+pub(super) fn change_approval(approval: Approval, stamp: Stamp<'_>, fact: &Fact) -> Approval {
+    if approval.status != ApprovalStatus::Pending {
+        return approval;
+    }
+    let (status, scope, message) =
+        if let Fact::ApprovalAnswered { decision, scope, message, .. } = fact {
+            let status = match decision {
+                Decision::Allow => ApprovalStatus::Allowed,
+                Decision::Deny => ApprovalStatus::Denied,
+            };
+            (status, *scope, message.clone())
+        } else if let Fact::ApprovalExpired { .. } = fact {
+            (ApprovalStatus::Expired, None, None)
+        } else if let Fact::ApprovalWithdrawn { why, .. } = fact {
+            (ApprovalStatus::Withdrawn, None, Some(why.clone()))
+        } else {
+            return approval;
+        };
+    let (resolved_at, resolved_by) = (Some(stamp.at), Some(stamp.principal.to_owned()));
+    Approval { status, scope, message, resolved_at, resolved_by, ..approval }
+}
