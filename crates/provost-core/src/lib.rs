@@ -8,6 +8,10 @@
 pub mod action;
 pub mod canonical;
 pub mod chain;
+pub mod diff;
 pub mod fold;
+pub mod glob;
+mod near;
 pub mod permit;
+pub mod skill;
 pub mod slug;

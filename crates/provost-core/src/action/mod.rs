@@ -20,7 +20,7 @@ mod run_command;
 mod search_files;
 mod stat_path;
 mod table;
-mod text;
+pub(crate) mod text;
 mod write_file;
 
 pub use apply_patch::ApplyPatch;
