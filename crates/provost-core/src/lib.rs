@@ -13,5 +13,6 @@ pub mod fold;
 pub mod glob;
 mod near;
 pub mod permit;
+pub mod role;
 pub mod skill;
 pub mod slug;
