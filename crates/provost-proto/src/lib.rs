@@ -27,5 +27,6 @@ pub use hash::{Hash, NotAHash};
 pub use id::{ActionId, ApprovalId, EventId, NotAnId, NotebookId, ProjectId, SessionId, TokenId};
 pub use stream::{NotAStream, Stream};
 pub use view::{
-    ActionStatus, ActionView, KernelStatus, KernelView, Project, ProjectStatus, Token, TokenClass,
+    ActionStatus, ActionView, KernelStatus, KernelView, Mode, Project, ProjectStatus, Token,
+    TokenClass,
 };

@@ -80,6 +80,7 @@ pub fn file() -> String {
         ActionStatus,
         KernelView,
         KernelStatus,
+        Mode,
         RequestAction,
         ActionAnswer,
     );

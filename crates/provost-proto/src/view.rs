@@ -126,6 +126,21 @@ pub enum KernelStatus {
     Lost,
 }
 
+/// How much of what agents ask for waits for a person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Mode {
+    /// Reads inside the project pass, everything else asks.
+    #[default]
+    Sandbox,
+    /// What stays inside the sandbox runs, crossing it asks.
+    Auto,
+    /// Nothing asks, for a limited time; the sandbox and the log remain.
+    Full,
+}
+
 /// A token that was handed out; never the token itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

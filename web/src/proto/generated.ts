@@ -511,6 +511,8 @@ reached: number, };
 
 export type KernelStatus = "connected" | "stopped" | "lost";
 
+export type Mode = "sandbox" | "auto" | "full";
+
 export type RequestAction = { 
 /**
  * Which, such as `fs.readFile`.
