@@ -8,6 +8,7 @@
 pub mod action;
 pub mod canonical;
 pub mod chain;
+pub mod command;
 pub mod diff;
 pub mod fold;
 pub mod glob;

@@ -16,7 +16,7 @@ mod path;
 mod process;
 mod protected;
 mod read_file;
-mod run_command;
+pub(crate) mod run_command;
 mod search_files;
 mod stat_path;
 mod table;

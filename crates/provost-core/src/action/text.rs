@@ -43,7 +43,7 @@ pub(crate) fn check(text: &str, breaks: Breaks) -> Result<(), BadText> {
 }
 
 /// Whether a character is invisible, reorders others or is not assigned.
-fn unseen(c: char) -> bool {
+pub(crate) fn unseen(c: char) -> bool {
     // Letters and marks by their category, but drawn as nothing at all.
     let blank = matches!(
         c,
