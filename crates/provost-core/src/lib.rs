@@ -14,6 +14,7 @@ pub mod fold;
 pub mod glob;
 mod near;
 pub mod permit;
+pub mod policy;
 pub mod role;
 pub mod skill;
 pub mod slug;

@@ -36,7 +36,28 @@ impl Path {
 
     /// Whether the path matches; names with one slash between them.
     pub fn matches(&self, path: &str) -> bool {
-        self.ways.iter().any(|way| walk(way, path))
+        self.matches_named(path, path.rsplit('/').next().unwrap_or(path))
+    }
+
+    /// The same for whoever knows the path's last name already. Most patterns end
+    /// in a name, so that one comparison rules most of them out.
+    pub fn matches_named(&self, path: &str, name: &str) -> bool {
+        self.ways.iter().any(|way| match way.last() {
+            Some(Part::Name(last)) if !last.matches(name) => false,
+            Some(Part::Name(_) | Part::Deep) | None => walk(way, path),
+        })
+    }
+
+    /// Whether the pattern surely names something beneath this folder.
+    pub fn lies_beneath(&self, path: &str) -> bool {
+        self.ways.iter().any(|way| {
+            let mut parts = way.iter();
+            path == "."
+                || path.split('/').all(|name| match parts.next() {
+                    Some(Part::Name(word)) => word.exact() == Some(name),
+                    Some(Part::Deep) | None => false,
+                }) && parts.next().is_some()
+        })
     }
 
     /// Whether the path is a folder that a pattern like `folder/**` is all about.
