@@ -104,6 +104,9 @@ fn brace_substitution(line: &str) -> Result<(), Unreadable> {
     }
 }
 
+/// How many `case` there may be: each that is not closed doubles the work of the parser.
+const CASES: usize = 4;
+
 /// Words that open a compound command.
 const OPENING: [&str; 9] =
     ["if", "for", "while", "until", "case", "select", "function", "coproc", "time"];
@@ -116,12 +119,22 @@ const OPENING: [&str; 9] =
 fn nesting(line: &str) -> Result<(), Unreadable> {
     let opens = |byte: &u8| matches!(byte, b'(' | b'{' | b'`' | b'[' | b'!');
     let brackets = line.bytes().filter(|byte| opens(byte)).count();
-    if brackets + keywords(line) <= DEPTH { Ok(()) } else { Quotes::default().read(line) }
+    if brackets + keywords(line) <= DEPTH && cases(line) <= CASES {
+        return Ok(());
+    }
+    Quotes::default().read(line)
 }
 
 fn keywords(text: &str) -> usize {
-    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.split(|c| !letter(c)).filter(|word| OPENING.contains(word)).count()
+    words(text).filter(|word| OPENING.contains(word)).count()
+}
+
+fn cases(text: &str) -> usize {
+    words(text).filter(|word| *word == "case").count()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
 }
 
 /// Reads a line for what is open where, as far as quotes go.
@@ -146,7 +159,8 @@ impl Quotes {
             }
         }
         // A branch of `case` closes what it did not open, so each may hide one level.
-        if keywords(&self.outside) + self.negations > DEPTH {
+        let words = keywords(&self.outside) + self.negations;
+        if words > DEPTH || cases(&self.outside) > CASES {
             return Err(Unreadable::TooDeep { at: place(line, bytes.len()) });
         }
         Ok(())

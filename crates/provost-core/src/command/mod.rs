@@ -22,11 +22,14 @@
 //!   and opaque nevertheless.
 //! - Writing to `/dev/null`, `/dev/stdout` and `/dev/stderr` is no demand.
 
+#[cfg(test)]
+mod agree;
 mod describe;
 mod expansion;
 mod folders;
 mod gate;
 mod host;
+mod plain;
 mod reader;
 mod simple;
 mod tools;

@@ -141,7 +141,7 @@ const SHELL: &[Tool] = &[
         "runs text as commands, or changes what they mean",
     ),
     row(
-        "let declare typeset local readonly mapfile readarray read getopts wait select",
+        "let declare typeset local readonly mapfile readarray read getopts select",
         How::Never(Why::Arithmetic),
         "evaluates the names it is given",
     ),
@@ -150,6 +150,7 @@ const SHELL: &[Tool] = &[
         How::Unless("-v -R", Why::Arithmetic),
         "with these, evaluates the name of an array",
     ),
+    row("wait", How::Unless("-p", Why::Arithmetic), "with this, evaluates the name of an array"),
     row("printf", How::Unless("-v", Why::Arithmetic), "with this, evaluates the name of an array"),
 ];
 

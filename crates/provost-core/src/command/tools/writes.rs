@@ -7,7 +7,10 @@
 #[derive(Clone, Copy)]
 enum Operands {
     All,
-    Last,
+    /// The last, or what is put into it under its own name if it is a folder.
+    Into,
+    /// Both: what is moved is gone.
+    AllInto,
 }
 
 const PROGRAMS: &[(&str, Operands)] = &[
@@ -19,10 +22,10 @@ const PROGRAMS: &[(&str, Operands)] = &[
     ("unlink", Operands::All),
     ("shred", Operands::All),
     ("truncate", Operands::All),
-    ("mv", Operands::All),
-    ("cp", Operands::Last),
-    ("ln", Operands::Last),
-    ("install", Operands::Last),
+    ("mv", Operands::AllInto),
+    ("cp", Operands::Into),
+    ("ln", Operands::Into),
+    ("install", Operands::Into),
 ];
 
 /// Options whose value is written: program, short, long.
@@ -52,14 +55,28 @@ pub(super) fn written(program: &str, arguments: &[String]) -> Vec<String> {
         let operands: Vec<&String> = operands.map(|(_, word)| word).collect();
         match which {
             Operands::All => paths.extend(operands.into_iter().cloned()),
-            Operands::Last => paths.extend(operands.last().map(|word| (*word).clone())),
+            Operands::Into => paths.extend(into(&operands)),
+            Operands::AllInto => {
+                paths.extend(operands.iter().map(|word| (*word).clone()));
+                paths.extend(into(&operands));
+            }
         }
     }
     for (_, short, long) in OPTIONS.iter().filter(|(name, ..)| *name == program) {
         paths.extend(value(arguments, short, long));
     }
-    paths.dedup();
+    let mut seen = std::collections::BTreeSet::new();
+    paths.retain(|path| seen.insert(path.clone()));
     paths
+}
+
+/// The last operand, and the others in it.
+fn into(operands: &[&String]) -> Vec<String> {
+    let Some((folder, others)) = operands.split_last() else { return Vec::new() };
+    let name = |path: &&String| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
+    let inside = others.iter().filter_map(name);
+    let inside = inside.map(|name| format!("{}/{name}", folder.trim_end_matches('/')));
+    std::iter::once((*folder).clone()).chain(inside).collect()
 }
 
 /// The values of an option, wherever they stand.
