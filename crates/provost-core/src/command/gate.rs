@@ -96,12 +96,12 @@ fn brace_substitution(line: &str) -> Result<(), Unreadable> {
         }
     }
     // The same, with the line broken between the two.
-    match line.find("$\\\n") {
-        Some(at) if line[at..].trim_start_matches(['$', '\\', '\n']).starts_with('{') => {
-            Err(Unreadable::BraceSubstitution { at: place(line, at) })
+    for (at, _) in line.match_indices("$\\\n") {
+        if line[at + 1..].trim_start_matches("\\\n").starts_with('{') {
+            return Err(Unreadable::BraceSubstitution { at: place(line, at) });
         }
-        Some(_) | None => Ok(()),
     }
+    Ok(())
 }
 
 /// How many `case` there may be: each that is not closed doubles the work of the parser.
@@ -184,9 +184,10 @@ impl Quotes {
                 return Some(end.map_or(rest.len(), |length| length + 2));
             }
             (b'"', _) if quoted => self.close(),
-            (byte @ (b'"' | b'(' | b'{'), _) if !quoted => self.open.push(byte),
+            (byte @ (b'"' | b'(' | b'{' | b'['), _) if !quoted => self.open.push(byte),
             (b')', _) if self.open.last() == Some(&b'(') => self.close(),
             (b'}', _) if self.open.last() == Some(&b'{') => self.close(),
+            (b']', _) if self.open.last() == Some(&b'[') => self.close(),
             (b'!', _) if !quoted => self.negations += 1,
             _ => {}
         }
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(check(&"a".repeat(LENGTH)), Ok(()));
         assert_eq!(check(&"a".repeat(LENGTH + 1)), Err(Unreadable::TooLong(LENGTH + 1)));
         for opener in
-            ["(", "$(", "{ ", "`", "\"$(", "if ", "! ", "(( ", "<(", "case x in a) ", "${x:-"]
+            ["(", "$(", "{ ", "`", "\"$(", "if ", "! ", "(( ", "<(", "a[", "case x in a) ", "${x:-"]
         {
             let line = format!("{}ls", opener.repeat(40));
             assert!(matches!(check(&line), Err(Unreadable::TooDeep { .. })), "{line}");
@@ -236,6 +237,7 @@ mod tests {
             "x ${\nid\n}",
             "x ${\\\n id; }",
             "x $\\\n{ id; }",
+            "a $\\\nb $\\\n{ id; }",
         ] {
             assert!(matches!(check(line), Err(Unreadable::BraceSubstitution { .. })), "{line}");
         }

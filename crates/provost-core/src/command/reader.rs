@@ -185,6 +185,10 @@ impl Reader {
     fn pipeline(&mut self, pipeline: &Pipeline) {
         // `! cd x && y` runs `y` where it was: what failed has not moved.
         let before = self.folders.clone();
+        if pipeline.seq.is_empty() {
+            // The parser takes `! &&`, which bash refuses.
+            self.opaque(Why::Unreadable, "!");
+        }
         for command in &pipeline.seq {
             self.command(command);
         }

@@ -162,7 +162,7 @@ impl Reader {
                 self.writes(&path);
             }
             IoRedirect::HereString(_, word) => {
-                self.word(word);
+                self.target(word);
             }
             IoRedirect::HereDocument(_, document) => {
                 let text = &document.doc.value;

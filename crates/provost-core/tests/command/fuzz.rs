@@ -10,7 +10,7 @@ use super::tokens;
 /// Longer than any line should take even here, unoptimized and among other tests.
 const LONG: Duration = Duration::from_secs(5);
 
-/// Reads a line on a stack as small as the threads of a server have.
+/// Reads a line; the stack of a test is the 2 MiB that the threads of the daemon have.
 fn read(line: &str) {
     let start = Instant::now();
     if let Ok(analysis) = analyze(line) {

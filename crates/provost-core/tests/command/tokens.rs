@@ -109,6 +109,12 @@ pub(crate) const TOKENS: &[&str] = &[
     "a,b",
     "ä",
     "日",
+    "\\\n",
+    ">&-",
+    "2",
+    "a[",
+    "x=(",
+    "\t",
 ];
 
 /// A line of them, with or without spaces in between.

@@ -46,8 +46,10 @@ pub(super) enum How {
 pub(super) struct Interpreter {
     /// Options that change nothing about what runs.
     pub(super) flags: &'static str,
-    /// Options after which it runs nothing, or what is named next.
-    pub(super) last: &'static str,
+    /// Options after which what it runs is named.
+    pub(super) named: &'static str,
+    /// Options with which it runs nothing, if they come alone.
+    pub(super) alone: &'static str,
 }
 
 /// Programs with a grammar of their own.

@@ -7,6 +7,7 @@
 #[derive(Clone, Copy)]
 enum Operands {
     All,
+    AllButFirst,
     /// The last, or what is put into it under its own name if it is a folder.
     Into,
     /// Both: what is moved is gone.
@@ -23,6 +24,14 @@ const PROGRAMS: &[(&str, Operands)] = &[
     ("shred", Operands::All),
     ("truncate", Operands::All),
     ("mv", Operands::AllInto),
+    ("sponge", Operands::All),
+    ("gzip", Operands::All),
+    ("gunzip", Operands::All),
+    ("chmod", Operands::AllButFirst),
+    ("chown", Operands::AllButFirst),
+    ("chgrp", Operands::AllButFirst),
+    ("rsync", Operands::Into),
+    ("scp", Operands::Into),
     ("cp", Operands::Into),
     ("ln", Operands::Into),
     ("install", Operands::Into),
@@ -32,7 +41,12 @@ const PROGRAMS: &[(&str, Operands)] = &[
 const OPTIONS: &[(&str, &str, &str)] = &[
     ("sort", "-o", "--output"),
     ("curl", "-o", "--output"),
+    ("curl", "-D", "--dump-header"),
+    ("curl", "-c", "--cookie-jar"),
     ("wget", "-O", "--output-document"),
+    ("wget", "-o", "--output-file"),
+    ("wget", "-P", "--directory-prefix"),
+    ("git", "-o", "--output"),
     ("cp", "-t", "--target-directory"),
     ("mv", "-t", "--target-directory"),
     ("ln", "-t", "--target-directory"),
@@ -55,6 +69,7 @@ pub(super) fn written(program: &str, arguments: &[String]) -> Vec<String> {
         let operands: Vec<&String> = operands.map(|(_, word)| word).collect();
         match which {
             Operands::All => paths.extend(operands.into_iter().cloned()),
+            Operands::AllButFirst => paths.extend(operands.into_iter().skip(1).cloned()),
             Operands::Into => paths.extend(into(&operands)),
             Operands::AllInto => {
                 paths.extend(operands.iter().map(|word| (*word).clone()));
@@ -79,17 +94,20 @@ fn into(operands: &[&String]) -> Vec<String> {
     std::iter::once((*folder).clone()).chain(inside).collect()
 }
 
-/// The values of an option, wherever they stand.
+/// The values of an option, wherever they stand; a short one may stand among others.
 fn value<'a>(
     arguments: &'a [String],
     short: &'a str,
     long: &'a str,
 ) -> impl Iterator<Item = String> + 'a {
     arguments.iter().enumerate().filter_map(move |(at, word)| {
-        if word == short || word == long {
-            return arguments.get(at + 1).cloned();
-        }
-        let attached = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
-        attached.or_else(|| word.strip_prefix(short)).map(str::to_owned)
+        let next = || arguments.get(at + 1).cloned();
+        let rest = if word.starts_with("--") {
+            word.strip_prefix(long)?
+        } else {
+            word.strip_prefix('-')?.split_once(short.strip_prefix('-')?)?.1
+        };
+        let rest = rest.strip_prefix('=').unwrap_or(rest);
+        if rest.is_empty() { next() } else { Some(rest.to_owned()) }
     })
 }
