@@ -16,7 +16,7 @@ use provost_store::{Append, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::kernels::Finished;
+use crate::kernels::{Finished, Waiting};
 use crate::{Caller, Gateway, GatewayError};
 
 /// A request for an action.
@@ -135,15 +135,19 @@ impl Gateway {
         let answer =
             move |status, result| ActionAnswer { action_id: id, action_hash: hash, status, result };
         let (gateway, caller, project) = (Arc::clone(self), caller.clone(), project.clone());
+        let waiting = runs.then(|| self.kernels.expect(id));
         let work = tokio::spawn(async move {
-            if runs {
-                gateway.run_command(&caller, &project, permit).await
-            } else {
-                gateway.on_the_spot(&caller, &project, permit).await
+            match waiting {
+                Some(waiting) => gateway.run_command(&caller, &project, permit, waiting).await,
+                None => gateway.on_the_spot(&caller, &project, permit).await,
             }
         });
         match timeout(wait, work).await {
-            Err(_) => Ok(Done::Running(answer(ActionStatus::Running, None))),
+            Err(_) => {
+                // What it prints from here on is in the log, and need not be in memory.
+                self.kernels.nobody_waits(id);
+                Ok(Done::Running(answer(ActionStatus::Running, None)))
+            }
             Ok(Err(_)) => Err(StoreError::Closed.into()),
             Ok(Ok(result)) => match result? {
                 Ended::Now(value) => {
@@ -188,10 +192,10 @@ impl Gateway {
         caller: &Caller,
         project: &Project,
         permit: Permit,
+        waiting: Waiting,
     ) -> Result<Ended, GatewayError> {
         let id = permit.id();
         let background = permit.action().params()["background"] == true;
-        let waiting = self.kernels.expect(id);
         let started = match self.kernel(project).await {
             Ok(kernel) => kernel.execute(permit).await.map_err(|error| fault(&error)),
             Err(error) => Err(error),
@@ -204,7 +208,10 @@ impl Gateway {
                 self.write(caller, project, Durability::Process, vec![finished]).await?;
                 Err(GatewayError::Fault(fault))
             }
-            Ok(process) if background => Ok(Ended::GoesOn(process)),
+            Ok(process) if background => {
+                self.kernels.nobody_waits(id);
+                Ok(Ended::GoesOn(process))
+            }
             Ok(_) => {
                 let finished = waiting.end().await.ok_or(StoreError::Closed)?;
                 result_of(finished).map(Ended::Now)
@@ -282,7 +289,7 @@ enum Ended {
 fn result_of(finished: Finished) -> Result<Value, GatewayError> {
     let Finished { outcome, output } = finished;
     if let Some(mut fault) = outcome.fault.clone() {
-        let text = |stream| String::from_utf8_lossy(&output.of(stream)).into_owned();
+        let text = |stream| output.of(stream);
         fault.details = Some(json!({
             "stdout": text(OutputStream::Stdout),
             "stderr": text(OutputStream::Stderr),
@@ -290,7 +297,7 @@ fn result_of(finished: Finished) -> Result<Value, GatewayError> {
         }));
         return Err(GatewayError::Fault(fault));
     }
-    let text = |stream| String::from_utf8_lossy(&output.of(stream)).into_owned();
+    let text = |stream| output.of(stream);
     Ok(json!({
         "exitCode": outcome.exit_code,
         "signal": outcome.signal,
@@ -324,7 +331,7 @@ pub(crate) fn fault(error: &KernelError) -> Fault {
     match error {
         KernelError::Fault(fault) => fault.clone(),
         KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
-        KernelError::Start(_) => {
+        KernelError::Start(_) | KernelError::Newer { .. } => {
             Fault { code: Code::Unavailable, message: error.to_string(), details: None }
         }
     }

@@ -12,6 +12,7 @@ mod hash;
 mod id;
 pub mod kernel;
 pub mod limits;
+mod output;
 mod stream;
 #[cfg(feature = "ts")]
 pub mod typescript;

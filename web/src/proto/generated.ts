@@ -597,9 +597,9 @@ offset: number,
  */
 dropped: number, 
 /**
- * The bytes: text where they are UTF-8, else hexadecimal digits.
+ * What was printed.
  */
-data: { text: string } | { hex: string }, };
+data: { text: string } | { hex: string } | { blob: { $blob: string, size: number } }, };
 
 export type OutputStream = "stdout" | "stderr";
 

@@ -37,9 +37,9 @@ impl Gateway {
             {
                 group.push(next);
             }
-            let facts: Vec<_> = group.iter().map(|report| fact_of(project, report)).collect();
             // A log that cannot be written stops the kernel's reports, and so its commands.
-            while let Err(error) = self.record_in(project, facts.clone(), Durability::Process).await
+            while let Err(error) =
+                self.record_in(project, facts_of(project, &group), Durability::Process).await
             {
                 if matches!(error, GatewayError::Store(StoreError::Closed)) {
                     return;
@@ -167,6 +167,10 @@ impl Gateway {
         self.store.append(append).await?;
         Ok(())
     }
+}
+
+fn facts_of(project: ProjectId, reports: &[Report]) -> Vec<Fact> {
+    reports.iter().map(|report| fact_of(project, report)).collect()
 }
 
 fn fact_of(project: ProjectId, report: &Report) -> Fact {

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use futures::StreamExt;
-use provost_proto::kernel::{Outcome, OutputStream};
-use provost_proto::{ActionAnswer, ActionId, ActionView, Event, Fact, ProjectList, RequestAction};
+use provost_proto::kernel::{Outcome, OutputStream, Printed};
+use provost_proto::{
+    ActionAnswer, ActionId, ActionView, BlobRef, Event, Fact, ProjectList, RequestAction,
+};
 use reqwest::Method;
 use serde_json::{Map, Value};
 
@@ -147,9 +149,15 @@ async fn print(client: &Client, id: ActionId, event: &Event) -> anyhow::Result<O
         if output.dropped > 0 {
             remark(&faint(&format!("… {} bytes were dropped here …", output.dropped)));
         }
+        let bytes = match output.data {
+            Printed::Bytes(bytes) => bytes,
+            Printed::Kept(BlobRef { hash, .. }) => {
+                client.bytes(&format!("/api/blobs/{hash}")).await?
+            }
+        };
         match output.stream {
-            OutputStream::Stdout => std::io::stdout().write_all(&output.data)?,
-            OutputStream::Stderr => std::io::stderr().write_all(&output.data)?,
+            OutputStream::Stdout => std::io::stdout().write_all(&bytes)?,
+            OutputStream::Stderr => std::io::stderr().write_all(&bytes)?,
         }
     }
     Ok(None)

@@ -18,6 +18,11 @@ impl Running {
         request.send().await.unwrap().json().await.unwrap()
     }
 
+    pub(super) async fn text(&self, path: &str) -> String {
+        let request = Self::http().get(format!("{}{path}", self.base)).bearer_auth(&self.token);
+        request.send().await.unwrap().text().await.unwrap()
+    }
+
     async fn post(&self, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
         let request = Self::http().post(format!("{}{path}", self.base)).bearer_auth(token);
         let response = request.json(body).send().await.unwrap();
@@ -59,6 +64,10 @@ impl Running {
                     let mut body = event["body"].clone();
                     if let Some(hash) = body["$blob"].as_str() {
                         body = self.get(&format!("/api/blobs/{hash}")).await;
+                    }
+                    if let Some(hash) = body["output"]["data"]["blob"]["$blob"].as_str() {
+                        let text = self.text(&format!("/api/blobs/{hash}")).await;
+                        body["output"]["data"] = json!({ "text": text });
                     }
                     found.push(body);
                 }

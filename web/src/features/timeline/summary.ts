@@ -60,9 +60,15 @@ function sentence(event: Event, nameOf: NameOf): string {
 }
 
 function printed({ stream, data, dropped }: Output): string {
-  const text = 'text' in data ? data.text.trimEnd() : `${String(data.hex.length / 2)} bytes that are no text`
+  const text = shown(data)
   const gap = dropped > 0 ? `(${String(dropped)} bytes dropped) ` : ''
   return `${stream}: ${gap}${text}`
+}
+
+function shown(data: Output['data']): string {
+  if ('text' in data) return data.text.trimEnd()
+  if ('hex' in data) return `${String(data.hex.length / 2)} bytes that are no text`
+  return `${String(data.blob.size)} bytes, kept beside the log`
 }
 
 function ended({ exitCode, signal, durationMs, fault }: Outcome): string {
