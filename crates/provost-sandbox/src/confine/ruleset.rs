@@ -144,6 +144,8 @@ impl Builder {
         }
         self.project(policy, read)?;
         self.rule(&policy.scratch, all | read)?;
+        // Mounted elsewhere, where the rule above does not reach it.
+        self.rule(&policy.scratch.join("shm"), all | read)?;
         self.devices()
     }
 

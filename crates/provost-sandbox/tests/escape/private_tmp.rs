@@ -22,4 +22,37 @@ pub(crate) fn test() {
         assert_eq!(report.did_harm(), is_private, "{report:?}");
         assert!(!fs::exists(&name).unwrap(), "it is in the /tmp of all");
     }
+    below_tmp();
+}
+
+/// A project that lies in the shared `/tmp` is where it was in the private one,
+/// and the wall around it is the same.
+fn below_tmp() {
+    let yard = Yard::below_tmp();
+    let shared = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+    yard.must_fail("read", &[shared.path().to_str().unwrap()]);
+    yard.must_fail("append", &[".git/hooks/pre-commit"]);
+    yard.must_fail("rename", &[".git", "src/old"]);
+    yard.must_fail("read", &[&yard.text("outside/secret")]);
+    // The folder above the project, to put another project in its place.
+    let above = yard.text("project/..");
+    yard.must_fail("rename", &[&above, "/tmp/elsewhere"]);
+    for layers in LAYERS {
+        let is_private = yard.wall(Profile::Build, layers).applied().private_tmp;
+        assert_eq!(is_private, yard.wall(Profile::Build, layers).applied().mount_namespace);
+        let name = format!("/tmp/provost-test-{}", std::process::id());
+        for (profile, attack, path, works) in [
+            (Profile::Build, "write", name.as_str(), is_private),
+            (Profile::Build, "write", "/dev/shm/provost-test", is_private),
+            (Profile::Build, "write", "src/new", true),
+            (Profile::Read, "write", "src/another", false),
+            (Profile::Read, "read", "src/new", true),
+        ] {
+            let report = yard.confined(profile, layers, attack, &[path]);
+            assert_eq!(report.did_harm(), works, "{profile:?} {attack} {path}: {report:?}");
+        }
+        assert!(!fs::exists(&name).unwrap(), "it is in the /tmp of all");
+        assert!(yard.at("project/src/new").exists(), "the project is another one inside");
+        fs::remove_file(yard.at("project/src/new")).unwrap();
+    }
 }

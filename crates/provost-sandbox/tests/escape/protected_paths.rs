@@ -33,8 +33,45 @@ pub(crate) fn test() {
     assert_eq!(fs::read_dir(yard.at("project/.git/hooks")).unwrap().count(), 1);
     honest_work(&yard);
     worktree();
+    nested();
     yard.works_without_wall("append", &[".git/hooks/pre-commit"]);
     yard.works_without_wall("rename", &[".git", "src/old"]);
+}
+
+/// Repositories inside the project, and those of its submodules.
+fn nested() {
+    let yard = Yard::new();
+    for git in ["src/inner/.git", ".git/modules/lib"] {
+        let git = yard.at("project").join(git);
+        fs::create_dir_all(git.join("hooks")).unwrap();
+        fs::create_dir_all(git.join("objects")).unwrap();
+        for name in ["HEAD", "config", "hooks/pre-commit"] {
+            fs::write(git.join(name), SECRET).unwrap();
+        }
+    }
+    let attacks: &[(&str, &[&str])] = &[
+        ("append", &["src/inner/.git/hooks/pre-commit"]),
+        ("write", &["src/inner/.git/hooks/post-merge"]),
+        ("append", &["src/inner/.git/config"]),
+        ("rename", &["src/inner/.git", "src/old"]),
+        ("rename", &["src/inner", "src/old"]),
+        ("append", &[".git/modules/lib/config"]),
+        ("write", &[".git/modules/lib/hooks/post-merge"]),
+        ("rename", &[".git/modules/lib", "src/old"]),
+    ];
+    for (name, args) in attacks {
+        yard.must_fail(name, args);
+    }
+    // Committing there still works, as far as the layers let it.
+    let report = yard.confined(Profile::Build, LAYERS[1], "write", &["src/inner/.git/objects/new"]);
+    assert!(report.did_harm(), "{report:?}");
+    for (name, args) in attacks {
+        yard.works_without_wall(name, args);
+        // What was renamed goes back for the next.
+        if let ("rename", [from, to]) = (*name, *args) {
+            fs::rename(yard.at("project").join(to), yard.at("project").join(from)).unwrap();
+        }
+    }
 }
 
 /// In a worktree `.git` is a file that says where the hooks are.

@@ -49,6 +49,11 @@ impl Yard {
         Self::furnish(place())
     }
 
+    /// One whose project lies in the `/tmp` that everybody shares.
+    pub(crate) fn below_tmp() -> Self {
+        Self::furnish(tempfile::tempdir_in("/tmp").unwrap())
+    }
+
     fn furnish(dir: tempfile::TempDir) -> Self {
         let folders = [
             "project/src",
