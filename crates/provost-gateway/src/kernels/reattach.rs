@@ -76,6 +76,7 @@ impl Gateway {
         view: &KernelView,
         why: String,
     ) -> Result<(), GatewayError> {
+        self.place(project).sweep();
         let fact = Fact::KernelLost { project, boot: view.boot, why };
         self.record_in(project, vec![fact], Durability::Process).await?;
         self.settle(project, &[]).await

@@ -277,6 +277,9 @@ async fn a_kernel_that_dies_is_said_and_started_again() {
     let id = daemon.start(json!({ "command": "sleep 3600" })).await;
     daemon.until(&id, "running").await;
     let pid = kernel_pid(&daemon).await;
+    let place = std::fs::read_dir(home.data().join("kernels")).unwrap().next().unwrap().unwrap();
+    let scratch = std::fs::read_to_string(place.path().join("scratch")).unwrap();
+    assert!(std::path::Path::new(&scratch).is_dir(), "{scratch}");
     kill_process(pid, Signal::KILL).unwrap();
     let action = daemon.until(&id, "finished").await;
     assert_eq!(action["outcome"]["fault"]["code"], "KERNEL_LOST", "{action}");
@@ -286,6 +289,7 @@ async fn a_kernel_that_dies_is_said_and_started_again() {
     assert_eq!(status, 200, "{answer}");
     assert_ne!(kernel_pid(&daemon).await, pid);
     assert_eq!(processes_with("sleep 3600", &home), 0, "it died with its kernel");
+    assert!(!std::path::Path::new(&scratch).exists(), "its temporary files are left behind");
 }
 
 #[tokio::test]
@@ -350,16 +354,52 @@ async fn closing_and_opening_a_project_is_no_crash() {
     assert!(daemon.events("KERNEL_LOST").await.is_empty());
 }
 
+async fn until_kernel_is(daemon: &Running, status: &str) {
+    while daemon.get("/api/projects/app/kernel").await["status"] != status {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_command_is_followed_across_a_daemon_that_is_killed_and_started_again() {
+    let home = Home::new();
+    let daemon = home.up();
+    let line = "command=echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 5";
+    let mut following = home.provost(&["do", "terminal.runCommand", line, "--project", "app"]);
+    let following = std::thread::spawn(move || following.output().unwrap());
+    while daemon.events("ACTION_OUTPUT").await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    daemon.kill();
+    let _daemon = home.up();
+    std::fs::write(home.path("app").join("go"), "").unwrap();
+    let output = tokio::task::spawn_blocking(|| following.join().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n", "{said}");
+    assert_eq!(output.status.code(), Some(5), "{said}");
+}
+
 #[tokio::test]
 async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
     let home = Home::new();
     let daemon = home.up();
     daemon.act("fs.listFiles", json!({})).await;
     let pid = kernel_pid(&daemon).await;
+    assert!(home.says(&["status"]).contains(&format!("(kernel {})", pid.as_raw_nonzero())));
     kill_process(pid, Signal::STOP).unwrap();
-    while daemon.get("/api/projects/app/kernel").await["status"] != "unresponsive" {
+    until_kernel_is(&daemon, "unresponsive").await;
+    let status = home.says(&["status"]);
+    assert!(status.contains("unresponsive"), "{status}");
+    let status: Value = serde_json::from_str(&home.says(&["status", "--json"])).unwrap();
+    assert_eq!(status["projects"][0]["kernel"]["status"], "unresponsive", "{status}");
+    kill_process(pid, Signal::CONT).unwrap();
+    until_kernel_is(&daemon, "connected").await;
+    while daemon.events("KERNEL_RESPONSIVE").await.is_empty() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    assert_eq!(daemon.events("KERNEL_UNRESPONSIVE").await.len(), 1, "beats are not logged");
+    kill_process(pid, Signal::STOP).unwrap();
+    until_kernel_is(&daemon, "unresponsive").await;
     home.says(&["down"]);
     assert!(!super::is_provost(pid), "the kernel outlived down");
 }

@@ -40,6 +40,10 @@ function sentence(event: Event, nameOf: NameOf): string {
       return `Kernel ${event.body.version} answers, process ${String(event.body.pid)}`
     case 'KERNEL_STOPPED':
       return 'Kernel stopped'
+    case 'KERNEL_UNRESPONSIVE':
+      return 'Kernel does not answer'
+    case 'KERNEL_RESPONSIVE':
+      return 'Kernel answers again'
     case 'KERNEL_LOST':
       return `Kernel lost: ${event.body.why}`
     case 'ACTION_REQUESTED':
