@@ -35,8 +35,16 @@ fn below_tmp() {
     yard.must_fail("rename", &[".git", "src/old"]);
     yard.must_fail("read", &[&yard.text("outside/secret")]);
     // The folder above the project, to put another project in its place.
-    let above = yard.text("project/..");
-    yard.must_fail("rename", &[&above, "/tmp/elsewhere"]);
+    let elsewhere = tempfile::tempdir_in("/tmp").unwrap();
+    let elsewhere = elsewhere.path().join("moved");
+    let (above, elsewhere) = (yard.text("."), elsewhere.to_str().unwrap());
+    let above = above.trim_end_matches("/.");
+    yard.must_be_denied("rename", &[above, elsewhere]);
+    let control = Yard::below_tmp();
+    let moved = control.text(".");
+    let moved = moved.trim_end_matches("/.");
+    fs::rename(moved, elsewhere).unwrap();
+    fs::rename(elsewhere, moved).unwrap();
     for layers in LAYERS {
         let is_private = yard.wall(Profile::Build, layers).applied().private_tmp;
         assert_eq!(is_private, yard.wall(Profile::Build, layers).applied().mount_namespace);

@@ -426,12 +426,41 @@ async fn an_agent_that_asks_for_nonsense_has_no_skill_for_it_either() {
 #[tokio::test]
 async fn a_command_that_makes_what_governs_others_is_reported() {
     let home = Home::new();
+    std::fs::create_dir(home.path("app").join(".git")).unwrap();
     let daemon = home.up();
-    let id = daemon.start(json!({ "command": "echo x > .envrc; echo y > harmless" })).await;
-    let action = daemon.until(&id, "finished").await;
-    let planted = action["outcome"]["summary"]["planted"].as_array().unwrap();
-    assert_eq!(planted.len(), 1, "{action}");
-    assert!(planted[0].as_str().unwrap().ends_with("app/.envrc"));
+    let mut made = Vec::new();
+    for (command, path) in [
+        ("echo x > .envrc; echo y > harmless", Some(".envrc")),
+        ("echo x > harmless2", None),
+        ("echo {} > .mcp.json", Some(".mcp.json")),
+        ("mkdir .git/hooks && echo x > .git/hooks/pre-commit", Some(".git/hooks")),
+        (
+            "mkdir -p .github/workflows && echo x > .github/workflows/ci.yml",
+            Some(".github/workflows"),
+        ),
+        ("mkdir .provost", Some(".provost")),
+        // A link is as good as a file, also one that leads nowhere.
+        ("ln -s nowhere .claude", Some(".claude")),
+    ] {
+        let id = daemon.start(json!({ "command": command })).await;
+        let action = daemon.until(&id, "finished").await;
+        let summary = &action["outcome"]["summary"];
+        let there = home.path("app").join(path.unwrap_or("none")).symlink_metadata().is_ok();
+        let reported: Vec<_> = summary["planted"].as_array().unwrap().iter().collect();
+        // Where there is no mount namespace, new names at the top cannot be made at all.
+        assert_eq!(there, !reported.is_empty(), "{command}: {action}");
+        if let (Some(path), true) = (path, there) {
+            assert_eq!(reported.len(), 1, "{command}: {action}");
+            assert!(reported[0].as_str().unwrap().ends_with(path), "{command}: {action}");
+            made.push(path);
+        }
+    }
+    // What is there by now, whoever made it, is read-only for the next command.
+    for path in made.into_iter().filter(|path| home.path("app").join(path).is_file()) {
+        let command = format!("echo more >> {path}");
+        let (_, answer) = daemon.act("terminal.runCommand", json!({ "command": command })).await;
+        assert_ne!(answer["result"]["exitCode"], 0, "{command}: {answer}");
+    }
 }
 
 #[tokio::test]
