@@ -45,6 +45,7 @@ mod paths;
 use std::path::{Path, PathBuf};
 
 pub use nested::Nested;
+use provost_core::action::protected::REPOSITORY;
 use serde::{Deserialize, Serialize};
 
 /// How much a child may do.
@@ -185,7 +186,11 @@ impl Policy {
     /// The protected paths that do not exist now, and which a command may
     /// therefore be able to make. Ask before a run, and [`Self::planted`] after.
     pub fn absent(&self) -> Vec<PathBuf> {
-        self.protected.iter().filter(|path| path.symlink_metadata().is_err()).cloned().collect()
+        // A repository that is made, or a file that says where one is, brings hooks along.
+        let repository = self.project.join(REPOSITORY);
+        let repository = (!self.protected.is_empty()).then_some(&repository);
+        let all = self.protected.iter().chain(repository);
+        all.filter(|path| path.symlink_metadata().is_err()).cloned().collect()
     }
 
     /// Which of these exist by now.

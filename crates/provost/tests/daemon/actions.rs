@@ -426,10 +426,10 @@ async fn an_agent_that_asks_for_nonsense_has_no_skill_for_it_either() {
 #[tokio::test]
 async fn a_command_that_makes_what_governs_others_is_reported() {
     let home = Home::new();
-    std::fs::create_dir(home.path("app").join(".git")).unwrap();
     let daemon = home.up();
     let mut made = Vec::new();
     for (command, path) in [
+        ("mkdir .git", Some(".git")),
         ("echo x > .envrc; echo y > harmless", Some(".envrc")),
         ("echo x > harmless2", None),
         ("echo {} > .mcp.json", Some(".mcp.json")),
