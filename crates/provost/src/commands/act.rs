@@ -1,5 +1,6 @@
 //! `provost do`: an action by hand.
 
+use std::error::Error;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use crate::config::Config;
 use crate::output::{self, error_line, faint, line, remark};
 
 /// How long a daemon may be away, for an upgrade or after a crash, while we follow a command.
-const COMES_BACK: Duration = Duration::from_secs(60);
+const COMES_BACK: Duration = Duration::from_mins(1);
 
 /// How often to look whether it is back.
 const LOOK: Duration = Duration::from_millis(50);
@@ -140,7 +141,7 @@ async fn watch(client: &Client, id: ActionId, seen: &mut u64) -> anyhow::Result<
     match show_until_end(client, id, seen).await {
         Ok(Some(outcome)) => Ok(Watched::Ended(outcome)),
         Ok(None) => Ok(Watched::Lost),
-        Err(error) if error.chain().any(|cause| cause.is::<reqwest::Error>()) => Ok(Watched::Lost),
+        Err(error) if error.chain().any(<dyn Error>::is::<reqwest::Error>) => Ok(Watched::Lost),
         Err(error) => Err(error),
     }
 }
