@@ -157,7 +157,9 @@ mod tests {
         place.sweep();
         assert!(path.join("left").exists(), "its kernel lives");
         // Killed: the lock is gone, the folder is not.
-        let path = scratch.folder.keep();
+        let Scratch { folder: left, _lock: lock } = scratch;
+        drop(lock);
+        let path = left.keep();
         place.sweep();
         assert!(!path.exists());
         place.sweep();
