@@ -35,7 +35,7 @@ impl View {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Projects, Self::Tokens, Self::Actions, Self::Kernels];
 
-    /// As it stands on disk.
+    /// As people read it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Projects => "projects",
@@ -44,16 +44,26 @@ impl View {
             Self::Kernels => "kernels",
         }
     }
+
+    /// As it stands in the keys of documents on disk. Never change one.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Projects => 1,
+            Self::Tokens => 2,
+            Self::Actions => 3,
+            Self::Kernels => 4,
+        }
+    }
 }
 
-/// The address of one document. Keys are UUIDv7 texts, so a view read in the
-/// order of its keys is in the order of its making.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The address of one document. Keys are UUIDv7, so a view read in the order of
+/// its keys is in the order of its making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The view.
     pub view: View,
     /// The document in it.
-    pub key: String,
+    pub key: Uuid,
 }
 
 /// One document of a view.
@@ -121,31 +131,33 @@ pub enum Before {
 }
 
 /// The documents that a fact touches.
-pub fn touched(fact: &Fact) -> Vec<(Key, Before)> {
-    let one = |view, id: Uuid, before| vec![(Key { view, key: id.to_string() }, before)];
-    let action = |id: &ActionId| one(View::Actions, id.uuid(), Before::Needed);
-    let kernel = |id: &ProjectId| one(View::Kernels, id.uuid(), Before::Needed);
-    match fact {
-        Fact::DaemonStarted { .. } | Fact::DaemonStopped { .. } => Vec::new(),
+pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
+    let one = |view, key: Uuid, before| [Some((Key { view, key }, before)), None];
+    let action = |id: &ActionId, before| one(View::Actions, id.uuid(), before);
+    let kernel = |id: &ProjectId, before| one(View::Kernels, id.uuid(), before);
+    let touched = match fact {
+        Fact::DaemonStarted { .. } | Fact::DaemonStopped { .. } => [None, None],
         Fact::ProjectOpened { project, .. } => {
             one(View::Projects, project.uuid(), Before::Replaced)
         }
         Fact::ProjectClosed { project } => one(View::Projects, project.uuid(), Before::Needed),
         Fact::TokenCreated { token, .. } => one(View::Tokens, token.uuid(), Before::Replaced),
         Fact::TokenRevoked { token } => one(View::Tokens, token.uuid(), Before::Needed),
-        Fact::KernelStarted { project, .. } => one(View::Kernels, project.uuid(), Before::Replaced),
+        Fact::KernelStarted { project, .. } => kernel(project, Before::Replaced),
         Fact::KernelLost { project, .. }
         | Fact::KernelStopped { project, .. }
-        | Fact::ActionOutput { project, .. } => kernel(project),
-        Fact::ActionRequested { action: id, .. } => one(View::Actions, id.uuid(), Before::Replaced),
+        | Fact::ActionOutput { project, .. } => kernel(project, Before::Needed),
+        Fact::ActionRequested { action: id, .. } => action(id, Before::Replaced),
         Fact::ActionDenied { action: id, .. } | Fact::ActionAllowed { action: id, .. } => {
-            action(id)
+            action(id, Before::Needed)
         }
         Fact::ActionStarted { action: id, project, .. }
         | Fact::ActionFinished { action: id, project, .. } => {
-            [action(id), kernel(project)].concat()
+            let [doc, _] = kernel(project, Before::Needed);
+            [action(id, Before::Needed)[0], doc]
         }
-    }
+    };
+    touched.into_iter().flatten()
 }
 
 /// Folds one fact into one of the documents it touches.

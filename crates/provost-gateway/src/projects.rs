@@ -137,7 +137,7 @@ impl Gateway {
     pub async fn project(&self, name: &str) -> Result<Project, GatewayError> {
         let not_found = || GatewayError::ProjectNotFound(name.to_owned());
         if let Ok(id) = name.parse::<ProjectId>() {
-            let doc = self.store.doc(View::Projects, id.uuid().to_string()).await?;
+            let doc = self.store.doc(View::Projects, id.uuid()).await?;
             return doc.and_then(Doc::into_project).ok_or_else(not_found);
         }
         self.all_projects().await?.into_iter().find(|p| p.slug == name).ok_or_else(not_found)

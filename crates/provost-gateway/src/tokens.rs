@@ -222,7 +222,7 @@ impl Gateway {
         for _ in 0..ROUNDS {
             // First the version, then the look: what changes after is a conflict.
             let version = self.store.version(Stream::Sys).await?;
-            let doc = self.store.doc(View::Tokens, token.uuid().to_string()).await?;
+            let doc = self.store.doc(View::Tokens, token.uuid()).await?;
             if doc.and_then(Doc::into_token).is_none_or(|known| known.revoked_at.is_some()) {
                 return Err(not_found());
             }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use provost_core::chain::{self, Parts};
 use provost_core::fold::{self, Before, Doc, Key, Stamp};
-use provost_proto::{Fact, Hash, Micros, Seq, Stream, Version};
-use rusqlite::{Connection, OptionalExtension, params};
+use provost_proto::{Fact, Hash, Micros, Seq, Stream, Version, limits};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::reader;
@@ -18,6 +18,13 @@ use crate::{Appended, Clock, Recorded, StoreError};
 
 /// Streams whose place is remembered; beyond it they are looked up again.
 const STREAMS: usize = 4096;
+
+/// Documents that are remembered as they were last written, because a document
+/// that was touched will mostly be touched again soon; beyond it they are read again.
+const DOCS: usize = 512;
+
+/// The documents as they were last written.
+pub(super) type Docs = HashMap<Key, Doc>;
 
 /// Where the log is.
 #[derive(Debug)]
@@ -87,14 +94,29 @@ impl State {
 pub(super) struct Batch<'a> {
     db: &'a Connection,
     state: &'a State,
+    /// Must be forgotten if the transaction fails.
+    known: &'a mut Docs,
     clock: &'a Clock,
     written: Written,
+    insert: CachedStatement<'a>,
+    docs: Touched,
+}
+
+/// The documents that were touched, and which of them is whose.
+#[derive(Debug, Default)]
+struct Touched {
+    docs: Vec<Option<Doc>>,
     /// Sorted, so that they are written in the order in which they lie on disk.
-    docs: BTreeMap<Key, Option<Doc>>,
+    places: BTreeMap<Key, usize>,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(db: &'a Connection, state: &'a State, clock: &'a Clock) -> Self {
+    pub(super) fn new(
+        db: &'a Connection,
+        state: &'a State,
+        known: &'a mut Docs,
+        clock: &'a Clock,
+    ) -> Result<Self, StoreError> {
         let written = Written {
             seq: state.seq,
             hash: state.hash,
@@ -102,7 +124,8 @@ impl<'a> Batch<'a> {
             streams: HashMap::new(),
             events: Vec::new(),
         };
-        Self { db, state, clock, written, docs: BTreeMap::new() }
+        let insert = db.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?;
+        Ok(Self { db, state, known, clock, written, insert, docs: Touched::default() })
     }
 
     /// Appends a job's events. Whatever is the job's own fault is found before
@@ -162,12 +185,7 @@ impl<'a> Batch<'a> {
         if let Some((hash, bytes)) = &event.blob {
             self.blob(hash, bytes)?;
         }
-        self.db.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?.execute(params![
-            seq,
-            place.id,
-            hash.as_bytes(),
-            record
-        ])?;
+        self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
         self.fold(Stamp { at, principal: &job.principal }, &event.fact)?;
 
         self.written.streams.insert(event.stream, Place { version, ..place });
@@ -196,12 +214,20 @@ impl<'a> Batch<'a> {
 
     fn fold(&mut self, stamp: Stamp<'_>, fact: &Fact) -> Result<(), StoreError> {
         for (key, before) in fold::touched(fact) {
-            let doc = match (self.docs.remove(&key), before) {
-                (Some(doc), _) => doc,
-                (None, Before::Needed) => reader::doc(self.db, key.view, &key.key)?,
+            let Touched { docs, places } = &mut self.docs;
+            let doc = match (places.get(&key).and_then(|&place| docs.get_mut(place)), before) {
+                (Some(doc), _) => {
+                    *doc = fold::fold(doc.take(), stamp, fact);
+                    continue;
+                }
                 (None, Before::Replaced) => None,
+                (None, Before::Needed) => match self.known.remove(&key) {
+                    Some(doc) => Some(doc),
+                    None => reader::doc(self.db, key)?,
+                },
             };
-            self.docs.insert(key, fold::fold(doc, stamp, fact));
+            places.insert(key, docs.len());
+            docs.push(fold::fold(doc, stamp, fact));
         }
         Ok(())
     }
@@ -221,7 +247,8 @@ impl<'a> Batch<'a> {
             [],
         )?;
         self.db.execute("DELETE FROM docs", [])?;
-        self.docs.clear();
+        self.docs = Touched::default();
+        self.known.clear();
         let db = self.db;
         let mut all = db.prepare("SELECT record FROM events ORDER BY seq")?;
         let mut rows = all.query([])?;
@@ -231,7 +258,7 @@ impl<'a> Batch<'a> {
             if let Some(fact) = read_fact(db, &record)? {
                 self.fold(Stamp { at: record.at, principal: &record.principal }, &fact)?;
             }
-            if self.docs.len() > STREAMS {
+            if self.docs.docs.len() > STREAMS {
                 self.write_docs()?;
             }
         }
@@ -239,25 +266,28 @@ impl<'a> Batch<'a> {
     }
 
     fn write_docs(&mut self) -> Result<(), StoreError> {
-        let seq = self.written.seq;
-        for (key, doc) in std::mem::take(&mut self.docs) {
-            match doc {
-                Some(doc) => {
-                    let bytes = serde_json::to_vec(&doc)
-                        .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
-                    self.db
-                        .prepare_cached(
-                            "INSERT INTO docs (view, key, seq, doc) VALUES (?1, ?2, ?3, ?4)
-                             ON CONFLICT (view, key)
-                             DO UPDATE SET seq = excluded.seq, doc = excluded.doc",
-                        )?
-                        .execute(params![key.view.name(), key.key, seq, bytes])?;
-                }
-                None => {
-                    self.db
-                        .prepare_cached("DELETE FROM docs WHERE view = ?1 AND key = ?2")?
-                        .execute(params![key.view.name(), key.key])?;
-                }
+        let Touched { mut docs, places } = std::mem::take(&mut self.docs);
+        if docs.is_empty() {
+            return Ok(());
+        }
+        if self.known.len() + docs.len() > DOCS {
+            self.known.clear();
+        }
+        let mut put = self.db.prepare_cached("REPLACE INTO docs VALUES (?1, ?2, ?3, ?4)")?;
+        let mut bytes = Vec::with_capacity(512);
+        for (key, place) in places {
+            let (view, name) = (key.view.number(), key.key.as_bytes());
+            let Some(doc) = docs.get_mut(place).and_then(Option::take) else {
+                let sql = "DELETE FROM docs WHERE view = ?1 AND key = ?2";
+                self.db.prepare_cached(sql)?.execute(params![view, name])?;
+                continue;
+            };
+            bytes.clear();
+            serde_json::to_writer(&mut bytes, &doc)
+                .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
+            put.execute(params![view, name, self.written.seq, bytes])?;
+            if bytes.len() <= limits::INLINE_BODY && self.known.len() < DOCS {
+                self.known.insert(key, doc);
             }
         }
         Ok(())
@@ -266,7 +296,7 @@ impl<'a> Batch<'a> {
     /// Writes what is kept once per transaction: the documents, and how far the
     /// log reached; a document that is kept says that too.
     pub(super) fn finish(mut self) -> Result<Written, StoreError> {
-        let marked = self.docs.values().any(Option::is_some);
+        let marked = self.docs.docs.iter().any(Option::is_some);
         self.write_docs()?;
         if !self.written.events.is_empty() && !marked {
             self.db.prepare_cached("UPDATE reached SET seq = ?1")?.execute([self.written.seq])?;

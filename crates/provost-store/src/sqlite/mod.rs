@@ -10,21 +10,24 @@ mod verify;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{self, BoxFuture};
+use futures::{FutureExt as _, TryFutureExt as _};
 use provost_core::chain;
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{Doc, Key, View};
 use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, Version};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
+use uuid::Uuid;
 
 use crate::append::{self, Prepared};
 use crate::recent::Recent;
 use crate::{Append, Appended, Clock, Idempotency, Page, Recorded, Scope, Store, StoreError};
 use reader::Readers;
-use writer::{Job, Request};
+use writer::{Job, Receipt, Request};
 
 /// Requests that may wait for the writer before their senders do.
 const INBOX: usize = 1024;
@@ -48,6 +51,8 @@ pub struct Sqlite {
     recent: Arc<Recent>,
     readers: Readers,
     path: PathBuf,
+    /// Where those who append run, if that is a runtime with threads of its own.
+    runtime: Arc<OnceLock<Handle>>,
 }
 
 impl Sqlite {
@@ -58,9 +63,12 @@ impl Sqlite {
         let db = schema::open(&path)?;
         let recent = Arc::new(Recent::default());
         let (inbox, requests) = mpsc::channel(INBOX);
-        let (writer, head) = writer::start(db, clock, Arc::clone(&recent), requests)?;
+        let runtime = Arc::default();
+        let (writer, head) =
+            writer::start(db, clock, Arc::clone(&recent), requests, Arc::clone(&runtime))?;
         let readers = Readers::new(path.clone());
-        Ok(Self { inbox: Some(inbox), writer: Some(writer), head, recent, readers, path })
+        let (inbox, writer) = (Some(inbox), Some(writer));
+        Ok(Self { inbox, writer, head, recent, readers, path, runtime })
     }
 
     /// Verifies a log that no daemon has open, without writing to it or beside
@@ -76,15 +84,51 @@ impl Sqlite {
         &self.path
     }
 
+    /// Hands the writer a request. It is on its way when this returns, unless
+    /// what comes back must first wait for room.
+    fn send(&self, request: Request) -> Result<Option<Waiting<'_>>, StoreError> {
+        if self.runtime.get().is_none()
+            && let Ok(runtime) = Handle::try_current()
+            && let RuntimeFlavor::MultiThread = runtime.runtime_flavor()
+        {
+            // Another may have been first, and is as good.
+            drop(self.runtime.set(runtime));
+        }
+        let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
+        match inbox.try_send(request) {
+            Ok(()) => Ok(None),
+            Err(TrySendError::Full(request)) => Ok(Some(Waiting { inbox, request })),
+            Err(TrySendError::Closed(_)) => Err(StoreError::Closed),
+        }
+    }
+
     async fn ask<T>(
         &self,
         request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Request,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
-        inbox.send(request(reply)).await.map_err(|_| StoreError::Closed)?;
+        if let Some(waiting) = self.send(request(reply))? {
+            waiting.send().await?;
+        }
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
+}
+
+/// A request for which there was no room.
+struct Waiting<'a> {
+    inbox: &'a mpsc::Sender<Request>,
+    request: Request,
+}
+
+impl Waiting<'_> {
+    async fn send(self) -> Result<(), StoreError> {
+        self.inbox.send(self.request).await.map_err(|_| StoreError::Closed)
+    }
+}
+
+/// What became of an append.
+fn result(answer: Result<Receipt, oneshot::error::RecvError>) -> Result<Appended, StoreError> {
+    answer.map_or(Err(StoreError::Closed), |receipt| receipt.result)
 }
 
 impl Drop for Sqlite {
@@ -102,13 +146,19 @@ impl Drop for Sqlite {
 
 impl Store for Sqlite {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Appended, StoreError>> {
-        async move {
-            let Append { principal, actor, command, expect, durability, events } = append;
-            let events = events.into_iter().map(Prepared::new).collect::<Result<_, _>>()?;
-            let job = Job { principal, actor, command, expect, durability, events };
-            self.ask(|reply| Request::Append(job, reply)).await
+        let Append { principal, actor, command, expect, durability, events } = append;
+        let events = match events.into_iter().map(Prepared::new).collect() {
+            Ok(events) => events,
+            Err(error) => return future::ready(Err(error)).boxed(),
+        };
+        let job = Job { principal, actor, command, expect, durability, events };
+        let (reply, answer) = oneshot::channel();
+        // The future is made small by sending before it is made: it is moved to the heap.
+        match self.send(Request::Append(job, reply)) {
+            Ok(None) => answer.map(result).boxed(),
+            Ok(Some(waiting)) => waiting.send().and_then(|()| answer.map(result)).boxed(),
+            Err(error) => future::ready(Err(error)).boxed(),
         }
-        .boxed()
     }
 
     fn read(
@@ -149,8 +199,8 @@ impl Store for Sqlite {
             .boxed()
     }
 
-    fn doc(&self, view: View, key: String) -> BoxFuture<'_, Result<Option<Doc>, StoreError>> {
-        self.readers.with(move |db| reader::doc(db, view, &key)).boxed()
+    fn doc(&self, view: View, key: Uuid) -> BoxFuture<'_, Result<Option<Doc>, StoreError>> {
+        self.readers.with(move |db| reader::doc(db, Key { view, key })).boxed()
     }
 
     fn docs(&self, view: View) -> BoxFuture<'_, Result<Vec<Doc>, StoreError>> {

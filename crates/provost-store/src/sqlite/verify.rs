@@ -6,6 +6,7 @@ use provost_core::chain::{self, Record};
 use provost_core::fold::{Doc, Key, Stamp, View, World};
 use provost_proto::{AuditReport, BadEvent, BlobRef, Fact, Hash, Seq, Stream, Version};
 use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
 
 use super::reader;
 use crate::StoreError;
@@ -130,7 +131,7 @@ impl<'a> Walk<'a> {
     /// they can be folded from it again.
     fn views(&self) -> Option<String> {
         for view in View::ALL {
-            let mut stored: BTreeMap<String, Doc> = match reader::docs(self.db, view) {
+            let mut stored: BTreeMap<Uuid, Doc> = match reader::docs(self.db, view) {
                 Ok(docs) => docs.into_iter().collect(),
                 Err(StoreError::View { view, key, why }) => {
                     return Some(format!("{view} {key} cannot be read: {why}"));

@@ -5,14 +5,15 @@
 //! commit), and while it syncs, the next group gathers. If a group fails, each
 //! of its requests is tried alone, so that one bad request cannot fail others.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use provost_proto::{Actor, Hash, Principal, Seq, Stream, Version};
 use rusqlite::Connection;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::batch::{Batch, State};
+use super::batch::{Batch, Docs, State, Written};
 use crate::append::Prepared;
 use crate::recent::Recent;
 use crate::{Appended, Clock, Durability, Idempotency, StoreError};
@@ -23,10 +24,19 @@ const GROUP: usize = 256;
 /// Where an answer goes.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
+/// The answer to an append. The job goes back with it, to be dropped by whoever
+/// made it: memory is cheapest to free where it was taken, and the one writer has
+/// less to do.
+#[derive(Debug)]
+pub(super) struct Receipt {
+    pub(super) result: Result<Appended, StoreError>,
+    pub(super) _job: Job,
+}
+
 /// What can be asked of the writer.
 #[derive(Debug)]
 pub(super) enum Request {
-    Append(Job, Reply<Appended>),
+    Append(Job, oneshot::Sender<Receipt>),
     Blob(Hash, Vec<u8>, Reply<()>),
     Rebuild(Reply<()>),
 }
@@ -50,11 +60,25 @@ impl Request {
         }
     }
 
-    fn refuse(self, error: StoreError) {
+    fn answer(self, answer: Result<Answer, StoreError>) {
         // Whoever no longer waits for the answer does not need it.
-        match self {
-            Self::Append(_, reply) => drop(reply.send(Err(error))),
-            Self::Blob(_, _, reply) | Self::Rebuild(reply) => drop(reply.send(Err(error))),
+        match (self, answer) {
+            (Self::Append(job, reply), Ok(Answer::Appended(appended))) => {
+                drop(reply.send(Receipt { result: Ok(appended), _job: job }));
+            }
+            (Self::Append(job, reply), Err(error)) => {
+                drop(reply.send(Receipt { result: Err(error), _job: job }));
+            }
+            (Self::Blob(_, _, reply) | Self::Rebuild(reply), Ok(Answer::Done)) => {
+                drop(reply.send(Ok(())));
+            }
+            (Self::Blob(_, _, reply) | Self::Rebuild(reply), Err(error)) => {
+                drop(reply.send(Err(error)));
+            }
+            // Answers are made beside their requests, so this pair cannot come about;
+            // dropping the request tells its sender that the log is closed.
+            (Self::Append(..), Ok(Answer::Done))
+            | (Self::Blob(..) | Self::Rebuild(_), Ok(Answer::Appended(_))) => {}
         }
     }
 }
@@ -65,13 +89,18 @@ enum Answer {
     Done,
 }
 
+/// The answers to a group of requests, in their order.
+type Answers = Vec<Result<Answer, StoreError>>;
+
 struct Writer {
     db: Connection,
     clock: Clock,
     state: State,
+    docs: Docs,
     recent: Arc<Recent>,
     head: watch::Sender<Seq>,
     synchronous: Durability,
+    runtime: Arc<OnceLock<Handle>>,
 }
 
 /// Starts the writer. It ends when the last sender is gone.
@@ -80,11 +109,13 @@ pub(super) fn start(
     clock: Clock,
     recent: Arc<Recent>,
     requests: mpsc::Receiver<Request>,
+    runtime: Arc<OnceLock<Handle>>,
 ) -> Result<(JoinHandle<()>, watch::Receiver<Seq>), StoreError> {
     db.pragma_update(None, "synchronous", "FULL")?;
     let state = State::load(&db, &clock)?;
     let (head, follow) = watch::channel(state.seq);
-    let writer = Writer { db, clock, state, recent, head, synchronous: Durability::Power };
+    let (docs, synchronous) = (Docs::new(), Durability::Power);
+    let writer = Writer { db, clock, state, docs, recent, head, synchronous, runtime };
     let thread = thread::Builder::new()
         .name("log-writer".to_owned())
         .spawn(move || writer.run(requests))
@@ -112,10 +143,10 @@ impl Writer {
     /// Does all requests of the group together, or else each alone.
     fn serve(&mut self, group: &mut Vec<Request>) {
         match self.commit(group) {
-            Ok(answers) => answer_all(group.drain(..), answers),
+            Ok(answers) => self.hand_out(HandOut(group.drain(..).zip(answers).collect())),
             Err(error) if group.len() == 1 => {
                 tracing::warn!(%error, "the log could not be written");
-                group.drain(..).for_each(|request| request.refuse(error.clone()));
+                group.drain(..).for_each(|request| request.answer(Err(error.clone())));
             }
             Err(_) => {
                 for request in group.drain(..) {
@@ -125,12 +156,48 @@ impl Writer {
         }
     }
 
+    /// Answers a group. Waking many tasks from here would wake a sleeping thread of
+    /// theirs for nearly each, so they are woken by one task among them. Only a
+    /// runtime with threads of its own is sure to run it; one that ends drops it,
+    /// which answers too.
+    fn hand_out(&self, answers: HandOut) {
+        if answers.0.len() > 1
+            && let Some(runtime) = self.runtime.get()
+        {
+            drop(runtime.spawn(async move { drop(answers) }));
+        }
+    }
+
     /// One transaction. On an error nothing of it has happened.
-    fn commit(&mut self, group: &[Request]) -> Result<Vec<Result<Answer, StoreError>>, StoreError> {
+    fn commit(&mut self, group: &[Request]) -> Result<Answers, StoreError> {
         let durability = group.iter().map(Request::durability).max().unwrap_or(Durability::Power);
         self.set_synchronous(durability)?;
-        let step = self.db.transaction()?;
-        let mut batch = Batch::new(&step, &self.state, &self.clock);
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let done = self.fill(group).and_then(|done| {
+            self.db.prepare_cached("COMMIT")?.execute([])?;
+            Ok(done)
+        });
+        let (written, answers) = match done {
+            Ok(done) => done,
+            Err(error) => {
+                self.docs.clear();
+                // Some errors have ended it already.
+                if !self.db.is_autocommit() {
+                    self.db.execute_batch("ROLLBACK")?;
+                }
+                return Err(error);
+            }
+        };
+        let fresh = self.state.advance(written);
+        self.recent.push(fresh);
+        self.head
+            .send_if_modified(|head| std::mem::replace(head, self.state.seq) != self.state.seq);
+        Ok(answers)
+    }
+
+    /// Does the requests in the transaction that was begun.
+    fn fill(&mut self, group: &[Request]) -> Result<(Written, Answers), StoreError> {
+        let mut batch = Batch::new(&self.db, &self.state, &mut self.docs, &self.clock)?;
         let mut answers = Vec::with_capacity(group.len());
         for request in group {
             let answer = match request {
@@ -147,13 +214,7 @@ impl Writer {
                 Ok(answer) => answers.push(Ok(answer)),
             }
         }
-        let written = batch.finish()?;
-        step.commit()?;
-        let fresh = self.state.advance(written);
-        self.recent.push(fresh);
-        self.head
-            .send_if_modified(|head| std::mem::replace(head, self.state.seq) != self.state.seq);
-        Ok(answers)
+        Ok((batch.finish()?, answers))
     }
 
     fn set_synchronous(&mut self, wanted: Durability) -> Result<(), StoreError> {
@@ -169,20 +230,13 @@ impl Writer {
     }
 }
 
-fn answer_all(requests: impl Iterator<Item = Request>, answers: Vec<Result<Answer, StoreError>>) {
-    for (request, answer) in requests.zip(answers) {
-        match (request, answer) {
-            (Request::Append(_, reply), Ok(Answer::Appended(appended))) => {
-                drop(reply.send(Ok(appended)));
-            }
-            (Request::Blob(_, _, reply) | Request::Rebuild(reply), Ok(Answer::Done)) => {
-                drop(reply.send(Ok(())));
-            }
-            (request, Err(error)) => request.refuse(error),
-            // Answers are made beside their requests, so this pair cannot come about;
-            // dropping the request tells its sender that the log is closed.
-            (Request::Append(..), Ok(Answer::Done))
-            | (Request::Blob(..) | Request::Rebuild(_), Ok(Answer::Appended(_))) => {}
+/// Answers that wait to be handed out; they are when this is dropped.
+struct HandOut(Vec<(Request, Result<Answer, StoreError>)>);
+
+impl Drop for HandOut {
+    fn drop(&mut self) {
+        for (request, answer) in self.0.drain(..) {
+            request.answer(answer);
         }
     }
 }

@@ -22,7 +22,7 @@ async fn a_project_is_in_the_view_when_its_append_returns() {
     let clock = Clock::system();
     let project = clock.id();
     append(&store, one(Stream::Sys, opened(project, "app"))).await;
-    let doc = store.doc(View::Projects, project.uuid().to_string()).await.unwrap();
+    let doc = store.doc(View::Projects, project.uuid()).await.unwrap();
     assert_eq!(doc.and_then(Doc::into_project).unwrap().name, "app");
     assert!(store.docs(View::Tokens).await.unwrap().is_empty());
 }
