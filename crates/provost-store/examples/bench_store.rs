@@ -241,7 +241,11 @@ fn loads() -> [Load; 5] {
 fn cost_of_one(runtime: &tokio::runtime::Runtime, tasks: usize) {
     const EVENTS: usize = 25_600;
     const SINGLES: usize = 2000;
-    for load in loads() {
+    let only: Option<usize> = std::env::args().nth(2).and_then(|n| n.parse().ok());
+    for (n, load) in loads().into_iter().enumerate() {
+        if only.is_some_and(|only| only != n) {
+            continue;
+        }
         let sizes = record_sizes(runtime, (load.turn)(0));
         let per_turn = sizes.len();
         let turns = EVENTS / tasks / per_turn;

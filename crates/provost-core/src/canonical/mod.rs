@@ -42,20 +42,18 @@ pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let (strides, rest) = bytes.as_chunks::<STRIDE>();
-    for stride in strides {
-        // Nearly always nothing is escaped, and this is quicker than asking byte by byte.
-        if stride.iter().fold(false, |any, &byte| any | is_escaped(byte)) {
-            write_escaped(out, stride);
-        } else {
-            out.extend_from_slice(stride);
-        }
+    // Nearly always nothing is escaped, and this is quicker than asking byte by byte.
+    let none = |bytes: &[u8]| !bytes.iter().fold(false, |any, &byte| any | is_escaped(byte));
+    if strides.iter().all(|stride| none(stride)) && none(rest) {
+        out.extend_from_slice(bytes);
+    } else {
+        write_escaped(out, bytes);
     }
-    write_escaped(out, rest);
     out.push(b'"');
 }
 
 const fn is_escaped(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+    matches!(byte, 0..0x20 | b'"' | b'\\')
 }
 
 fn write_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -190,7 +188,7 @@ mod tests {
         })
     }
 
-    /// A member list in whatever order, which a map of serde_json would not keep.
+    /// A member list in whatever order, which a map of `serde_json` would not keep.
     struct Unsorted(Vec<(String, Value)>);
 
     impl Serialize for Unsorted {

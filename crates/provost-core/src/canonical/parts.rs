@@ -5,6 +5,9 @@ use serde::ser::{self, Serialize};
 use super::writer::{Member, Writer};
 use super::{NotCanonical, write_string};
 
+/// What is put in order is mostly part of something larger that is, too.
+const SPARE: usize = 512;
+
 /// An array that is open.
 #[derive(Debug)]
 pub(super) struct Items<'w> {
@@ -84,7 +87,7 @@ impl Members<'_> {
             }
             let start = own.iter().map(|member| member.start).min().unwrap_or(out.len());
             spare.clear();
-            spare.reserve(out.len() - start + 1);
+            spare.reserve((out.len() - start + 1).max(SPARE));
             for member in own.iter() {
                 spare.extend_from_slice(out.get(member.start..member.end).unwrap_or_default());
                 spare.push(b',');

@@ -45,7 +45,7 @@ impl Member {
         let name = member.name(text);
         let mut head = [0; 8];
         head.iter_mut().zip(name).for_each(|(to, from)| *to = *from);
-        let plain = name.iter().fold(true, |all, &byte| all & (byte < 0x80) & (byte != b'\\'));
+        let plain = name.is_ascii() && !name.contains(&b'\\');
         (member.head, member.plain) = (u64::from_be_bytes(head), plain);
         member
     }
@@ -71,7 +71,7 @@ impl Member {
 
 impl Writer {
     pub(super) fn new() -> Self {
-        Self { out: Vec::with_capacity(512), members: Vec::with_capacity(16), spare: Vec::new() }
+        Self { out: Vec::with_capacity(768), members: Vec::with_capacity(16), spare: Vec::new() }
     }
 
     pub(super) fn into_text(self) -> Vec<u8> {

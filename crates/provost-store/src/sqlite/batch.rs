@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use provost_core::chain::{self, Parts};
 use provost_core::fold::{self, Before, Doc, Key, Stamp};
-use provost_proto::{Fact, Hash, Micros, Seq, Stream, Version, limits};
+use provost_proto::{Fact, Hash, Micros, Seq, Stream, Version};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use uuid::Uuid;
 
+use super::hot::{self, Hot};
 use super::reader;
 use super::writer::Job;
 use crate::append::Prepared;
@@ -18,13 +19,6 @@ use crate::{Appended, Clock, Recorded, StoreError};
 
 /// Streams whose place is remembered; beyond it they are looked up again.
 const STREAMS: usize = 4096;
-
-/// Documents that are remembered as they were last written, because a document
-/// that was touched will mostly be touched again soon; beyond it they are read again.
-const DOCS: usize = 512;
-
-/// The documents as they were last written.
-pub(super) type Docs = HashMap<Key, Doc>;
 
 /// Where the log is.
 #[derive(Debug)]
@@ -52,6 +46,8 @@ pub(super) struct Written {
     at: Micros,
     streams: HashMap<Stream, Place>,
     events: Vec<Arc<Recorded>>,
+    docs: Vec<(Key, Doc)>,
+    refolded: bool,
 }
 
 impl State {
@@ -79,8 +75,14 @@ impl State {
     }
 
     /// Takes over what was committed, and hands out the new events.
-    pub(super) fn advance(&mut self, written: Written) -> Vec<Arc<Recorded>> {
-        let Written { seq, hash, at, streams, events } = written;
+    pub(super) fn advance(&mut self, written: Written, hot: &Hot) -> Vec<Arc<Recorded>> {
+        let Written { seq, hash, at, streams, events, docs, refolded } = written;
+        if refolded {
+            hot.clear();
+        }
+        if !docs.is_empty() {
+            hot.touch(seq, docs);
+        }
         (self.seq, self.hash, self.at) = (seq, hash, at);
         if self.streams.len() + streams.len() > STREAMS {
             self.streams.clear();
@@ -94,12 +96,13 @@ impl State {
 pub(super) struct Batch<'a> {
     db: &'a Connection,
     state: &'a State,
-    /// Must be forgotten if the transaction fails.
-    known: &'a mut Docs,
+    hot: &'a Hot,
     clock: &'a Clock,
     written: Written,
     insert: CachedStatement<'a>,
     docs: Touched,
+    /// Whether the documents on disk are newer than those in memory.
+    refolded: bool,
 }
 
 /// The documents that were touched, and which of them is whose.
@@ -114,7 +117,7 @@ impl<'a> Batch<'a> {
     pub(super) fn new(
         db: &'a Connection,
         state: &'a State,
-        known: &'a mut Docs,
+        hot: &'a Hot,
         clock: &'a Clock,
     ) -> Result<Self, StoreError> {
         let written = Written {
@@ -123,9 +126,20 @@ impl<'a> Batch<'a> {
             at: state.at,
             streams: HashMap::new(),
             events: Vec::new(),
+            docs: Vec::new(),
+            refolded: false,
         };
         let insert = db.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?;
-        Ok(Self { db, state, known, clock, written, insert, docs: Touched::default() })
+        Ok(Self {
+            db,
+            state,
+            hot,
+            clock,
+            written,
+            insert,
+            docs: Touched::default(),
+            refolded: false,
+        })
     }
 
     /// Appends a job's events. Whatever is the job's own fault is found before
@@ -221,10 +235,10 @@ impl<'a> Batch<'a> {
                     continue;
                 }
                 (None, Before::Replaced) => None,
-                (None, Before::Needed) => match self.known.remove(&key) {
-                    Some(doc) => Some(doc),
-                    None => reader::doc(self.db, key)?,
-                },
+                (None, Before::Needed) => {
+                    let hot = if self.refolded { None } else { self.hot.get(&key) };
+                    hot.map_or_else(|| reader::doc(self.db, key), |doc| Ok(Some(doc)))?
+                }
             };
             places.insert(key, docs.len());
             docs.push(fold::fold(doc, stamp, fact));
@@ -241,17 +255,17 @@ impl<'a> Batch<'a> {
 
     /// Folds all views again from the first event.
     pub(super) fn rebuild(&mut self) -> Result<(), StoreError> {
-        // The documents also say how far the log reached; that must not be forgotten.
-        self.db.execute(
-            "UPDATE reached SET seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0))",
-            [],
-        )?;
         self.db.execute("DELETE FROM docs", [])?;
+        self.refold(0)
+    }
+
+    /// Folds the events after a place into the documents on disk, which go so far.
+    pub(super) fn refold(&mut self, after: Seq) -> Result<(), StoreError> {
         self.docs = Touched::default();
-        self.known.clear();
+        self.refolded = true;
         let db = self.db;
-        let mut all = db.prepare("SELECT record FROM events ORDER BY seq")?;
-        let mut rows = all.query([])?;
+        let mut all = db.prepare("SELECT record FROM events WHERE seq > ?1 ORDER BY seq")?;
+        let mut rows = all.query([after])?;
         while let Some(row) = rows.next()? {
             let record = chain::Record::read(row.get_ref(0)?.as_blob().unwrap_or_default())
                 .map_err(|error| StoreError::Damaged(error.to_string()))?;
@@ -262,47 +276,34 @@ impl<'a> Batch<'a> {
                 self.write_docs()?;
             }
         }
-        Ok(())
+        self.write_docs()?;
+        set_folded(db, self.written.seq)
     }
 
     fn write_docs(&mut self) -> Result<(), StoreError> {
-        let Touched { mut docs, places } = std::mem::take(&mut self.docs);
-        if docs.is_empty() {
-            return Ok(());
-        }
-        if self.known.len() + docs.len() > DOCS {
-            self.known.clear();
-        }
-        let mut put = self.db.prepare_cached("REPLACE INTO docs VALUES (?1, ?2, ?3, ?4)")?;
-        let mut bytes = Vec::with_capacity(512);
-        for (key, place) in places {
-            let (view, name) = (key.view.number(), key.key.as_bytes());
-            let Some(doc) = docs.get_mut(place).and_then(Option::take) else {
-                let sql = "DELETE FROM docs WHERE view = ?1 AND key = ?2";
-                self.db.prepare_cached(sql)?.execute(params![view, name])?;
-                continue;
-            };
-            bytes.clear();
-            serde_json::to_writer(&mut bytes, &doc)
-                .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
-            put.execute(params![view, name, self.written.seq, bytes])?;
-            if bytes.len() <= limits::INLINE_BODY && self.known.len() < DOCS {
-                self.known.insert(key, doc);
-            }
-        }
-        Ok(())
+        let Touched { docs, places } = std::mem::take(&mut self.docs);
+        let found =
+            places.iter().filter_map(|(key, place)| Some((*key, docs.get(*place)?.as_ref()?)));
+        hot::put(self.db, found.map(|(key, doc)| (key, self.written.seq, doc)))
     }
 
-    /// Writes what is kept once per transaction: the documents, and how far the
-    /// log reached; a document that is kept says that too.
-    pub(super) fn finish(mut self) -> Result<Written, StoreError> {
-        let marked = self.docs.docs.iter().any(Option::is_some);
-        self.write_docs()?;
-        if !self.written.events.is_empty() && !marked {
-            self.db.prepare_cached("UPDATE reached SET seq = ?1")?.execute([self.written.seq])?;
+    /// Writes how far the log reaches, and hands over what is to be remembered.
+    pub(super) fn finish(self) -> Result<Written, StoreError> {
+        let Self { mut written, docs: Touched { mut docs, places }, refolded, .. } = self;
+        if !written.events.is_empty() {
+            self.db.prepare_cached("UPDATE reached SET seq = ?1")?.execute([written.seq])?;
         }
-        Ok(self.written)
+        let touched =
+            places.into_iter().filter_map(|(key, place)| Some((key, docs.get_mut(place)?.take()?)));
+        (written.docs, written.refolded) = (touched.collect(), refolded);
+        Ok(written)
     }
+}
+
+/// Says up to which event the documents on disk go.
+pub(super) fn set_folded(db: &Connection, seq: Seq) -> Result<(), StoreError> {
+    db.prepare_cached("UPDATE reached SET folded = ?1")?.execute([seq])?;
+    Ok(())
 }
 
 /// The fact of a record, with its body fetched if it is kept as a blob.

@@ -4,13 +4,15 @@
 //! and mostly do not need them, because the newest events are in memory.
 
 mod batch;
+mod hot;
 mod reader;
 mod schema;
 mod verify;
 mod writer;
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use futures::future::{self, BoxFuture};
@@ -24,10 +26,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
 use crate::append::{self, Prepared};
-use crate::recent::Recent;
 use crate::{Append, Appended, Clock, Idempotency, Page, Recorded, Scope, Store, StoreError};
 use reader::Readers;
-use writer::{Job, Receipt, Request};
+use writer::{Job, Receipt, Request, Shared};
 
 /// Requests that may wait for the writer before their senders do.
 const INBOX: usize = 1024;
@@ -48,11 +49,9 @@ pub struct Sqlite {
     inbox: Option<mpsc::Sender<Request>>,
     writer: Option<JoinHandle<()>>,
     head: watch::Receiver<Seq>,
-    recent: Arc<Recent>,
+    shared: Shared,
     readers: Readers,
     path: PathBuf,
-    /// Where those who append run, if that is a runtime with threads of its own.
-    runtime: Arc<OnceLock<Handle>>,
 }
 
 impl Sqlite {
@@ -61,14 +60,11 @@ impl Sqlite {
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
         let StoreOptions { path, clock } = options;
         let db = schema::open(&path)?;
-        let recent = Arc::new(Recent::default());
+        let shared = Shared::default();
         let (inbox, requests) = mpsc::channel(INBOX);
-        let runtime = Arc::default();
-        let (writer, head) =
-            writer::start(db, clock, Arc::clone(&recent), requests, Arc::clone(&runtime))?;
+        let (writer, head) = writer::start(db, clock, shared.clone(), requests)?;
         let readers = Readers::new(path.clone());
-        let (inbox, writer) = (Some(inbox), Some(writer));
-        Ok(Self { inbox, writer, head, recent, readers, path, runtime })
+        Ok(Self { inbox: Some(inbox), writer: Some(writer), head, shared, readers, path })
     }
 
     /// Verifies a log that no daemon has open, without writing to it or beside
@@ -87,12 +83,12 @@ impl Sqlite {
     /// Hands the writer a request. It is on its way when this returns, unless
     /// what comes back must first wait for room.
     fn send(&self, request: Request) -> Result<Option<Waiting<'_>>, StoreError> {
-        if self.runtime.get().is_none()
+        if self.shared.runtime.get().is_none()
             && let Ok(runtime) = Handle::try_current()
             && let RuntimeFlavor::MultiThread = runtime.runtime_flavor()
         {
             // Another may have been first, and is as good.
-            drop(self.runtime.set(runtime));
+            drop(self.shared.runtime.set(runtime));
         }
         let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
         match inbox.try_send(request) {
@@ -124,6 +120,18 @@ impl Waiting<'_> {
     async fn send(self) -> Result<(), StoreError> {
         self.inbox.send(self.request).await.map_err(|_| StoreError::Closed)
     }
+}
+
+/// The documents on disk and those that waited a moment before, each as it is in
+/// the newer of both, in the order of their keys.
+fn newest(disk: Vec<reader::Filed>, mut hot: HashMap<Uuid, (Seq, Doc)>) -> Vec<Doc> {
+    let mut docs: BTreeMap<Uuid, Doc> = BTreeMap::new();
+    for reader::Filed { key, seq, doc } in disk {
+        let newer = hot.remove(&key).filter(|(touched, _)| *touched > seq);
+        docs.insert(key, newer.map_or(doc, |(_, doc)| doc));
+    }
+    docs.extend(hot.into_iter().map(|(key, (_, doc))| (key, doc)));
+    docs.into_values().collect()
 }
 
 /// What became of an append.
@@ -168,7 +176,7 @@ impl Store for Sqlite {
         limit: usize,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         async move {
-            if let Some(page) = self.recent.read(scope, after, limit) {
+            if let Some(page) = self.shared.recent.read(scope, after, limit) {
                 return Ok(page);
             }
             let head = *self.head.borrow();
@@ -200,13 +208,16 @@ impl Store for Sqlite {
     }
 
     fn doc(&self, view: View, key: Uuid) -> BoxFuture<'_, Result<Option<Doc>, StoreError>> {
-        self.readers.with(move |db| reader::doc(db, Key { view, key })).boxed()
+        let key = Key { view, key };
+        match self.shared.hot.get(&key) {
+            Some(doc) => future::ready(Ok(Some(doc))).boxed(),
+            None => self.readers.with(move |db| reader::doc(db, key)).boxed(),
+        }
     }
 
     fn docs(&self, view: View) -> BoxFuture<'_, Result<Vec<Doc>, StoreError>> {
-        self.readers
-            .with(move |db| Ok(reader::docs(db, view)?.into_iter().map(|(_, doc)| doc).collect()))
-            .boxed()
+        let hot = self.shared.hot.waiting(view);
+        self.readers.with(move |db| Ok(newest(reader::docs(db, view)?, hot))).boxed()
     }
 
     fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobRef, StoreError>> {

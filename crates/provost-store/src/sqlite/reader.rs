@@ -179,11 +179,20 @@ pub(super) fn doc(db: &Connection, key: Key) -> Result<Option<Doc>, StoreError> 
     rows.next()?.map(|row| read_doc(key.view, &key.key, row.get_ref(0)?)).transpose()
 }
 
+/// A document on disk.
+#[derive(Debug)]
+pub(super) struct Filed {
+    pub(super) key: Uuid,
+    /// The end of the log when it was last touched.
+    pub(super) seq: Seq,
+    pub(super) doc: Doc,
+}
+
 /// All documents of a view. A log that is verified where it lies may be an older
 /// one, which has the names of views and of documents in words.
-pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<(Uuid, Doc)>, StoreError> {
+pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<Filed>, StoreError> {
     let mut list =
-        db.prepare_cached("SELECT key, doc FROM docs WHERE view IN (?1, ?2) ORDER BY key")?;
+        db.prepare_cached("SELECT key, doc, seq FROM docs WHERE view IN (?1, ?2) ORDER BY key")?;
     let mut rows = list.query(params![view.number(), view.name()])?;
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
@@ -193,7 +202,8 @@ pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<(Uuid, Doc)>, Stor
             ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
         };
         let key = key.ok_or_else(|| unreadable(view, &"a document", "it has no name"))?;
-        docs.push((key, read_doc(view, &key, row.get_ref(1)?)?));
+        let doc = read_doc(view, &key, row.get_ref(1)?)?;
+        docs.push(Filed { key, seq: row.get(2)?, doc });
     }
     Ok(docs)
 }

@@ -80,6 +80,9 @@ const MIGRATIONS: &[&str] = &[
                unhex(replace(key, '-', '')), seq, doc
         FROM docs_1 ORDER BY 1, 2;
     DROP TABLE docs_1;
+    -- Up to which event the documents go; what lies behind is folded when the file is opened.
+    ALTER TABLE reached ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;
+    UPDATE reached SET folded = coalesce((SELECT max(seq) FROM events), 0);
     ",
 ];
 

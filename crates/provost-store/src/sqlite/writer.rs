@@ -13,13 +13,17 @@ use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::batch::{Batch, Docs, State, Written};
+use super::batch::{Batch, State, Written, set_folded};
+use super::hot::Hot;
 use crate::append::Prepared;
 use crate::recent::Recent;
 use crate::{Appended, Clock, Durability, Idempotency, StoreError};
 
 /// Requests done in one transaction, at most.
 const GROUP: usize = 256;
+
+/// Events whose documents may wait to be written: as many must be folded after a crash.
+const UNFOLDED: u64 = 8192;
 
 /// Where an answer goes.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -96,26 +100,38 @@ struct Writer {
     db: Connection,
     clock: Clock,
     state: State,
-    docs: Docs,
+    hot: Arc<Hot>,
+    /// Up to which event the documents on disk go.
+    folded: Seq,
     recent: Arc<Recent>,
     head: watch::Sender<Seq>,
     synchronous: Durability,
     runtime: Arc<OnceLock<Handle>>,
 }
 
+/// What the writer shares with those who ask it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    pub(super) recent: Arc<Recent>,
+    pub(super) hot: Arc<Hot>,
+    /// Where those who append run, if that is a runtime with threads of its own.
+    pub(super) runtime: Arc<OnceLock<Handle>>,
+}
+
 /// Starts the writer. It ends when the last sender is gone.
 pub(super) fn start(
     db: Connection,
     clock: Clock,
-    recent: Arc<Recent>,
+    shared: Shared,
     requests: mpsc::Receiver<Request>,
-    runtime: Arc<OnceLock<Handle>>,
 ) -> Result<(JoinHandle<()>, watch::Receiver<Seq>), StoreError> {
     db.pragma_update(None, "synchronous", "FULL")?;
     let state = State::load(&db, &clock)?;
     let (head, follow) = watch::channel(state.seq);
-    let (docs, synchronous) = (Docs::new(), Durability::Power);
-    let writer = Writer { db, clock, state, docs, recent, head, synchronous, runtime };
+    let Shared { recent, hot, runtime } = shared;
+    let (folded, synchronous) = (state.seq, Durability::Power);
+    let mut writer = Writer { db, clock, state, hot, folded, recent, head, synchronous, runtime };
+    writer.catch_up()?;
     let thread = thread::Builder::new()
         .name("log-writer".to_owned())
         .spawn(move || writer.run(requests))
@@ -134,6 +150,9 @@ impl Writer {
                 group.push(next);
             }
             self.serve(&mut group);
+        }
+        if let Err(error) = self.transaction(|writer| writer.write_docs()) {
+            tracing::debug!(%error, "the log was closed without its newest documents");
         }
         if let Err(error) = self.db.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())) {
             tracing::debug!(%error, "the log was closed without a checkpoint");
@@ -172,32 +191,65 @@ impl Writer {
     fn commit(&mut self, group: &[Request]) -> Result<Answers, StoreError> {
         let durability = group.iter().map(Request::durability).max().unwrap_or(Durability::Power);
         self.set_synchronous(durability)?;
-        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let done = self.fill(group).and_then(|done| {
-            self.db.prepare_cached("COMMIT")?.execute([])?;
-            Ok(done)
-        });
-        let (written, answers) = match done {
-            Ok(done) => done,
-            Err(error) => {
-                self.docs.clear();
-                // Some errors have ended it already.
-                if !self.db.is_autocommit() {
-                    self.db.execute_batch("ROLLBACK")?;
-                }
-                return Err(error);
+        let due = self.hot.is_full() || self.state.seq.saturating_sub(self.folded) >= UNFOLDED;
+        let (written, answers) = self.transaction(|writer| {
+            if due {
+                writer.write_docs()?;
             }
-        };
-        let fresh = self.state.advance(written);
+            writer.fill(group)
+        })?;
+        if due {
+            self.hot.written();
+            self.folded = self.state.seq;
+        }
+        let fresh = self.state.advance(written, &self.hot);
         self.recent.push(fresh);
         self.head
             .send_if_modified(|head| std::mem::replace(head, self.state.seq) != self.state.seq);
         Ok(answers)
     }
 
+    fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let done = work(self).and_then(|done| {
+            self.db.prepare_cached("COMMIT")?.execute([])?;
+            Ok(done)
+        });
+        // Some errors have ended it already.
+        if done.is_err() && !self.db.is_autocommit() {
+            self.db.execute_batch("ROLLBACK")?;
+        }
+        done
+    }
+
+    /// Writes the documents that wait, as they are at the end of the log.
+    fn write_docs(&mut self) -> Result<(), StoreError> {
+        self.hot.write(&self.db)?;
+        set_folded(&self.db, self.state.seq)
+    }
+
+    /// Folds what was appended before a crash and whose documents were not written.
+    fn catch_up(&mut self) -> Result<(), StoreError> {
+        let folded: Seq = self.db.query_row("SELECT folded FROM reached", [], |row| row.get(0))?;
+        if folded >= self.state.seq {
+            return Ok(());
+        }
+        self.transaction(|writer| {
+            let mut batch = Batch::new(&writer.db, &writer.state, &writer.hot, &writer.clock)?;
+            match batch.refold(folded) {
+                // A document cannot be read; the log can.
+                Err(StoreError::View { .. }) => batch.rebuild(),
+                done => done,
+            }
+        })
+    }
+
     /// Does the requests in the transaction that was begun.
-    fn fill(&mut self, group: &[Request]) -> Result<(Written, Answers), StoreError> {
-        let mut batch = Batch::new(&self.db, &self.state, &mut self.docs, &self.clock)?;
+    fn fill(&self, group: &[Request]) -> Result<(Written, Answers), StoreError> {
+        let mut batch = Batch::new(&self.db, &self.state, &self.hot, &self.clock)?;
         let mut answers = Vec::with_capacity(group.len());
         for request in group {
             let answer = match request {
