@@ -160,9 +160,6 @@ impl Gateway {
         wanted: CreateToken,
     ) -> Result<(Secret, Token), GatewayError> {
         check(&wanted)?;
-        if let Some(project) = wanted.project {
-            self.project(&project.uuid().to_string()).await?;
-        }
         self.hand_out(wanted, Holder::Itself(request)).await
     }
 
@@ -172,6 +169,10 @@ impl Gateway {
         holder: Holder<'_>,
     ) -> Result<(Secret, Token), GatewayError> {
         let CreateToken { class, project, role, label, ttl_minutes } = wanted;
+        let project = match project {
+            Some(name) => Some(self.project(&name).await?.id),
+            None => None,
+        };
         let secret = Secret::random(&format!("provost_{}_", class_name(class)))?;
         let now = self.clock.now();
         let (principal, actor, holder, command) = match holder {

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ActionId, ActionStatus, Code, Event, Hash, Project, ProjectId, Seq, SessionId, Token,
-    TokenClass,
+    ActionId, ActionStatus, Code, Event, Hash, Project, Seq, SessionId, Token, TokenClass,
 };
 
 /// What every error looks like at the door.
@@ -67,10 +66,10 @@ pub struct ProjectList {
 pub struct CreateToken {
     /// What it may do.
     pub class: TokenClass,
-    /// The only project it may see. An agent's token needs one.
+    /// The id or slug of the only project it may see. An agent's token needs one.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]
-    pub project: Option<ProjectId>,
+    pub project: Option<String>,
     /// The role it acts in. An agent's token needs one, others have none.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]
