@@ -67,6 +67,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// The place of the last event, now and whenever it changes.
     fn head(&self) -> watch::Receiver<Seq>;
 
+    /// Why the log could not be written the last time something was; `None` as soon
+    /// as it could again.
+    fn failure(&self) -> Option<StoreError>;
+
     /// The events of a command that was carried out before, if it was.
     fn repeated(
         &self,

@@ -12,7 +12,7 @@ mod writer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use futures::future::{self, BoxFuture};
@@ -190,6 +190,10 @@ impl Store for Sqlite {
 
     fn head(&self) -> watch::Receiver<Seq> {
         self.head.clone()
+    }
+
+    fn failure(&self) -> Option<StoreError> {
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn repeated(

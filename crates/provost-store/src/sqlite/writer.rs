@@ -5,7 +5,7 @@
 //! commit), and while it syncs, the next group gathers. If a group fails, each
 //! of its requests is tried alone, so that one bad request cannot fail others.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use provost_proto::{Actor, Hash, Principal, Seq, Stream, Version};
@@ -107,6 +107,7 @@ struct Writer {
     head: watch::Sender<Seq>,
     synchronous: Durability,
     runtime: Arc<OnceLock<Handle>>,
+    failure: Arc<Mutex<Option<StoreError>>>,
 }
 
 /// What the writer shares with those who ask it.
@@ -116,6 +117,8 @@ pub(super) struct Shared {
     pub(super) hot: Arc<Hot>,
     /// Where those who append run, if that is a runtime with threads of its own.
     pub(super) runtime: Arc<OnceLock<Handle>>,
+    /// Why the log could not be written, from then until it could again.
+    pub(super) failure: Arc<Mutex<Option<StoreError>>>,
 }
 
 /// Starts the writer. It ends when the last sender is gone.
@@ -128,9 +131,10 @@ pub(super) fn start(
     db.pragma_update(None, "synchronous", "FULL")?;
     let state = State::load(&db, &clock)?;
     let (head, follow) = watch::channel(state.seq);
-    let Shared { recent, hot, runtime } = shared;
+    let Shared { recent, hot, runtime, failure } = shared;
     let (folded, synchronous) = (state.seq, Durability::Power);
-    let mut writer = Writer { db, clock, state, hot, folded, recent, head, synchronous, runtime };
+    let mut writer =
+        Writer { db, clock, state, hot, folded, recent, head, synchronous, runtime, failure };
     writer.catch_up()?;
     let thread = thread::Builder::new()
         .name("log-writer".to_owned())
@@ -151,7 +155,7 @@ impl Writer {
             }
             self.serve(&mut group);
         }
-        if let Err(error) = self.transaction(|writer| writer.write_docs()) {
+        if let Err(error) = self.transaction(Self::write_docs) {
             tracing::debug!(%error, "the log was closed without its newest documents");
         }
         if let Err(error) = self.db.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())) {
@@ -162,9 +166,13 @@ impl Writer {
     /// Does all requests of the group together, or else each alone.
     fn serve(&mut self, group: &mut Vec<Request>) {
         match self.commit(group) {
-            Ok(answers) => self.hand_out(HandOut(group.drain(..).zip(answers).collect())),
+            Ok(answers) => {
+                self.note(None);
+                self.hand_out(HandOut(group.drain(..).zip(answers).collect()));
+            }
             Err(error) if group.len() == 1 => {
                 tracing::warn!(%error, "the log could not be written");
+                self.note(Some(error.clone()));
                 group.drain(..).for_each(|request| request.answer(Err(error.clone())));
             }
             Err(_) => {
@@ -173,6 +181,11 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// Notes whether the log can be written.
+    fn note(&self, failure: Option<StoreError>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
     /// Answers a group. Waking many tasks from here would wake a sleeping thread of
