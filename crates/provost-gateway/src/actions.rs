@@ -251,7 +251,7 @@ impl Gateway {
     pub async fn action(&self, id: &str) -> Result<ActionView, GatewayError> {
         let not_found = || GatewayError::ActionNotFound(id.to_owned());
         let parsed: ActionId = id.parse().map_err(|_| not_found())?;
-        let doc = self.store.doc(View::Actions, parsed.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Actions, parsed.uuid()).await?;
         doc.and_then(Doc::into_action).ok_or_else(not_found)
     }
 
