@@ -124,12 +124,7 @@ impl Config {
             variable("PROVOST_LISTEN")?,
             serve.listen.map(|address| address.to_string()),
         );
-        let listen = match address(&listen, &file) {
-            Ok(address) => Value { value: address, source: listen.source },
-            // Where the daemon listens is in its folder, so nobody else looks at this.
-            Err(_) if !cli.command.listens() => layer(default_listen(), None, None, None),
-            Err(error) => return Err(error),
-        };
+        let listen = where_to_listen(&listen, &file, cli)?;
         let config = Self {
             file,
             data: Value { value: absolute(&data.value)?, ..data },
@@ -217,6 +212,19 @@ impl Config {
             );
         }
         Ok(())
+    }
+}
+
+fn where_to_listen(
+    text: &Value<String>,
+    file: &Path,
+    cli: &Cli,
+) -> anyhow::Result<Value<SocketAddr>> {
+    match address(text, file) {
+        Ok(address) => Ok(Value { value: address, source: text.source }),
+        // Where the daemon listens is in its folder, so nobody else looks at this.
+        Err(_) if !cli.command.listens() => Ok(layer(default_listen(), None, None, None)),
+        Err(error) => Err(error),
     }
 }
 
