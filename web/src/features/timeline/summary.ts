@@ -104,7 +104,8 @@ function rulesRead({ layer, rules, errors, trusted }: Body<'POLICY_CHANGED'>): s
   return `The ${layer} rules were read: ${String(rules)}${trusted ? '' : ', not trusted'}`
 }
 
-function ended({ exitCode, signal, durationMs, fault }: Outcome): string {
+/** How an action ended. */
+export function ended({ exitCode, signal, durationMs, fault }: Outcome): string {
   const took = `after ${String(durationMs)} ms`
   if (fault !== null) return `Failed ${took}: ${fault.message} (${fault.code})`
   if (signal !== null) return `Ended by signal ${String(signal)} ${took}`
