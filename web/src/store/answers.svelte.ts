@@ -31,8 +31,9 @@ const IDLE: Sent = { kind: 'idle' }
 /** What the log and what was sent come to. The log wins. */
 export function standing(approval: Approval, sent: Sent, ending: Ending | undefined): Standing {
   if (approval.status !== 'pending') {
-    const mine = sent.kind === 'confirmed'
-    return mine ? { kind: 'confirmed', approval } : { kind: 'elsewhere', approval, actor: ending?.actor ?? null }
+    // While mine is under way, only its answer can tell whether this is it.
+    if (sent.kind === 'sending') return { kind: 'sending', answer: sent.answer }
+    return sent.kind === 'confirmed' ? { kind: 'confirmed', approval } : { kind: 'elsewhere', approval, actor: ending?.actor ?? null }
   }
   switch (sent.kind) {
     case 'idle':

@@ -16,7 +16,7 @@ export type Pending = { readonly id: string; readonly wish: Wish }
 export type Outcome =
   | { readonly kind: 'done'; readonly event: Event }
   | { readonly kind: 'already'; readonly project: Project }
-  /** What it asked for shows in a file, which the daemon reads again by itself. */
+  /** The daemon agreed; what comes of it shows in a file, or under another name in the log. */
   | { readonly kind: 'agreed' }
   | { readonly kind: 'failed'; readonly reason: string; readonly code: Code | null }
 
@@ -60,7 +60,7 @@ export class Commands {
     const answer = await ask<unknown>({ ...requestOf(wish), command })
     const failed = this.#failure(answer)
     if (failed !== null) return failed
-    if (wish.kind === 'model') return { kind: 'agreed' }
+    if (wish.kind === 'model' || wish.kind === 'answer') return { kind: 'agreed' }
     if (answer.kind === 'ok' && answer.status === 200 && wish.kind === 'open') {
       return { kind: 'already', project: answer.value as Project }
     }

@@ -44,6 +44,7 @@ export class Governance {
   readonly explainer: Explainer
   #looked = $state.raw<Approval | null>(null)
   #unsealed = 0
+  readonly #leaving = new Set<ApprovalId>()
 
   readonly #pending: readonly Approval[]
   readonly #ended: readonly Approval[]
@@ -102,8 +103,15 @@ export class Governance {
     const outcome = await this.#parts.commands.send({ kind: 'answer', approval: approval.id, answer: whole })
     const sent = sentAfter(whole, outcome)
     this.answers.set(approval.id, sent)
-    if (sent.kind !== 'confirmed' || this.desk.selected !== approval.id) return
-    const next = this.#pending.find(({ id }) => id !== approval.id)
+    if (sent.kind === 'confirmed') this.#leaving.add(approval.id)
+    this.moveOn()
+  }
+
+  /** Goes on to what waits next, once the log has the answer that was given here. */
+  moveOn(): void {
+    const { top } = this
+    if (top === null || this.standing(top).kind !== 'confirmed' || !this.#leaving.delete(top.id)) return
+    const [next] = this.#pending
     if (next !== undefined) this.desk.select(next.id)
     else this.desk.close()
   }

@@ -79,8 +79,8 @@ describe('an answer', () => {
     expect(standing(ended, { kind: 'confirmed', answer }, ending).kind).toBe('confirmed')
     expect(standing(ended, { kind: 'idle' }, ending)).toMatchObject({ kind: 'elsewhere', actor: 'cli' })
     expect(standing(ended, { kind: 'late' }, ending).kind).toBe('elsewhere')
-    // Someone was faster while mine was under way.
-    expect(standing(ended, { kind: 'sending', answer }, ending).kind).toBe('elsewhere')
+    // Whether it is mine is known when mine is answered.
+    expect(standing(ended, { kind: 'sending', answer }, ending).kind).toBe('sending')
   })
 
   it('that failed says why, and that came too late is told apart', () => {

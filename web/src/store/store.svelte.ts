@@ -165,7 +165,11 @@ export class Store {
         const { all } = approvals
         untrack(() => governance.answers.keep(all))
         const waiting = pending
-        if (!log.replaying) untrack(() => this.#call(desk.notice(waiting)))
+        if (log.replaying) return
+        untrack(() => {
+          governance.moveOn()
+          this.#call(desk.notice(waiting))
+        })
       })
       $effect(() => {
         if (linked !== null && !log.replaying) untrack(() => governance.showLinked(linked))
