@@ -8,6 +8,13 @@
 pub mod action;
 pub mod canonical;
 pub mod chain;
+pub mod command;
+pub mod diff;
 pub mod fold;
+pub mod glob;
+mod near;
 pub mod permit;
+pub mod policy;
+pub mod role;
+pub mod skill;
 pub mod slug;

@@ -16,11 +16,11 @@ mod path;
 mod process;
 mod protected;
 mod read_file;
-mod run_command;
+pub(crate) mod run_command;
 mod search_files;
 mod stat_path;
 mod table;
-mod text;
+pub(crate) mod text;
 mod write_file;
 
 pub use apply_patch::ApplyPatch;

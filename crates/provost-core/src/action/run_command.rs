@@ -88,6 +88,12 @@ const REFUSED: &[&str] = &[
 /// The same, by how the name begins.
 const REFUSED_PREFIXES: &[&str] = &["LD_", "DYLD_", "PROVOST_", "GIT_CONFIG", "BASH_FUNC_"];
 
+/// Whether a variable of this name makes a program run something else than asked.
+pub(crate) fn governs(name: &str) -> bool {
+    let known = name.to_ascii_uppercase();
+    REFUSED.contains(&&*known) || REFUSED_PREFIXES.iter().any(|prefix| known.starts_with(prefix))
+}
+
 impl RunCommand {
     fn check_text(field: &'static str, text: &str) -> Checked {
         text::check(text, Breaks::Yes).map_err(|error| BadValue::new(field, error.to_string()))
@@ -138,10 +144,7 @@ impl RunCommand {
                 let why = format!("names {}; a name is letters, digits and `_`", quoted(name));
                 return Err(BadValue::new("env", why));
             }
-            let known = name.to_ascii_uppercase();
-            if REFUSED.contains(&&*known)
-                || REFUSED_PREFIXES.iter().any(|prefix| known.starts_with(prefix))
-            {
+            if governs(name) {
                 let why = format!("sets `{name}`, which changes what programs run");
                 return Err(BadValue::new("env", why));
             }
@@ -189,7 +192,7 @@ impl Params for RunCommand {
 }
 
 /// Arguments as a shell would need them written, so that where one ends is seen.
-fn words(argv: &[String]) -> String {
+pub(crate) fn words(argv: &[String]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
     let word = |argument: &String| {
         if !argument.is_empty() && argument.chars().all(plain) {

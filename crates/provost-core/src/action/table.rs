@@ -36,6 +36,10 @@ macro_rules! actions {
             /// Every action's name, which is also the skill it needs.
             pub const NAMES: &'static [&'static str] = &[$($($name,)+)+];
 
+            /// Every action's name with what it does to the world.
+            pub const EFFECTS: &'static [(&'static str, Effect)] =
+                &[$($(($name, Effect::$effect),)+)+];
+
             /// Reads an action. What it does not know or cannot take, it refuses.
             pub fn parse(name: &str, params: Value) -> Result<Self, BadAction> {
                 match name {

@@ -23,7 +23,7 @@ pub enum BadText {
 
 /// Whether lines may be broken in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Breaks {
+pub(crate) enum Breaks {
     /// One line, without tabs.
     No,
     /// Line feeds and tabs are part of it.
@@ -31,7 +31,7 @@ pub(super) enum Breaks {
 }
 
 /// Checks that a text is what it looks like.
-pub(super) fn check(text: &str, breaks: Breaks) -> Result<(), BadText> {
+pub(crate) fn check(text: &str, breaks: Breaks) -> Result<(), BadText> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Ok(());
     }
@@ -43,7 +43,7 @@ pub(super) fn check(text: &str, breaks: Breaks) -> Result<(), BadText> {
 }
 
 /// Whether a character is invisible, reorders others or is not assigned.
-fn unseen(c: char) -> bool {
+pub(crate) fn unseen(c: char) -> bool {
     // Letters and marks by their category, but drawn as nothing at all.
     let blank = matches!(
         c,
@@ -101,7 +101,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// The whole text between backquotes.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", visible(text))
 }
 
@@ -109,7 +109,7 @@ pub(super) fn quoted(text: &str) -> String {
 const EXCERPT: usize = 400;
 
 /// The beginning of a text between backquotes; what is left out is said.
-pub(super) fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(EXCERPT) {
         None => quoted(text),
         Some((end, _)) => {

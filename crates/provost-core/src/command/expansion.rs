@@ -1,0 +1,95 @@
+//! Words that are not literal, and the commands in them.
+
+use brush_parser::ParserOptions;
+use brush_parser::ast::{ProcessSubstitutionKind, SubshellCommand, Word as RawWord};
+use brush_parser::word::{WordPiece, WordPieceWithSource};
+
+use super::Why;
+use super::reader::{LINES, Reader};
+use super::word::{self, Word};
+
+impl Reader {
+    /// Reads a word, and the commands in it.
+    pub(super) fn word(&mut self, raw: &RawWord) -> Word {
+        let word = word::read(&raw.value);
+        if let Some(why) = word.why {
+            self.opaque(why, raw.value.clone());
+            self.inside(&raw.value);
+        }
+        word
+    }
+
+    /// A pattern of `case`: it matches, it expands to no file.
+    pub(super) fn pattern(&mut self, raw: &RawWord) {
+        match word::read(&raw.value).why {
+            None | Some(Why::Glob | Why::Braces) if !raw.value.contains(['$', '`']) => {}
+            why => {
+                self.opaque(why.unwrap_or(Why::Expansion), raw.value.clone());
+                self.inside(&raw.value);
+            }
+        }
+    }
+
+    pub(super) fn process_substitution(
+        &mut self,
+        kind: &ProcessSubstitutionKind,
+        inner: &SubshellCommand,
+    ) -> String {
+        let text = format!("{kind}{inner}");
+        self.opaque(Why::ProcessSubstitution, text.clone());
+        let before = self.folders.clone();
+        self.list(&inner.list);
+        self.folders = before;
+        text
+    }
+
+    /// Finds the commands that a text runs when it is expanded, for people to see.
+    ///
+    /// It may find some that quotes keep from running; the line is opaque anyway.
+    pub(super) fn inside(&mut self, text: &str) {
+        if !text.contains("$(") && !text.contains('`') {
+            return;
+        }
+        let options = ParserOptions::default();
+        match brush_parser::word::parse_heredoc(text, &options) {
+            Ok(pieces) => pieces.iter().for_each(|piece| self.piece(piece, text)),
+            Err(_) => self.opaque(Why::Unreadable, text),
+        }
+    }
+
+    fn piece(&mut self, piece: &WordPieceWithSource, text: &str) {
+        match &piece.piece {
+            WordPiece::CommandSubstitution(line)
+            | WordPiece::BackquotedCommandSubstitution(line) => self.nested(line),
+            WordPiece::DoubleQuotedSequence(pieces)
+            | WordPiece::GettextDoubleQuotedSequence(pieces) => {
+                for piece in pieces {
+                    self.piece(piece, text);
+                }
+            }
+            WordPiece::ParameterExpansion(_) | WordPiece::ArithmeticExpression(_) => {
+                self.within_expansion(text.get(piece.start_index..piece.end_index).unwrap_or(text));
+            }
+            WordPiece::Text(_)
+            | WordPiece::SingleQuotedText(_)
+            | WordPiece::AnsiCQuotedText(_)
+            | WordPiece::TildeExpansion(_)
+            | WordPiece::EscapeSequence(_) => {}
+        }
+    }
+
+    /// `${x:-$(id)}`, `$(( $(id) ))`.
+    fn within_expansion(&mut self, expansion: &str) {
+        let inner = expansion.get(2..).unwrap_or_default();
+        let first = [inner.find("$("), inner.find('`')].into_iter().flatten().min();
+        if let Some(rest) = first.and_then(|at| inner.get(at..)) {
+            if self.lines >= LINES {
+                self.opaque(Why::TooDeep, expansion);
+                return;
+            }
+            self.lines += 1;
+            self.inside(rest);
+            self.lines -= 1;
+        }
+    }
+}

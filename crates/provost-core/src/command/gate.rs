@@ -1,0 +1,240 @@
+//! What a line must be before it is parsed: short, shallow and visible.
+//!
+//! The parser recurses without a bound of its own, and one form of command
+//! substitution escapes it; neither may reach it.
+
+use crate::action::text::unseen;
+use unicode_normalization::is_nfc;
+
+/// The longest line that is read, in bytes.
+pub const LENGTH: usize = 16 * 1024;
+/// How deep groups, substitutions and compound commands may lie in each other.
+pub const DEPTH: usize = 16;
+
+/// Why a line is not read at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// More than [`LENGTH`] bytes.
+    #[error("the command has {0} bytes, more than the {LENGTH} that are read; put it in a file")]
+    TooLong(usize),
+    /// More than [`DEPTH`] things in each other.
+    #[error("the command is nested more than {DEPTH} deep at character {at}; put it in a file")]
+    TooDeep {
+        /// Counted from 1.
+        at: usize,
+    },
+    /// A character that nobody sees, or that hides others.
+    #[error("the command holds {} at character {at}, which cannot be seen; remove it", .found.escape_unicode())]
+    Unseen {
+        /// The character.
+        found: char,
+        /// Counted from 1.
+        at: usize,
+    },
+    /// One text could be written in two ways.
+    #[error("the command is not in Unicode's normal form C; compose its characters")]
+    NotComposed,
+    /// The name of a program in letters that look like others.
+    #[error("the program at character {at} is named in letters that look like others: {}", .name.escape_unicode())]
+    Lookalike {
+        /// As written, without quotes.
+        name: String,
+        /// Counted from 1.
+        at: usize,
+    },
+    /// `${ cmd; }`: bash 5.3 runs it, others do not.
+    #[error(
+        "the command holds `${{` with a space or `|` after it at character {at}, which newer shells run as a command; write `$(…)`"
+    )]
+    BraceSubstitution {
+        /// Counted from 1.
+        at: usize,
+    },
+    /// No grammar of bash fits.
+    #[error("the command is not valid bash at character {at}")]
+    NotBash {
+        /// Counted from 1.
+        at: usize,
+    },
+    /// Something is left open.
+    #[error("the command ends too early: a quote, a bracket or a word such as `fi` is missing")]
+    Unfinished,
+}
+
+/// Checks all of it.
+pub(super) fn check(line: &str) -> Result<(), Unreadable> {
+    if line.len() > LENGTH {
+        return Err(Unreadable::TooLong(line.len()));
+    }
+    characters(line)?;
+    brace_substitution(line)?;
+    nesting(line)
+}
+
+/// Which character of the line, counted from 1, begins at this byte.
+pub(super) fn place(line: &str, byte: usize) -> usize {
+    line.char_indices().take_while(|(at, _)| *at < byte).count() + 1
+}
+
+fn characters(line: &str) -> Result<(), Unreadable> {
+    if line.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return Ok(());
+    }
+    let found = line.chars().enumerate().find(|(_, c)| unseen(*c) && !matches!(c, '\n' | '\t'));
+    if let Some((at, found)) = found {
+        return Err(Unreadable::Unseen { found, at: at + 1 });
+    }
+    if is_nfc(line) { Ok(()) } else { Err(Unreadable::NotComposed) }
+}
+
+fn brace_substitution(line: &str) -> Result<(), Unreadable> {
+    for (at, _) in line.match_indices("${") {
+        // A line that goes on after a backslash is joined before it is read.
+        let after = line[at + 2..].trim_start_matches("\\\n");
+        if after.starts_with([' ', '\t', '\n', '|']) {
+            return Err(Unreadable::BraceSubstitution { at: place(line, at) });
+        }
+    }
+    // The same, with the line broken between the two.
+    match line.find("$\\\n") {
+        Some(at) if line[at..].trim_start_matches(['$', '\\', '\n']).starts_with('{') => {
+            Err(Unreadable::BraceSubstitution { at: place(line, at) })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Words that open a compound command.
+const OPENING: [&str; 9] =
+    ["if", "for", "while", "until", "case", "select", "function", "coproc", "time"];
+
+/// Refuses what may be nested too deep.
+///
+/// First by counting everything that could open something, quoted or not, which
+/// is certain and enough for most lines. Only a line with more of them is read
+/// for its quotes, and only as far as those are of the two plain kinds.
+fn nesting(line: &str) -> Result<(), Unreadable> {
+    let opens = |byte: &u8| matches!(byte, b'(' | b'{' | b'`' | b'[' | b'!');
+    let brackets = line.bytes().filter(|byte| opens(byte)).count();
+    if brackets + keywords(line) <= DEPTH { Ok(()) } else { Quotes::default().read(line) }
+}
+
+fn keywords(text: &str) -> usize {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split(|c| !letter(c)).filter(|word| OPENING.contains(word)).count()
+}
+
+/// Reads a line for what is open where, as far as quotes go.
+#[derive(Default)]
+struct Quotes {
+    open: Vec<u8>,
+    /// Everything outside of quotes, for the words in it.
+    outside: String,
+    /// `!` outside of quotes: each nests a pipeline.
+    negations: usize,
+}
+
+impl Quotes {
+    fn read(mut self, line: &str) -> Result<(), Unreadable> {
+        let bytes = line.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let step = self.step(&bytes[at..]);
+            match step {
+                Some(taken) if self.open.len() <= DEPTH => at += taken,
+                Some(_) | None => return Err(Unreadable::TooDeep { at: place(line, at) }),
+            }
+        }
+        // A branch of `case` closes what it did not open, so each may hide one level.
+        if keywords(&self.outside) + self.negations > DEPTH {
+            return Err(Unreadable::TooDeep { at: place(line, bytes.len()) });
+        }
+        Ok(())
+    }
+
+    /// Takes one step and says how many bytes it took; none if what comes could
+    /// hide where quotes begin and end.
+    fn step(&mut self, rest: &[u8]) -> Option<usize> {
+        let quoted = self.open.last() == Some(&b'"');
+        match (rest[0], rest.get(1)) {
+            (b'`', _) | (b'$', Some(b'(' | b'{' | b'[')) => return None,
+            (b'#', _) | (b'$', Some(b'\'' | b'"')) | (b'(', Some(b'(')) | (b'<', Some(b'<'))
+                if !quoted =>
+            {
+                return None;
+            }
+            (b'\\', _) => return Some(2),
+            (b'\'', _) if !quoted => {
+                let end = rest[1..].iter().position(|byte| *byte == b'\'');
+                self.outside.push(' ');
+                return Some(end.map_or(rest.len(), |length| length + 2));
+            }
+            (b'"', _) if quoted => self.close(),
+            (byte @ (b'"' | b'(' | b'{'), _) if !quoted => self.open.push(byte),
+            (b')', _) if self.open.last() == Some(&b'(') => self.close(),
+            (b'}', _) if self.open.last() == Some(&b'{') => self.close(),
+            (b'!', _) if !quoted => self.negations += 1,
+            _ => {}
+        }
+        if !quoted && rest[0].is_ascii() {
+            self.outside.push(char::from(rest[0]));
+        }
+        Some(1)
+    }
+
+    fn close(&mut self) {
+        self.open.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_bounded_before_it_is_parsed() {
+        assert_eq!(check(&"a".repeat(LENGTH)), Ok(()));
+        assert_eq!(check(&"a".repeat(LENGTH + 1)), Err(Unreadable::TooLong(LENGTH + 1)));
+        for opener in
+            ["(", "$(", "{ ", "`", "\"$(", "if ", "! ", "(( ", "<(", "case x in a) ", "${x:-"]
+        {
+            let line = format!("{}ls", opener.repeat(40));
+            assert!(matches!(check(&line), Err(Unreadable::TooDeep { .. })), "{line}");
+            let hidden = format!("# '\n{line}");
+            assert!(matches!(check(&hidden), Err(Unreadable::TooDeep { .. })), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn brackets_in_quotes_nest_nothing() {
+        assert_eq!(check(&format!("grep '{}' a", "(".repeat(99))), Ok(()));
+        assert_eq!(check(&format!("grep \"{}\" a", "(if ".repeat(99))), Ok(()));
+        assert_eq!(check(&"(ls);".repeat(50)), Ok(()));
+        assert_eq!(check(&format!("node -e '{}'", "f(`${x}`); # (( ".repeat(50))), Ok(()));
+    }
+
+    #[test]
+    fn the_substitution_that_the_parser_misses_is_refused() {
+        for line in [
+            "echo ${ id; }",
+            "echo ${|id; }",
+            "echo ${\tid; }",
+            "x ${\nid\n}",
+            "x ${\\\n id; }",
+            "x $\\\n{ id; }",
+        ] {
+            assert!(matches!(check(line), Err(Unreadable::BraceSubstitution { .. })), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_refused_with_its_place() {
+        let refused = |line: &str| check(line).unwrap_err();
+        assert_eq!(refused("ls\u{200b}"), Unreadable::Unseen { found: '\u{200b}', at: 3 });
+        assert_eq!(refused("é\u{202e}"), Unreadable::Unseen { found: '\u{202e}', at: 2 });
+        assert_eq!(refused("a\0"), Unreadable::Unseen { found: '\0', at: 2 });
+        assert_eq!(refused("a\r"), Unreadable::Unseen { found: '\r', at: 2 });
+        assert_eq!(refused("e\u{301}"), Unreadable::NotComposed);
+        assert_eq!(check("echo größe 日本"), Ok(()));
+    }
+}

@@ -1,0 +1,71 @@
+//! The hosts that arguments name.
+
+/// Programs whose operands may be hosts without more around them.
+const BARE: &[&str] = &[
+    "curl", "wget", "http", "https", "xh", "nc", "ncat", "telnet", "ping", "dig", "nslookup",
+    "host", "ftp",
+];
+/// Programs whose operands may be `host:path` without a user.
+const COPYING: &[&str] = &["scp", "rsync", "sftp", "git"];
+
+/// All that are named, each once, in lower case.
+///
+/// It rather names too many than too few.
+pub(super) fn hosts(argv: &[String]) -> Vec<String> {
+    let Some((program, arguments)) = argv.split_first() else { return Vec::new() };
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |host: &str| {
+        let host = host.to_ascii_lowercase();
+        if !host.is_empty() && !found.contains(&host) {
+            found.push(host);
+        }
+    };
+    for argument in arguments {
+        if argument.contains("://") {
+            argument.match_indices("://").for_each(|(at, _)| add(authority(&argument[at + 3..])));
+        } else if let Some(host) = remote(argument, COPYING.contains(&program)) {
+            add(host);
+        } else if BARE.contains(&program) && bare(argument) {
+            add(authority(argument));
+        }
+    }
+    found
+}
+
+/// The host of `user:password@host:port/path`.
+///
+/// A backslash ends it as well, as browsers read it.
+fn authority(text: &str) -> &str {
+    let end = text.find(['/', '?', '#', '\\', ' ', '"', '\'', ',']).unwrap_or(text.len());
+    let authority = &text[..end];
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.split(':').next().unwrap_or(host),
+    }
+}
+
+/// The host of `user@host:path`, or of `host:path` where that is what it means.
+fn remote(argument: &str, copying: bool) -> Option<&str> {
+    let (before, _) = argument.split_once(':')?;
+    let before = before.rsplit_once('=').map_or(before, |(_, value)| value);
+    if before.contains('/') || before.starts_with('-') {
+        return None;
+    }
+    match before.rsplit_once('@') {
+        Some((_, host)) => named(host).then_some(host),
+        None => (copying && named(before)).then_some(before),
+    }
+}
+
+fn bare(argument: &str) -> bool {
+    let host = authority(argument);
+    !argument.starts_with(['-', '.', '/'])
+        && named(host)
+        && (host.contains('.') || host == "localhost" || argument.contains(':'))
+}
+
+fn named(host: &str) -> bool {
+    !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_'))
+}

@@ -1,0 +1,198 @@
+//! What a command line would do, read without running it.
+//!
+//! A line becomes demands: one for each simple command in it, whatever holds
+//! it (a list, a pipe, a loop, `sudo`, `sh -c`), and one for each file that a
+//! redirection reads or writes. Rules are matched against demands, and people
+//! are shown them.
+//!
+//! The reading is a convenience: the boundary is the sandbox. But it never
+//! makes a line look more harmless than it is. Whatever is not known for
+//! certain (an expansion, a glob, code in another language, an option that we
+//! do not know of a program that starts others) is listed in
+//! [`Analysis::opaque`], and an opaque line matches no rule that allows. Its
+//! demands are still listed as far as they can be seen, so that a rule that
+//! denies can match them.
+//!
+//! What is decided here and could be decided otherwise:
+//! - A glob or a tilde is opaque wherever it stands: it can become an option,
+//!   or the very file that a rule denies.
+//! - A program is looked through only under its bare name or in the system's
+//!   folders; `./env` is a program of the project like any other.
+//! - `sudo` and whatever else changes user, root or machine is looked through,
+//!   and opaque nevertheless.
+//! - Writing to `/dev/null`, `/dev/stdout` and `/dev/stderr` is no demand.
+
+mod describe;
+mod expansion;
+mod folders;
+mod gate;
+mod host;
+mod reader;
+mod simple;
+mod tools;
+mod variables;
+mod word;
+
+pub use describe::describe;
+pub use gate::{DEPTH, LENGTH, Unreadable};
+
+/// What a command line would do, as far as it can be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// In the order in which they stand.
+    pub demands: Vec<Demand>,
+    /// What could not be read for certain; not empty = the whole line is opaque.
+    pub opaque: Vec<Opaque>,
+}
+
+impl Analysis {
+    /// Whether some of it could not be read for certain, so that nothing may allow it but a person.
+    pub fn is_opaque(&self) -> bool {
+        !self.opaque.is_empty()
+    }
+}
+
+/// One thing that a command line would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Demand {
+    /// One simple command, quotes removed, wrappers looked through.
+    Run(Run),
+    /// A redirection or a known operand that writes this path, as written but unquoted.
+    ///
+    /// After `cd web`, there is one for each folder that the line may be in.
+    Write {
+        /// Absolute, or relative to where the line starts.
+        path: String,
+    },
+    /// A redirection that reads this path.
+    Read {
+        /// Absolute, or relative to where the line starts.
+        path: String,
+    },
+}
+
+/// One simple command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Program and arguments, unquoted; never empty.
+    pub argv: Vec<String>,
+    /// The wrappers it was found in, outermost first: `["sudo", "env"]`.
+    pub through: Vec<String>,
+    /// Variables set for it: `A=1 cmd`.
+    pub assignments: Vec<(String, String)>,
+    /// Hosts named in its arguments (URLs, `user@host:path`), lower case.
+    pub hosts: Vec<String>,
+    /// The folders it may run in, relative to where the line starts, which is `""`.
+    pub folders: Vec<String>,
+}
+
+/// A part that cannot be read for certain, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opaque {
+    /// What kind of thing it is.
+    pub why: Why,
+    /// The part, as written.
+    pub text: String,
+}
+
+/// Why a part of a command line cannot be read for certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Why {
+    /// `$(…)` or backquotes.
+    #[error("is what another command prints")]
+    Substitution,
+    /// `<(…)` or `>(…)`.
+    #[error("is a pipe to another command")]
+    ProcessSubstitution,
+    /// `$x`, `${x}`, `$1`.
+    #[error("stands for a value that is not known yet")]
+    Expansion,
+    /// `$((…))`, `((…))`, `let`, an array.
+    #[error("is arithmetic, which can run commands")]
+    Arithmetic,
+    /// `*`, `?`, `[…]`.
+    #[error("stands for whichever files match")]
+    Glob,
+    /// `{a,b}`.
+    #[error("stands for several words")]
+    Braces,
+    /// `~`.
+    #[error("stands for a home folder")]
+    Tilde,
+    /// `!!`.
+    #[error("stands for an earlier command")]
+    History,
+    /// `$'…'` or `$"…"`.
+    #[error("is quoted in a way that shells read differently")]
+    Quoting,
+    /// `[[ … ]]`.
+    #[error("is a test that can evaluate what it compares")]
+    Test,
+    /// A function, or a coprocess.
+    #[error("gives commands a meaning of their own")]
+    Function,
+    /// `eval`, `source`, `trap`, `alias`, …
+    #[error("changes what the shell does, or runs text as commands")]
+    Shell,
+    /// A variable by which programs run something else.
+    #[error("sets a variable that changes what programs do")]
+    Variable,
+    /// Code in another language, or an option that names a command.
+    #[error("is code, or runs a command of its own")]
+    Code,
+    /// A program that takes its commands from what it reads.
+    #[error("takes commands or arguments from what it reads")]
+    Input,
+    /// An option that is not known of a program that starts others.
+    #[error("is an option whose meaning is not known")]
+    UnknownOption,
+    /// `sudo`, `su`, `chroot`, …
+    #[error("runs with other rights, or in another root")]
+    Rights,
+    /// `ssh`, `docker run`, …
+    #[error("runs somewhere else")]
+    Elsewhere,
+    /// `at`, `crontab`, `systemd-run`.
+    #[error("runs later, or outside of what is watched")]
+    Later,
+    /// `cd -`, `pushd`, or too many ways.
+    #[error("leaves open in which folder what follows runs")]
+    Folder,
+    /// `/dev/tcp/host/port`.
+    #[error("is a network connection")]
+    Socket,
+    /// A program whose name is not ASCII, or is empty.
+    #[error("is a name that can be mistaken for another")]
+    Name,
+    /// Too many wrappers, or lines in lines.
+    #[error("is wrapped too often")]
+    TooDeep,
+    /// The line of an inner shell.
+    #[error("is no line that could be read")]
+    Unreadable,
+}
+
+/// Reads a command line as bash would.
+pub fn analyze(line: &str) -> Result<Analysis, Unreadable> {
+    let mut reader = reader::Reader::new();
+    reader.line(line)?;
+    reader.finish()
+}
+
+/// Reads a program and its arguments, for which no shell is needed.
+pub fn analyze_argv(argv: &[String]) -> Analysis {
+    let mut reader = reader::Reader::new();
+    reader.argv(argv);
+    match reader.finish() {
+        Ok(analysis) => analysis,
+        // What is refused in a line is opaque here: there is no line to point into.
+        Err(_) => Analysis {
+            demands: vec![Demand::Run(Run {
+                argv: argv.to_vec(),
+                folders: vec![String::new()],
+                ..Run::default()
+            })],
+            opaque: vec![Opaque { why: Why::Name, text: argv.join(" ") }],
+        },
+    }
+}

@@ -1,0 +1,251 @@
+//! From the tree of a parsed line to its demands.
+
+use brush_parser::ast::{AndOr, AndOrList, Command, CompoundCommand, CompoundList, Pipeline};
+use brush_parser::{ParseError, ParserOptions};
+
+use super::folders::Folders;
+use super::gate::{self, Unreadable};
+use super::{Analysis, Demand, Opaque, Run, Why};
+
+/// How many lines may stand in lines: `sh -c "sh -c …"`, `$(…)`.
+pub(super) const LINES: usize = 8;
+
+/// How many reasons are kept: one is enough to be opaque.
+const REASONS: usize = 32;
+
+/// Reads one line, and the lines in it.
+#[derive(Debug)]
+pub(super) struct Reader {
+    found: Analysis,
+    refused: Option<Unreadable>,
+    pub(super) folders: Folders,
+    /// Loops and functions around, in which `cd` may happen any number of times.
+    repeated: usize,
+    /// Lines around this one.
+    pub(super) lines: usize,
+    /// Wrappers around the line that is read.
+    pub(super) through: Vec<String>,
+    /// Variables set for all of it.
+    pub(super) assigned: Vec<(String, String)>,
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Self {
+            found: Analysis::default(),
+            refused: None,
+            folders: Folders::start(),
+            repeated: 0,
+            lines: 0,
+            through: Vec::new(),
+            assigned: Vec::new(),
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<Analysis, Unreadable> {
+        match self.refused {
+            Some(refused) => Err(refused),
+            None => Ok(self.found),
+        }
+    }
+
+    pub(super) fn opaque(&mut self, why: Why, text: impl Into<String>) {
+        let opaque = Opaque { why, text: text.into() };
+        if self.found.opaque.len() < REASONS && !self.found.opaque.contains(&opaque) {
+            self.found.opaque.push(opaque);
+        }
+    }
+
+    pub(super) fn demand(&mut self, demand: Demand) {
+        self.found.demands.push(demand);
+    }
+
+    pub(super) fn refuse(&mut self, refused: Unreadable) {
+        self.refused.get_or_insert(refused);
+    }
+
+    pub(super) fn in_loop(&self) -> bool {
+        self.repeated > 0
+    }
+
+    /// Whether this is the line itself, so that places in it mean something.
+    pub(super) fn outermost(&self) -> bool {
+        self.lines == 0
+    }
+
+    /// Reads a line.
+    pub(super) fn line(&mut self, line: &str) -> Result<(), Unreadable> {
+        gate::check(line)?;
+        // As `bash -c` has it: `!(a)` is a negated subshell.
+        let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
+        let tokens = brush_parser::uncached_tokenize_str(line, &options.tokenizer_options())
+            .map_err(|_| Unreadable::Unfinished)?;
+        let program =
+            brush_parser::parse_tokens(&tokens, &options).map_err(|error| match error {
+                ParseError::ParsingNear(position) => Unreadable::NotBash { at: position.index + 1 },
+                ParseError::ParsingAtEndOfInput | ParseError::Tokenizing { .. } => {
+                    Unreadable::Unfinished
+                }
+            })?;
+        for list in &program.complete_commands {
+            self.list(list);
+        }
+        Ok(())
+    }
+
+    /// Reads a line that stands in this one.
+    pub(super) fn nested(&mut self, line: &str) {
+        if self.lines >= LINES {
+            self.opaque(Why::TooDeep, line);
+            return;
+        }
+        self.lines += 1;
+        if self.line(line).is_err() {
+            self.opaque(Why::Unreadable, line);
+        }
+        self.lines -= 1;
+    }
+
+    /// Reads a program and its arguments.
+    pub(super) fn argv(&mut self, argv: &[String]) {
+        for argument in argv {
+            let text = crate::action::text::check(argument, crate::action::text::Breaks::Yes);
+            if text.is_err() {
+                self.opaque(Why::Name, argument);
+            }
+        }
+        if argv.first().is_none_or(String::is_empty) {
+            self.opaque(Why::Name, argv.join(" "));
+            return;
+        }
+        self.run(Run { argv: argv.to_vec(), ..Run::default() });
+    }
+
+    pub(super) fn list(&mut self, list: &CompoundList) {
+        for item in &list.0 {
+            self.and_or(&item.0);
+        }
+    }
+
+    fn and_or(&mut self, list: &AndOrList) {
+        let mut seen = self.folders.clone();
+        self.pipeline(&list.first);
+        self.also_in(&mut seen);
+        for next in &list.additional {
+            match next {
+                // Only what came before it having worked, it runs where that left off.
+                AndOr::And(pipeline) => self.pipeline(pipeline),
+                AndOr::Or(pipeline) => {
+                    self.folders = seen.clone();
+                    self.pipeline(pipeline);
+                }
+            }
+            self.also_in(&mut seen);
+        }
+        self.folders = seen;
+    }
+
+    fn also_in(&mut self, seen: &mut Folders) {
+        if *seen != self.folders && !seen.add(&self.folders) {
+            self.opaque(Why::Folder, "cd");
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) {
+        // `! cd x && y` runs `y` where it was: what failed has not moved.
+        let before = self.folders.clone();
+        for command in &pipeline.seq {
+            self.command(command);
+        }
+        if pipeline.bang || pipeline.seq.len() > 1 {
+            self.back_or_here(&before);
+        }
+    }
+
+    /// What may or may not have happened: both are possible from here on.
+    fn back_or_here(&mut self, before: &Folders) {
+        let mut both = before.clone();
+        self.also_in(&mut both);
+        self.folders = both;
+    }
+
+    fn command(&mut self, command: &Command) {
+        match command {
+            Command::Simple(simple) => self.simple(simple),
+            Command::Compound(compound, redirects) => {
+                self.compound(compound);
+                self.redirects(redirects.as_ref());
+            }
+            Command::Function(function) => {
+                self.opaque(Why::Function, function.fname.value.clone());
+                self.repeated += 1;
+                self.compound(&function.body.0);
+                self.repeated -= 1;
+                self.redirects(function.body.1.as_ref());
+            }
+            Command::ExtendedTest(test, redirects) => {
+                self.opaque(Why::Test, format!("[[ {} ]]", test.expr));
+                self.redirects(redirects.as_ref());
+            }
+        }
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand) {
+        let before = self.folders.clone();
+        match compound {
+            CompoundCommand::Arithmetic(arithmetic) => {
+                self.opaque(Why::Arithmetic, arithmetic.expr.value.clone());
+            }
+            CompoundCommand::ArithmeticForClause(arithmetic) => {
+                self.opaque(Why::Arithmetic, "for ((…))");
+                self.repeatedly(&arithmetic.body.list);
+            }
+            CompoundCommand::BraceGroup(group) => self.list(&group.list),
+            CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
+            CompoundCommand::ForClause(clause) => {
+                self.variable(&clause.variable_name);
+                for value in clause.values.iter().flatten() {
+                    self.word(value);
+                }
+                self.repeatedly(&clause.body.list);
+            }
+            CompoundCommand::CaseClause(case) => {
+                self.word(&case.value);
+                for item in &case.cases {
+                    for pattern in &item.patterns {
+                        self.pattern(pattern);
+                    }
+                    if let Some(list) = &item.cmd {
+                        self.list(list);
+                    }
+                    self.back_or_here(&before);
+                }
+            }
+            CompoundCommand::IfClause(clause) => {
+                self.list(&clause.condition);
+                self.list(&clause.then);
+                for other in clause.elses.iter().flatten() {
+                    if let Some(condition) = &other.condition {
+                        self.list(condition);
+                    }
+                    self.list(&other.body);
+                }
+            }
+            CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
+                self.repeatedly(&clause.0);
+                self.repeatedly(&clause.1.list);
+            }
+            CompoundCommand::Coprocess(process) => {
+                self.opaque(Why::Function, "coproc");
+                self.command(&process.body);
+            }
+        }
+        self.back_or_here(&before);
+    }
+
+    fn repeatedly(&mut self, list: &CompoundList) {
+        self.repeated += 1;
+        self.list(list);
+        self.repeated -= 1;
+    }
+}

@@ -1,0 +1,229 @@
+//! One simple command: its words, its variables and its redirections.
+
+use brush_parser::ast::{
+    Assignment, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem as Item,
+    IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, RedirectList, SimpleCommand,
+    Word as RawWord,
+};
+use unicode_normalization::is_nfkc;
+
+use super::gate::Unreadable;
+use super::reader::Reader;
+use super::{Demand, Run, Why, tools, variables};
+
+/// Programs for which a here-document is data and nothing else.
+const READERS: &[&str] = &[
+    "cat",
+    "tee",
+    "grep",
+    "wc",
+    "sort",
+    "uniq",
+    "head",
+    "tail",
+    "tr",
+    "cut",
+    "jq",
+    "base64",
+    "md5sum",
+    "sha256sum",
+    "column",
+    "diff",
+    "nl",
+    "rev",
+    "tac",
+    "fold",
+    "paste",
+];
+
+/// Files that keep nothing.
+const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
+
+impl Reader {
+    pub(super) fn simple(&mut self, simple: &SimpleCommand) {
+        let mut run = Run::default();
+        let mut redirects: Vec<&IoRedirect> = Vec::new();
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            match item {
+                Item::AssignmentWord(assignment, _) => self.assignment(&mut run, assignment),
+                Item::IoRedirect(redirect) => redirects.push(redirect),
+                Item::Word(word) => run.argv.push(self.word(word).text),
+                Item::ProcessSubstitution(kind, inner) => {
+                    let text = self.process_substitution(kind, inner);
+                    run.argv.push(text);
+                }
+            }
+        }
+        if let Some(name) = &simple.word_or_name {
+            run.argv.push(self.program(name));
+        }
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            match item {
+                Item::Word(word) | Item::AssignmentWord(_, word) => {
+                    run.argv.push(self.word(word).text);
+                }
+                Item::IoRedirect(redirect) => redirects.push(redirect),
+                Item::ProcessSubstitution(kind, inner) => {
+                    let text = self.process_substitution(kind, inner);
+                    run.argv.push(text);
+                }
+            }
+        }
+        let fed = redirects.iter().any(|redirect| is_text(redirect));
+        if let (true, Some(program)) = (fed, run.argv.first())
+            && !READERS.contains(&program.as_str())
+        {
+            self.opaque(Why::Input, program.clone());
+        }
+        self.run(run);
+        for redirect in redirects {
+            self.redirect(redirect);
+        }
+    }
+
+    /// The name of a program: what looks like another name is refused.
+    fn program(&mut self, raw: &RawWord) -> String {
+        let word = self.word(raw);
+        if word.why.is_none() && !word.text.is_ascii() && !is_nfkc(&word.text) && self.outermost() {
+            let at = raw.loc.as_ref().map_or(1, |span| span.start.index + 1);
+            self.refuse(Unreadable::Lookalike { name: word.text.clone(), at });
+        }
+        word.text
+    }
+
+    fn assignment(&mut self, run: &mut Run, assignment: &Assignment) {
+        let name = match &assignment.name {
+            AssignmentName::VariableName(name) => name.clone(),
+            AssignmentName::ArrayElementName(name, index) => {
+                self.opaque(Why::Arithmetic, format!("{name}[{index}]"));
+                self.inside(index);
+                name.clone()
+            }
+        };
+        self.variable(&name);
+        let value = match &assignment.value {
+            AssignmentValue::Scalar(word) => self.word(word).text,
+            AssignmentValue::Array(items) => {
+                self.opaque(Why::Arithmetic, format!("{name}=(…)"));
+                for (index, item) in items {
+                    self.word(item);
+                    if let Some(index) = index {
+                        self.word(index);
+                    }
+                }
+                String::new()
+            }
+        };
+        if assignment.append {
+            self.opaque(Why::Expansion, format!("{name}+=…"));
+        }
+        run.assignments.push((name, value));
+    }
+
+    /// A variable that is set, for one command or for all that follow.
+    pub(super) fn variable(&mut self, name: &str) {
+        if variables::governs(name) {
+            self.opaque(Why::Variable, name);
+        }
+    }
+
+    pub(super) fn redirects(&mut self, redirects: Option<&RedirectList>) {
+        for redirect in redirects.into_iter().flat_map(|list| &list.0) {
+            if is_text(redirect) {
+                self.opaque(Why::Input, "<<");
+            }
+            self.redirect(redirect);
+        }
+    }
+
+    fn redirect(&mut self, redirect: &IoRedirect) {
+        match redirect {
+            IoRedirect::File(_, kind, target) => self.file(kind, target),
+            IoRedirect::OutputAndError(word, _) => {
+                let path = self.word(word).text;
+                self.writes(&path);
+            }
+            IoRedirect::HereString(_, word) => {
+                self.word(word);
+            }
+            IoRedirect::HereDocument(_, document) => {
+                let text = &document.doc.value;
+                if document.requires_expansion && text.contains(['$', '`', '\\']) {
+                    self.opaque(Why::Expansion, text.clone());
+                    self.inside(text);
+                }
+            }
+        }
+    }
+
+    fn file(&mut self, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) {
+        let path = match target {
+            IoFileRedirectTarget::Filename(word) => self.word(word).text,
+            IoFileRedirectTarget::Duplicate(word) => {
+                let text = self.word(word).text;
+                // `2>&1`, `2>&-`, `2>&1-`; anything else is a file.
+                if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+                    return;
+                }
+                text
+            }
+            IoFileRedirectTarget::Fd(_) => return,
+            IoFileRedirectTarget::ProcessSubstitution(kind, inner) => {
+                self.process_substitution(kind, inner);
+                return;
+            }
+        };
+        match kind {
+            IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => self.reads(&path),
+            IoFileRedirectKind::Write
+            | IoFileRedirectKind::Append
+            | IoFileRedirectKind::ReadAndWrite
+            | IoFileRedirectKind::Clobber
+            | IoFileRedirectKind::DuplicateOutput => self.writes(&path),
+        }
+    }
+
+    fn reads(&mut self, path: &str) {
+        self.socket(path);
+        for path in self.folders.places(path) {
+            self.demand(Demand::Read { path });
+        }
+    }
+
+    pub(super) fn writes(&mut self, path: &str) {
+        self.socket(path);
+        if SINKS.contains(&path) {
+            return;
+        }
+        for path in self.folders.places(path) {
+            self.demand(Demand::Write { path });
+        }
+    }
+
+    fn socket(&mut self, path: &str) {
+        if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+            self.opaque(Why::Socket, path);
+        }
+    }
+
+    /// A program with its arguments; wrappers are looked through.
+    pub(super) fn run(&mut self, mut run: Run) {
+        let Some(program) = run.argv.first() else { return };
+        if program.is_empty() || !program.is_ascii() {
+            self.opaque(Why::Name, program.clone());
+        }
+        if run.through.is_empty() {
+            run.through.clone_from(&self.through);
+            run.assignments.splice(..0, self.assigned.iter().cloned());
+        }
+        tools::look(self, run);
+    }
+}
+
+/// A here-document or a here-string.
+fn is_text(redirect: &IoRedirect) -> bool {
+    match redirect {
+        IoRedirect::HereDocument(..) | IoRedirect::HereString(..) => true,
+        IoRedirect::File(..) | IoRedirect::OutputAndError(..) => false,
+    }
+}

@@ -1,0 +1,142 @@
+//! Programs that run others, or take code: looked through exactly, or opaque.
+
+mod code;
+mod find;
+mod git;
+mod interpreters;
+mod options;
+mod rows;
+mod shell;
+mod table;
+mod wrappers;
+mod writes;
+
+use super::reader::Reader;
+use super::{Demand, Run, Why, host};
+use options::{End, Grammar, any_of};
+use table::{How, Own};
+
+/// How many wrappers are looked through.
+const WRAPPERS: usize = 8;
+
+/// Folders whose programs are what their names say.
+const SYSTEM: [&str; 6] =
+    ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
+
+/// Reads what a program would do, and adds it to the demands.
+pub(super) fn look(reader: &mut Reader, run: Run) {
+    let Some(tool) = name(&run.argv).and_then(table::tool) else { return plain(reader, run) };
+    match &tool.how {
+        How::Wraps(grammar) => through(reader, run, grammar, None),
+        How::Marked(grammar, why) => through(reader, run, grammar, Some(*why)),
+        How::Never(why) => never(reader, run, *why),
+        How::Unless(options, why) => unless(reader, run, options, *why),
+        How::Interprets(grammar) => interpreters::look(reader, run, grammar),
+        How::Own(own) => special(reader, run, *own),
+    }
+}
+
+fn special(reader: &mut Reader, run: Run, own: Own) {
+    match own {
+        Own::Awk => code::awk(reader, run),
+        Own::Builtin => wrappers::builtin(reader, run),
+        Own::Cd => shell::cd(reader, run),
+        Own::Container => wrappers::container(reader, run),
+        Own::Env => wrappers::env(reader, run),
+        Own::Export => shell::export(reader, run),
+        Own::Find => find::look(reader, run),
+        Own::Flock => wrappers::flock(reader, run),
+        Own::Git => git::look(reader, run),
+        Own::Make => wrappers::make(reader, run),
+        Own::Packages => wrappers::packages(reader, run),
+        Own::Sed => code::sed(reader, run),
+        Own::Shell => shell::look(reader, run),
+        Own::Sudo => wrappers::sudo(reader, run),
+        Own::Tar => wrappers::tar(reader, run),
+        Own::Watch => wrappers::watch(reader, run),
+    }
+}
+
+/// The name under which a program is known, if it is one of the system's.
+fn name(argv: &[String]) -> Option<&str> {
+    let program = argv.first()?.as_str();
+    if !program.contains('/') {
+        return Some(program);
+    }
+    let rest = SYSTEM.iter().find_map(|folder| program.strip_prefix(folder))?;
+    (!rest.contains('/')).then_some(rest)
+}
+
+/// A program that is what it says.
+fn plain(reader: &mut Reader, mut run: Run) {
+    run.hosts = host::hosts(&run.argv);
+    run.folders = reader.folders.to_vec();
+    let written = name(&run.argv).map(|name| writes::written(name, &run.argv[1..]));
+    reader.demand(Demand::Run(run));
+    for path in written.unwrap_or_default() {
+        reader.writes(&path);
+    }
+}
+
+/// A program that is opaque whatever its arguments.
+fn never(reader: &mut Reader, run: Run, why: Why) {
+    reader.opaque(why, run.argv.join(" "));
+    plain(reader, run);
+}
+
+/// A program that is plain but for some options.
+fn unless(reader: &mut Reader, run: Run, options: &str, why: Why) {
+    if let Some(option) = any_of(&run.argv, options) {
+        reader.opaque(why, option.clone());
+    }
+    plain(reader, run);
+}
+
+/// A wrapper whose options are known.
+fn through(reader: &mut Reader, run: Run, grammar: &Grammar, why: Option<Why>) {
+    if let Some(why) = why {
+        reader.opaque(why, run.argv.join(" "));
+    }
+    match grammar.command(&run.argv) {
+        End::At(at) => inner(reader, run, at),
+        End::Unknown(option) => unknown(reader, run, option),
+    }
+}
+
+/// An option that we do not know: what it does and how long it is, is open.
+fn unknown(reader: &mut Reader, run: Run, option: String) {
+    reader.opaque(Why::UnknownOption, option);
+    plain(reader, run);
+}
+
+/// The command that begins at this place in the arguments.
+fn inner(reader: &mut Reader, mut run: Run, at: usize) {
+    if at >= run.argv.len() {
+        return plain(reader, run);
+    }
+    if run.through.len() >= WRAPPERS {
+        return never(reader, run, Why::TooDeep);
+    }
+    let outer = name(&run.argv).unwrap_or_default().to_owned();
+    run.argv.drain(..at);
+    run.through.push(outer);
+    reader.run(run);
+}
+
+/// A line for a shell in the arguments.
+fn line(reader: &mut Reader, run: &Run, line: &str) {
+    if run.through.len() >= WRAPPERS {
+        reader.opaque(Why::TooDeep, line);
+        return;
+    }
+    let mut through = run.through.clone();
+    through.push(name(&run.argv).unwrap_or_default().to_owned());
+    let around = std::mem::replace(&mut reader.through, through);
+    let assigned = std::mem::replace(&mut reader.assigned, run.assignments.clone());
+    let here = reader.folders.clone();
+    reader.nested(line);
+    // It moved in a shell of its own.
+    reader.folders = here;
+    reader.through = around;
+    reader.assigned = assigned;
+}

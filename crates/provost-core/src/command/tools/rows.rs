@@ -1,0 +1,286 @@
+//! The programs that are more than they say, each with the reason it is here.
+//!
+//! Where a name is missing, its program is what its arguments say; where an
+//! option of a wrapper is missing, the line is opaque.
+
+use super::super::Why;
+use super::options::Grammar;
+use super::table::{How, Interpreter, Own, Tool};
+
+/// All rows.
+pub(super) const TABLES: [&[Tool]; 4] = [WRAPPERS, SHELL, CODE, OPTIONS];
+
+/// Programs that run the command in their arguments.
+const WRAPPERS: &[Tool] = &[
+    row("env", How::Own(Own::Env), "runs a command with other variables"),
+    row("sudo", How::Own(Own::Sudo), "runs a command as another user"),
+    row("doas", marked("-n -L -s", "-u -C -a", 0, Why::Rights), "runs a command as another user"),
+    row("nice", wraps("", "-n --adjustment", 0), "runs a command with another priority"),
+    row(
+        "ionice",
+        wraps("-t --ignore", "-c -n --class --classdata", 0),
+        "runs a command with another priority",
+    ),
+    row("chrt", wraps("-b -f -i -o -r", "", 1), "runs a command with another priority"),
+    row("taskset", wraps("-c --cpu-list", "", 1), "runs a command on some processors"),
+    row("nohup", wraps("", "", 0), "runs a command that outlives its terminal"),
+    row(
+        "setsid",
+        wraps("-c -f -w --ctty --fork --wait", "", 0),
+        "runs a command in a session of its own",
+    ),
+    row(
+        "timeout",
+        wraps(
+            "-v -f -p --verbose --foreground --preserve-status",
+            "-k -s --kill-after --signal",
+            1,
+        ),
+        "runs a command for a time",
+    ),
+    row("time", wraps("-p -v --portability --verbose", "", 0), "runs a command and measures it"),
+    row(
+        "stdbuf",
+        wraps("", "-i -o -e --input --output --error", 0),
+        "runs a command with other buffers",
+    ),
+    row("unbuffer", wraps("-p", "", 0), "runs a command on a terminal"),
+    row("catchsegv fakeroot dbus-run-session caffeinate", wraps("", "", 0), "runs a command"),
+    row(
+        "command builtin exec",
+        How::Own(Own::Builtin),
+        "runs a command, not a function of its name",
+    ),
+    row("busybox toybox", wraps("", "", 0), "is many programs, its first argument says which"),
+    row("watch", How::Own(Own::Watch), "runs a line again and again"),
+    row("flock", How::Own(Own::Flock), "runs a command or a line under a lock"),
+    row(
+        "xargs gxargs",
+        marked(
+            "-0 -r -t -x -p -o --null --no-run-if-empty --verbose --exit --interactive \
+         --open-tty",
+            "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs \
+         --max-chars --max-lines",
+            0,
+            Why::Input,
+        ),
+        "adds arguments that it reads",
+    ),
+    row("parallel rush", How::Never(Why::Input), "makes command lines of what it reads"),
+    row(
+        "strace ltrace",
+        marked(
+            "-f -ff -c -C -q -qq -t -tt -T -v -y -yy -i -r -n",
+            "-e -s -p -a -S -P -I",
+            0,
+            Why::Code,
+        ),
+        "runs a command, and can write and inject",
+    ),
+    row(
+        "chroot",
+        marked("", "--userspec --groups", 1, Why::Rights),
+        "runs a command in another root",
+    ),
+    row(
+        "unshare",
+        marked("-m -u -i -n -p -U -C -T -f -r -c", "", 0, Why::Rights),
+        "runs a command in other namespaces",
+    ),
+    row(
+        "setpriv nsenter su runuser pkexec capsh newgrp sg gosu su-exec machinectl \
+         bwrap firejail",
+        How::Never(Why::Rights),
+        "runs a command with other rights",
+    ),
+    row(
+        "systemd-run at batch crontab systemctl launchctl start-stop-daemon nq ts \
+         screen tmux zellij dtach abduco",
+        How::Never(Why::Later),
+        "runs a command later, or as the child of another",
+    ),
+    row(
+        "ssh mosh rsh telnet rlogin slogin autossh sshpass vagrant multipass lxc \
+         incus adb",
+        How::Never(Why::Elsewhere),
+        "runs a line on another machine, and options of it run one here",
+    ),
+    row(
+        "docker podman nerdctl kubectl oc crictl buildah",
+        How::Own(Own::Container),
+        "runs commands in containers, where another root is",
+    ),
+    row(
+        "docker-compose podman-compose helm",
+        How::Never(Why::Elsewhere),
+        "runs what a file says in containers",
+    ),
+    row(
+        "npx bunx pnpx pnpm yarn npm bun uv uvx pipx deno corepack",
+        How::Own(Own::Packages),
+        "runs scripts and packages; some options take code",
+    ),
+    row("find gfind", How::Own(Own::Find), "runs commands on what it finds, deletes and writes"),
+];
+
+/// What the shell itself does.
+const SHELL: &[Tool] = &[
+    row("sh bash dash ash", How::Own(Own::Shell), "runs lines and scripts"),
+    row(
+        "zsh ksh mksh fish csh tcsh nu elvish xonsh pwsh rbash yash posh",
+        How::Never(Why::Code),
+        "reads another language than bash",
+    ),
+    row("cd", How::Own(Own::Cd), "moves what follows to another folder"),
+    row("pushd popd dirs chdir", How::Never(Why::Folder), "moves what follows to another folder"),
+    row("export", How::Own(Own::Export), "sets variables for what follows"),
+    row(
+        "eval source . trap alias unalias enable hash set shopt bind complete compgen \
+         compopt fc history unset suspend ulimit umask logout",
+        How::Never(Why::Shell),
+        "runs text as commands, or changes what they mean",
+    ),
+    row(
+        "let declare typeset local readonly mapfile readarray read getopts wait select",
+        How::Never(Why::Arithmetic),
+        "evaluates the names it is given",
+    ),
+    row(
+        "test [",
+        How::Unless("-v -R", Why::Arithmetic),
+        "with these, evaluates the name of an array",
+    ),
+    row("printf", How::Unless("-v", Why::Arithmetic), "with this, evaluates the name of an array"),
+];
+
+/// Programs that are given code.
+const CODE: &[Tool] = &[
+    row("awk gawk mawk nawk", How::Own(Own::Awk), "a language that runs commands and writes"),
+    row("sed gsed", How::Own(Own::Sed), "a language that runs commands and writes"),
+    row(
+        "python python3 python2 pypy pypy3",
+        interprets("-u -B -O -OO -E -s -S -I -q -P -b -d", "-m -V -VV --version -h --help"),
+        "runs code",
+    ),
+    row(
+        "node nodejs",
+        interprets(
+            "--test --watch --no-warnings --trace-warnings --enable-source-maps \
+         --experimental-strip-types",
+            "-v --version -h --help -c --check",
+        ),
+        "runs code",
+    ),
+    row("perl", interprets("-w -W -t -T", "-v --version -h --help"), "runs code"),
+    row("ruby", interprets("-w", "--version --help -h"), "runs code"),
+    row("php", interprets("", "-v --version -h --help -l"), "runs code"),
+    row("lua luajit", interprets("-E", "-v"), "runs code"),
+    row("Rscript", interprets("--vanilla", "--version --help"), "runs code"),
+    row(
+        "R osascript tclsh wish expect guile racket sbcl clisp ghci irb ipython \
+         jshell julia octave gdb lldb bc dc m4 scala groovy erl iex elixir ocaml \
+         swift ts-node tsx socat openssl gpg nmap",
+        How::Never(Why::Code),
+        "runs code, or commands named in its arguments",
+    ),
+    row(
+        "vi vim nvim view vimdiff gvim ex ed red emacs emacsclient nano pico joe mc \
+         less more most pg info lynx w3m mail mailx mutt ftp sftp lftp nc ncat netcat \
+         visudo vipw",
+        How::Never(Why::Code),
+        "has commands of its own, some of which start a shell",
+    ),
+    row(
+        "sqlite3 psql mysql mariadb mongosh mongo redis-cli duckdb sqlplus clickhouse",
+        How::Never(Why::Code),
+        "has commands of its own, some of which start a shell or write files",
+    ),
+    row(
+        "script scriptreplay ttyrec asciinema entr nodemon watchexec inotifywait \
+         chronic ifne xvfb-run gtimeout setarch linux32 linux64 numactl prlimit \
+         valgrind perf hyperfine rr ld.so run-parts logrotate dpkg apt apt-get rpm \
+         pdsh ansible terraform",
+        How::Never(Why::Code),
+        "runs commands in ways that are not read here",
+    ),
+];
+
+/// Programs of which some options run commands.
+const OPTIONS: &[Tool] = &[
+    row("git", How::Own(Own::Git), "options, aliases and subcommands run commands"),
+    row("tar gtar bsdtar", How::Own(Own::Tar), "options run commands"),
+    row("make gmake", How::Own(Own::Make), "variables and --eval are code"),
+    row(
+        "man",
+        How::Unless("-P -H -C -K -l --pager --html --config-file", Why::Code),
+        "these name a program",
+    ),
+    row("rsync", How::Unless("-e --rsh --rsync-path", Why::Code), "these name a program"),
+    row("scp", How::Unless("-o -S -F -D", Why::Code), "these name a program"),
+    row("zip", How::Unless("-T -TT --unzip-command", Why::Code), "these name a program"),
+    row("sort gsort", How::Unless("--compress-program", Why::Code), "this names a program"),
+    row("split gsplit", How::Unless("--filter", Why::Code), "this is a line for the shell"),
+    row("rg", How::Unless("--pre --hostname-bin --search-zip -z", Why::Code), "these run programs"),
+    row("fd fdfind", How::Unless("-x -X --exec --exec-batch", Why::Code), "these run commands"),
+    row(
+        "curl",
+        How::Unless("-K --config --engine --proxy-key", Why::Code),
+        "these read options or load code",
+    ),
+    row(
+        "wget",
+        How::Unless("-e -i --execute --use-askpass --config --input-file", Why::Code),
+        "these are settings or name a program",
+    ),
+    row("cargo", How::Unless("--config -Z", Why::Code), "these set what programs are run"),
+    row("rustc", How::Unless("-C --codegen -Z", Why::Code), "these name a linker"),
+    row(
+        "gcc cc g++ c++ clang clang++",
+        How::Unless("-B -fplugin -wrapper -specs --specs", Why::Code),
+        "these name programs and plugins",
+    ),
+    row(
+        "go",
+        How::Unless("-exec -toolexec -ldflags -vettool -overlay", Why::Code),
+        "these name programs",
+    ),
+    row(
+        "cmake ctest",
+        How::Unless("-P -E -D -C -S", Why::Code),
+        "these run scripts and set programs",
+    ),
+    row("tcpdump", How::Unless("-z", Why::Code), "this names a program"),
+    row(
+        "pip pip3",
+        How::Unless("--config-settings --global-option --editor --python", Why::Code),
+        "these reach code",
+    ),
+    row(
+        "pytest py.test",
+        How::Unless("-p -c -o --pdbcls --override-ini --rootdir --confcutdir", Why::Code),
+        "these load code",
+    ),
+    row("jq", How::Unless("-L -f --from-file", Why::Code), "these load code"),
+    row(
+        "eslint prettier tsc vitest jest",
+        How::Unless("--rulesdir --resolve-plugins-relative-to --plugin --config -c", Why::Code),
+        "these load code",
+    ),
+    row("gh", How::Unless("--exec", Why::Code), "this runs a command"),
+];
+
+const fn wraps(flags: &'static str, valued: &'static str, operands: usize) -> How {
+    How::Wraps(Grammar { flags, valued, operands })
+}
+
+const fn marked(flags: &'static str, valued: &'static str, operands: usize, why: Why) -> How {
+    How::Marked(Grammar { flags, valued, operands }, why)
+}
+
+const fn interprets(flags: &'static str, last: &'static str) -> How {
+    How::Interprets(Interpreter { flags, last })
+}
+
+const fn row(names: &'static str, how: How, reason: &'static str) -> Tool {
+    Tool { names, how, reason }
+}

@@ -1,0 +1,94 @@
+//! How a program that is more than it says is read.
+//!
+//! A program that is not in this table is what its arguments say. One that is
+//! in it is looked through with its own grammar of options, or opaque.
+
+use super::super::Why;
+use super::options::Grammar;
+use super::rows::TABLES;
+
+/// One row.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// Separated by spaces.
+    pub(super) names: &'static str,
+    pub(super) how: How,
+    /// Why it is here.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for whoever reads the table; tests read it")
+    )]
+    pub(super) reason: &'static str,
+}
+
+/// How a program is read.
+#[derive(Debug)]
+pub(super) enum How {
+    /// It runs the command that follows its options.
+    Wraps(Grammar),
+    /// The same, but what runs is not all there is to it.
+    Marked(Grammar, Why),
+    /// It cannot be read.
+    Never(Why),
+    /// It is plain unless it has one of these options.
+    Unless(&'static str, Why),
+    /// It runs a script that is named, or code that is given.
+    Interprets(Interpreter),
+    /// It has a grammar of its own.
+    Own(Own),
+}
+
+/// The options of an interpreter that stand before its script.
+#[derive(Debug)]
+pub(super) struct Interpreter {
+    /// Options that change nothing about what runs.
+    pub(super) flags: &'static str,
+    /// Options after which it runs nothing, or what is named next.
+    pub(super) last: &'static str,
+}
+
+/// Programs with a grammar of their own.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Own {
+    Awk,
+    Builtin,
+    Cd,
+    Container,
+    Env,
+    Export,
+    Find,
+    Flock,
+    Git,
+    Make,
+    Packages,
+    Sed,
+    Shell,
+    Sudo,
+    Tar,
+    Watch,
+}
+
+/// Finds a program by its name.
+pub(super) fn tool(name: &str) -> Option<&'static Tool> {
+    TABLES
+        .iter()
+        .flat_map(|table| table.iter())
+        .find(|tool| tool.names.split(' ').any(|known| known == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_row_has_a_reason_and_no_program_has_two() {
+        let mut seen = BTreeSet::new();
+        for tool in TABLES.iter().flat_map(|table| table.iter()) {
+            assert!(!tool.reason.is_empty(), "{}", tool.names);
+            for name in tool.names.split(' ') {
+                assert!(!name.is_empty() && seen.insert(name), "`{name}` stands there twice");
+            }
+        }
+    }
+}

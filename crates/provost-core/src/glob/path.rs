@@ -1,0 +1,249 @@
+//! A pattern for a path beneath the project.
+
+use super::word::Word;
+use super::{BadPattern, LONGEST};
+
+/// The most patterns that one with braces may stand for.
+pub(super) const ALTERNATIVES: usize = 64;
+
+/// One name of a path pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// A name that matches.
+    Name(Word),
+    /// Any number of names.
+    Deep,
+}
+
+/// A pattern for a path: every way its braces can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    ways: Vec<Vec<Part>>,
+}
+
+impl Path {
+    /// Reads a pattern.
+    pub fn new(text: &str) -> Result<Self, BadPattern> {
+        if text.is_empty() {
+            return Err(BadPattern::Empty);
+        }
+        if text.len() > LONGEST {
+            return Err(BadPattern::TooLong);
+        }
+        let ways = braces(text)?.iter().map(|way| parts(way)).collect::<Result<_, _>>()?;
+        Ok(Self { ways })
+    }
+
+    /// Whether the path matches; names with one slash between them.
+    pub fn matches(&self, path: &str) -> bool {
+        self.matches_named(path, path.rsplit('/').next().unwrap_or(path))
+    }
+
+    /// The same for whoever knows the path's last name already. Most patterns end
+    /// in a name, so that one comparison rules most of them out.
+    pub fn matches_named(&self, path: &str, name: &str) -> bool {
+        self.ways.iter().any(|way| match way.last() {
+            Some(Part::Name(last)) if !last.matches(name) => false,
+            Some(Part::Name(_) | Part::Deep) | None => walk(way, path),
+        })
+    }
+
+    /// Whether the pattern surely names something beneath this folder.
+    pub fn lies_beneath(&self, path: &str) -> bool {
+        self.ways.iter().any(|way| {
+            let mut parts = way.iter();
+            path == "."
+                || path.split('/').all(|name| match parts.next() {
+                    Some(Part::Name(word)) => word.exact() == Some(name),
+                    Some(Part::Deep) | None => false,
+                }) && parts.next().is_some()
+        })
+    }
+
+    /// Whether the path is a folder that a pattern like `folder/**` is all about.
+    pub fn matches_folder(&self, path: &str) -> bool {
+        self.ways.iter().any(|way| match way.as_slice() {
+            [stem @ .., Part::Name(any), Part::Deep] if *any == Word::ALL => walk(stem, path),
+            [..] => false,
+        })
+    }
+}
+
+/// Writes `a{b,c}` out as `ab` and `ac`.
+fn braces(text: &str) -> Result<Vec<String>, BadPattern> {
+    let mut ways = vec![String::new()];
+    let mut inside: Option<Vec<String>> = None;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let mut literal = c.to_string();
+        match (c, &mut inside) {
+            ('\\', _) => literal.push(rest.next().ok_or(BadPattern::Dangling)?),
+            ('{', None) => {
+                inside = Some(vec![String::new()]);
+                continue;
+            }
+            ('}', Some(choices)) => {
+                if ways.len() * choices.len() > ALTERNATIVES {
+                    return Err(BadPattern::TooMany);
+                }
+                let each =
+                    |way: &String| choices.iter().map(|c| way.clone() + c).collect::<Vec<_>>();
+                ways = ways.iter().flat_map(each).collect();
+                inside = None;
+                continue;
+            }
+            (',', Some(choices)) => {
+                choices.push(String::new());
+                continue;
+            }
+            ('{', Some(_)) | ('}', None) => return Err(BadPattern::Brace),
+            ('[' | ']', _) => return Err(BadPattern::Bracket),
+            (_, _) => {}
+        }
+        match inside.as_mut().and_then(|choices| choices.last_mut()) {
+            Some(choice) => choice.push_str(&literal),
+            None => ways.iter_mut().for_each(|way| way.push_str(&literal)),
+        }
+    }
+    if inside.is_some() { Err(BadPattern::Brace) } else { Ok(ways) }
+}
+
+fn parts(way: &str) -> Result<Vec<Part>, BadPattern> {
+    let mut parts = Vec::new();
+    for name in way.split('/') {
+        match name {
+            "**" if parts.last() == Some(&Part::Deep) => {}
+            "**" => parts.push(Part::Deep),
+            "" | "." | ".." => return Err(BadPattern::NotBeneath),
+            name if name.replace("\\*", "").contains("**") => return Err(BadPattern::DoubleStar),
+            name => parts.push(Part::Name(Word::new(name)?)),
+        }
+    }
+    // `src/**` is what lies beneath `src`, and not `src` itself.
+    if let [.., Part::Name(_), Part::Deep] = parts.as_slice() {
+        parts.insert(parts.len() - 1, Part::Name(Word::ALL));
+    }
+    Ok(parts)
+}
+
+/// The same walk as for words, name by name.
+fn walk(parts: &[Part], path: &str) -> bool {
+    let (mut at, mut rest) = (0, Some(path));
+    let mut retry: Option<(usize, Option<&str>)> = None;
+    loop {
+        match (parts.get(at), rest) {
+            (None, None) => return true,
+            (Some(Part::Deep), _) => {
+                at += 1;
+                retry = Some((at, rest));
+                continue;
+            }
+            (Some(Part::Name(wanted)), Some(left)) => {
+                let (name, more) = first(left);
+                if wanted.matches(name) {
+                    at += 1;
+                    rest = more;
+                    continue;
+                }
+            }
+            (None, Some(_)) | (Some(Part::Name(_)), None) => {}
+        }
+        let Some((after, Some(from))) = retry else { return false };
+        let (_, more) = first(from);
+        retry = Some((after, more));
+        (at, rest) = (after, more);
+    }
+}
+
+/// The first name, and what follows its slash.
+fn first(path: &str) -> (&str, Option<&str>) {
+    match path.split_once('/') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (path, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::glob::escape;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(pattern: &str, path: &str, expected: bool) {
+        assert_eq!(Path::new(pattern).unwrap().matches(path), expected, "{pattern} on {path}");
+    }
+
+    #[test]
+    fn a_star_stops_at_a_slash_and_two_do_not() {
+        for (pattern, path, expected) in [
+            ("src/*.rs", "src/a.rs", true),
+            ("src/*.rs", "src/a/b.rs", false),
+            ("src/**", "src/a/b.rs", true),
+            ("src/**", "src", false),
+            ("src/**", "srcs/a", false),
+            ("**/.env", ".env", true),
+            ("**/.env", "a/b/.env", true),
+            ("**/.env", "a/b.env", false),
+            ("a/**/z", "a/z", true),
+            ("a/**/z", "a/b/c/z", true),
+            ("a/**/z", "a/b/c", false),
+            ("**/a/**/b", "x/a/y/a/b", true),
+            ("**", "anything/at/all", true),
+            ("*", "a/b", false),
+            ("**/*.{pem,key}", "certs/a.key", true),
+            ("**/*.{pem,key}", "certs/a.keys", false),
+            (r"app/\[id\]/*", "app/[id]/page", true),
+            ("**/id_?sa", "x/id_rsa", true),
+        ] {
+            check(pattern, path, expected);
+        }
+    }
+
+    #[test]
+    fn the_folder_itself_is_what_a_pattern_of_its_content_is_about() {
+        let about = |pattern: &str, path: &str| Path::new(pattern).unwrap().matches_folder(path);
+        assert!(about("secrets/**", "secrets"));
+        assert!(about("**/secrets/**", "a/secrets"));
+        assert!(!about("secrets/**", "secrets/a"));
+        assert!(!about("secrets/a", "secrets"));
+        assert!(!about("**", "secrets"));
+    }
+
+    #[test]
+    fn what_could_be_misread_is_refused() {
+        for (pattern, expected) in [
+            ("", BadPattern::Empty),
+            ("/etc/passwd", BadPattern::NotBeneath),
+            ("../x", BadPattern::NotBeneath),
+            ("a//b", BadPattern::NotBeneath),
+            ("./a", BadPattern::NotBeneath),
+            ("a**", BadPattern::DoubleStar),
+            ("[ab]", BadPattern::Bracket),
+            ("{a,{b,c}}", BadPattern::Brace),
+            ("{a", BadPattern::Brace),
+            ("a}", BadPattern::Brace),
+            ("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", BadPattern::TooMany),
+            ("a\\", BadPattern::Dangling),
+        ] {
+            assert_eq!(Path::new(pattern), Err(expected), "{pattern}");
+        }
+        assert_eq!(Path::new(&"a".repeat(5000)), Err(BadPattern::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_or_the_walk_panic(pattern in ".*", path in ".*") {
+            if let Ok(pattern) = Path::new(&pattern) {
+                pattern.matches(&path);
+                pattern.matches_folder(&path);
+            }
+        }
+
+        #[test]
+        fn an_escaped_path_matches_itself(path in "[a-z*?{}\\[\\]\\\\,.]{1,6}(/[a-z*?]{1,3}){0,3}") {
+            prop_assume!(!path.split('/').any(|name| matches!(name, "." | "..")));
+            prop_assert!(Path::new(&escape(&path)).unwrap().matches(&path));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! An action as the things it demands, and the worst of what rules say of them.
+
+use std::borrow::Cow;
+
+use provost_proto::Mode;
+
+use super::Verdict;
+use super::matching::{Matched, Subject, Target};
+use super::place::{Place, resolve};
+use super::rule::RUN;
+use super::rules::Rules;
+use crate::action::{Action, TerminalAction};
+use crate::command::{Analysis, Demand, Opaque, Run};
+
+/// What a command that writes a file would take, were it an action of its own.
+const WRITE: &str = "fs.writeFile";
+/// The same for reading.
+const READ: &str = "fs.readFile";
+
+/// Who asks, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Asker<'a> {
+    /// The role; an operator has none.
+    pub role: Option<&'a str>,
+    /// The project's mode.
+    pub mode: Mode,
+}
+
+/// One thing that an action demands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Demanded<'a> {
+    /// A path inside the project.
+    Path {
+        /// What is done to it.
+        skill: &'static str,
+        /// The path.
+        path: Cow<'a, str>,
+    },
+    /// A path that leaves the project, or an absolute one.
+    Outside {
+        /// What is done to it.
+        skill: &'static str,
+        /// The path, as written.
+        path: Cow<'a, str>,
+    },
+    /// A command.
+    Run(&'a Run),
+    /// Variables for the command, which no rule allows: they change what programs do.
+    Variables,
+    /// What could not be read for certain, part by part, which no rule allows.
+    Opaque(&'a [Opaque]),
+    /// The skill itself.
+    Skill(&'static str),
+}
+
+/// One demand with the rules about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged<'a> {
+    /// The demand.
+    pub demanded: Demanded<'a>,
+    /// The rules.
+    pub matched: Matched<'a>,
+}
+
+/// What the rules say of an action.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evaluation<'a> {
+    /// Each demand of the action.
+    pub demands: Vec<Judged<'a>>,
+}
+
+impl Evaluation<'_> {
+    /// Deny if any demand is denied, else ask if any is to be asked, allow only
+    /// if every one is allowed. Otherwise nothing: the mode decides.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let verdicts = || self.demands.iter().map(|judged| judged.matched.verdict());
+        match verdicts().flatten().max() {
+            Some(Verdict::Allow) if verdicts().any(|verdict| verdict.is_none()) => None,
+            verdict => verdict,
+        }
+    }
+}
+
+impl Rules {
+    /// What the rules say of an action. For a command it takes what the line
+    /// would do; without it, nothing of it counts as read.
+    pub fn evaluate<'a>(
+        &'a self,
+        asker: Asker<'a>,
+        action: &'a Action,
+        analysis: Option<&'a Analysis>,
+    ) -> Evaluation<'a> {
+        let demands = demands(action, analysis).into_iter();
+        let skill = action.name();
+        Evaluation { demands: demands.map(|demanded| self.judge(asker, skill, demanded)).collect() }
+    }
+
+    fn judge<'a>(
+        &'a self,
+        asker: Asker<'a>,
+        action: &'static str,
+        demanded: Demanded<'a>,
+    ) -> Judged<'a> {
+        let Asker { role, mode } = asker;
+        let mut places = Vec::new();
+        // What a command does to a file is a matter of rules on files and on commands.
+        let mut look = |skill: &'static str, target| {
+            self.matching_into(&Subject { skill, role, mode, target }, &mut places);
+            if skill != action {
+                self.matching_into(&Subject { skill: action, role, mode, target }, &mut places);
+            }
+        };
+        match &demanded {
+            Demanded::Path { skill, path } => look(skill, Target::Path(path)),
+            Demanded::Outside { skill, path } => look(skill, Target::Outside(path)),
+            Demanded::Run(run) => look(RUN, Target::Run(run)),
+            Demanded::Variables | Demanded::Opaque(_) => look(RUN, Target::Opaque),
+            Demanded::Skill(skill) => look(skill, Target::Nothing),
+        }
+        places.sort_unstable();
+        places.dedup();
+        Judged { demanded, matched: self.matched(&places) }
+    }
+}
+
+fn demands<'a>(action: &'a Action, analysis: Option<&'a Analysis>) -> Vec<Demanded<'a>> {
+    let skill = action.name();
+    match action {
+        Action::Terminal(TerminalAction::RunCommand(command)) => {
+            let mut demands = match analysis {
+                Some(analysis) => of_line(command.cwd.as_str(), analysis),
+                None => vec![Demanded::Opaque(&[])],
+            };
+            if !command.env.is_empty() {
+                demands.push(Demanded::Variables);
+            }
+            demands
+        }
+        Action::Terminal(_) => vec![Demanded::Skill(skill)],
+        Action::File(_) => {
+            let path = |path: crate::action::RelPath| Demanded::Path {
+                skill,
+                path: Cow::Owned(path.as_str().to_owned()),
+            };
+            let demands: Vec<_> = action.paths().into_iter().map(path).collect();
+            if demands.is_empty() { vec![Demanded::Skill(skill)] } else { demands }
+        }
+    }
+}
+
+fn of_line<'a>(cwd: &str, analysis: &'a Analysis) -> Vec<Demanded<'a>> {
+    let place = |skill, path: &'a str| match resolve(cwd, path) {
+        Place::Inside(path) => Demanded::Path { skill, path },
+        Place::Outside(path) => Demanded::Outside { skill, path },
+    };
+    let mut demands: Vec<_> = analysis
+        .demands
+        .iter()
+        .map(|demand| match demand {
+            Demand::Run(run) => Demanded::Run(run),
+            Demand::Write { path } => place(WRITE, path),
+            Demand::Read { path } => place(READ, path),
+        })
+        .collect();
+    if !analysis.opaque.is_empty() || demands.is_empty() {
+        demands.push(Demanded::Opaque(&analysis.opaque));
+    }
+    demands
+}

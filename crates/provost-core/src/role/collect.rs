@@ -1,0 +1,47 @@
+//! All roles of a project, and what is wrong with the others.
+
+use std::collections::BTreeMap;
+
+use super::{Role, RoleError, RoleFault, Source, stem};
+
+/// Reads every file: where it lies, its path, its text. A name that two files
+/// claim belongs to neither, whichever folder they are in: a file that someone
+/// adds must not take the place of one that was there.
+pub fn collect(files: Vec<(Source, String, String)>) -> (Vec<Role>, Vec<RoleError>) {
+    let mut roles = Vec::new();
+    let mut errors = Vec::new();
+    let mut broken: BTreeMap<String, String> = BTreeMap::new();
+    for (source, file, text) in files {
+        match Role::parse(&file, &text, source) {
+            Ok(role) => roles.push(role),
+            Err(error) => {
+                broken.insert(stem(&file).to_owned(), file);
+                errors.push(error);
+            }
+        }
+    }
+    let mut named: BTreeMap<String, Vec<Role>> = BTreeMap::new();
+    for role in roles {
+        named.entry(role.name.clone()).or_default().push(role);
+    }
+    let mut good = Vec::new();
+    for (name, claims) in named {
+        let files: Vec<String> = claims.iter().map(|role| role.file.clone()).collect();
+        for role in claims {
+            let other = files.iter().find(|file| **file != role.file);
+            let fault = match (other, broken.get(&name)) {
+                (Some(other), _) => RoleFault::Twice { name: name.clone(), other: other.clone() },
+                (None, Some(other)) => {
+                    RoleFault::Claimed { name: name.clone(), other: other.clone() }
+                }
+                (None, None) => {
+                    good.push(role);
+                    continue;
+                }
+            };
+            errors.push(RoleError { file: role.file, line: 1, column: None, fault });
+        }
+    }
+    errors.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    (good, errors)
+}

@@ -1,0 +1,172 @@
+//! Why a file is not a role, with the place and what was expected.
+
+use std::fmt;
+
+use serde_saphyr::{Location, MessageFormatter as _, UserMessageFormatter};
+
+use super::{FILE, NAME, frontmatter};
+use crate::action::text::{BadText, excerpt};
+use crate::skill::UnknownSkill;
+
+/// Why a file is not a role.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct RoleError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, where one is known.
+    pub column: Option<usize>,
+    /// What is wrong.
+    #[source]
+    pub fault: RoleFault,
+}
+
+impl fmt::Display for RoleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, column, fault } = self;
+        match column {
+            Some(column) => write!(f, "{file}:{line}:{column}: {fault}"),
+            None => write!(f, "{file}:{line}: {fault}"),
+        }
+    }
+}
+
+/// What is wrong with a role's file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RoleFault {
+    /// More than anyone reads.
+    #[error("a role's file has at most {FILE} bytes, this one has {bytes}")]
+    FileTooLarge {
+        /// How many there are.
+        bytes: usize,
+    },
+    /// More than keys and values need, or no end at all.
+    #[error(
+        "expected a line `---` within {} bytes, the most of a frontmatter",
+        frontmatter::LONGEST
+    )]
+    FrontmatterTooLarge,
+    /// The first line is not `---`.
+    #[error("a role begins with a line `---`, then its frontmatter, then another line `---`")]
+    NoFrontmatter,
+    /// The second `---` is missing.
+    #[error("the frontmatter is not closed; expected a line `---` after its last key")]
+    NotClosed,
+    /// It is no YAML, or not the YAML of a role.
+    #[error("{0}")]
+    Yaml(String),
+    /// A skill that does not exist.
+    #[error(transparent)]
+    Skill(#[from] UnknownSkill),
+    /// A name with other letters, or too long.
+    #[error(
+        "{} is not a role's name; expected at most {NAME} small letters, digits and hyphens, \
+         not beginning with a hyphen",
+        excerpt(.0)
+    )]
+    BadName(String),
+    /// The file is called otherwise.
+    #[error("the role is named `{name}`; expected `{stem}`, the name of its file")]
+    NotTheFile {
+        /// What the frontmatter says.
+        name: String,
+        /// What the file's name says.
+        stem: String,
+    },
+    /// Something a person reads does not look like what it is.
+    #[error("`{key}` {why}")]
+    Unseen {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with its value.
+        why: BadText,
+    },
+    /// A model's name with spaces, quotes or nothing in it.
+    #[error(
+        "{} is not a model's name; expected at most 200 letters, digits and `. _ - : / @ +`, \
+         like `anthropic/claude-sonnet-5`",
+        excerpt(.0)
+    )]
+    BadModel(String),
+    /// Two files, one name.
+    #[error("the role `{name}` is also defined in {other}; neither has effect until one is gone")]
+    Twice {
+        /// The name.
+        name: String,
+        /// The other file.
+        other: String,
+    },
+    /// Another file that claims the name cannot be read.
+    #[error("the role `{name}` may be meant by {other}, which cannot be read; mend or remove it")]
+    Claimed {
+        /// The name.
+        name: String,
+        /// The other file.
+        other: String,
+    },
+    /// The frontmatter says the model in a way that is not rewritten.
+    #[error("the model cannot be changed here; write `model: {0}` on a line of its own")]
+    ModelNotPlain(String),
+}
+
+/// Makes errors about one file.
+pub(super) struct At<'a> {
+    file: &'a str,
+}
+
+/// What the YAML reader says in its own words, and what it means to a person here.
+const WORDS: &[(&str, &str)] = &[
+    ("unexpected end of file", "the frontmatter ends too early; expected at least `name: …`"),
+    ("missing field `name`", "expected a key `name`, the name of the file"),
+    ("expected sequence start", "expected a list, like `[fs.read, terminal.runCommand]`"),
+    ("expected string scalar", "expected a text"),
+    ("null is not allowed here", "expected a value after the colon"),
+    ("merge key not allowed here", "merge keys are not taken; write every key itself"),
+    (
+        "YAML document too large or too complex",
+        "expected a few plain keys and values; anchors, aliases, deep nesting and long lists \
+         are not taken",
+    ),
+];
+
+/// The frontmatter begins on the second line of the file.
+const ABOVE: usize = 1;
+
+impl<'a> At<'a> {
+    pub(super) fn new(file: &'a str) -> Self {
+        Self { file }
+    }
+
+    pub(super) fn file(&self) -> &'a str {
+        self.file
+    }
+
+    pub(super) fn start(&self, fault: RoleFault) -> RoleError {
+        self.line(1, fault)
+    }
+
+    pub(super) fn line(&self, line: usize, fault: RoleFault) -> RoleError {
+        RoleError { file: self.file.to_owned(), line, column: None, fault }
+    }
+
+    /// An error at a place in the frontmatter.
+    pub(super) fn place(&self, place: Location, fault: RoleFault) -> RoleError {
+        let number = |n: u64| usize::try_from(n).ok().filter(|n| *n > 0);
+        let line = number(place.line()).map_or(1, |line| line + ABOVE);
+        let column = number(place.line()).and(number(place.column()));
+        RoleError { file: self.file.to_owned(), line, column, fault }
+    }
+
+    /// What the YAML reader says.
+    pub(super) fn yaml(&self, error: &serde_saphyr::Error) -> RoleError {
+        let place = error.location().unwrap_or(Location::UNKNOWN);
+        let message = UserMessageFormatter.format_message(error);
+        let words = WORDS.iter().find(|(theirs, _)| message.starts_with(theirs));
+        let message = match words {
+            Some((_, ours)) => (*ours).to_owned(),
+            None => crate::action::visible(&message).replace("\\`", "`"),
+        };
+        self.place(place, RoleFault::Yaml(message))
+    }
+}

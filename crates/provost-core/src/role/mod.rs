@@ -1,0 +1,125 @@
+//! Roles: what an agent is told, and which actions it may ask for.
+//!
+//! A role is a Markdown file with YAML frontmatter. Denying is the default: a
+//! file that cannot be read whole is no role, a role without `skills` has none,
+//! a name that two files claim belongs to neither, and no name is privileged.
+//! What takes effect only once an operator trusted it is the gateway's business;
+//! here are the hashes that trust is bound to.
+
+mod claude;
+mod collect;
+mod error;
+mod frontmatter;
+mod model;
+mod own;
+
+pub use collect::collect;
+pub use error::{RoleError, RoleFault};
+pub use model::set_model;
+
+use provost_proto::Hash;
+
+use crate::skill::Skills;
+
+/// The most bytes of a role's file.
+pub const FILE: usize = 256 * 1024;
+
+/// The longest name of a role.
+const NAME: usize = 63;
+
+/// Where a role's file lies, which also says how it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// `.provost/roles/`
+    Provost,
+    /// `.agent/rules/roles/`
+    Agent,
+    /// `.claude/agents/`, imported.
+    Claude,
+}
+
+/// A role, read whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Role {
+    /// Its name: small letters, digits and hyphens.
+    pub name: String,
+    /// What it is for; may be empty.
+    pub description: String,
+    /// The model it works with, if the file says so.
+    pub model: Option<String>,
+    /// What it may ask for.
+    pub skills: Skills,
+    /// What the agent is told: the text beneath the frontmatter.
+    pub instructions: String,
+    /// The kind of folder it comes from.
+    pub source: Source,
+    /// The file it comes from.
+    pub file: String,
+    /// What a person should know: what of an imported file has no effect here.
+    pub notes: Vec<String>,
+}
+
+impl Source {
+    /// Every source.
+    pub const ALL: [Self; 3] = [Self::Provost, Self::Agent, Self::Claude];
+
+    /// The folder, relative to the project.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Provost => ".provost/roles",
+            Self::Agent => ".agent/rules/roles",
+            Self::Claude => ".claude/agents",
+        }
+    }
+}
+
+impl Role {
+    /// Reads a role; `file` is its path, for errors and for the name it must have.
+    pub fn parse(file: &str, text: &str, source: Source) -> Result<Self, RoleError> {
+        let at = error::At::new(file);
+        if text.len() > FILE {
+            return Err(at.start(RoleFault::FileTooLarge { bytes: text.len() }));
+        }
+        let parts = frontmatter::split(text).map_err(|(line, fault)| at.line(line, fault))?;
+        let mut role = match source {
+            Source::Provost | Source::Agent => own::read(&at, parts.yaml, source)?,
+            Source::Claude => claude::read(&at, parts.yaml)?,
+        };
+        let body = parts.body.trim_start_matches(['\r', '\n']).trim_end();
+        body.clone_into(&mut role.instructions);
+        Ok(role)
+    }
+
+    /// BLAKE3 of the file's exact bytes: what an operator trusts.
+    pub fn hash(text: &[u8]) -> Hash {
+        Hash::new(*blake3::hash(text).as_bytes())
+    }
+}
+
+/// One hash over all role files of a project, whatever order they come in.
+pub fn trust_digest(files: &[(String, Hash)]) -> Hash {
+    let mut sorted: Vec<_> = files.iter().collect();
+    sorted.sort();
+    let mut hasher = blake3::Hasher::new_derive_key("provost 2026 the role files of a project");
+    for (path, hash) in sorted {
+        // The length, so that no path can be taken for a part of its neighbor.
+        hasher.update(&(path.len() as u64).to_le_bytes());
+        hasher.update(path.as_bytes());
+        hasher.update(hash.as_bytes());
+    }
+    Hash::new(*hasher.finalize().as_bytes())
+}
+
+/// Whether a text can be a role's name: `[a-z0-9][a-z0-9-]{0,62}`.
+pub fn is_name(text: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= NAME
+        && text.bytes().next().is_some_and(letter)
+        && text.bytes().all(|byte| letter(byte) || byte == b'-')
+}
+
+/// The name of the file without folder and `.md`.
+fn stem(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.strip_suffix(".md").unwrap_or(name)
+}

@@ -1,0 +1,98 @@
+//! The model of a role, and changing it in the file with everything else kept.
+
+use serde_saphyr::Spanned;
+
+use super::error::At;
+use super::{Role, RoleError, RoleFault, Source, frontmatter};
+
+/// The longest name of a model.
+const LONGEST: usize = 200;
+
+/// What YAML takes for something other than a text when it stands bare.
+const WORDS: [&str; 8] = ["null", "true", "false", "yes", "no", "on", "off", "inherit"];
+
+pub(super) fn check(at: &At<'_>, name: Spanned<String>) -> Result<String, RoleError> {
+    let Spanned { value, referenced, .. } = name;
+    if is_model(&value) { Ok(value) } else { Err(at.place(referenced, RoleFault::BadModel(value))) }
+}
+
+fn is_model(text: &str) -> bool {
+    text.len() <= LONGEST
+        && text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:/@+".contains(&byte))
+}
+
+/// The file's text with another model. Everything else stays as it is, byte for
+/// byte: comments, the order of keys, ends of lines, the style of quotes.
+///
+/// The result is read again; if anything but the model would differ, nothing is
+/// changed and the error says what to write by hand.
+pub fn set_model(file: &str, text: &str, source: Source, model: &str) -> Result<String, RoleError> {
+    let at = At::new(file);
+    if !is_model(model) || WORDS.contains(&model.to_ascii_lowercase().as_str()) {
+        return Err(at.start(RoleFault::BadModel(model.to_owned())));
+    }
+    let old = Role::parse(file, text, source)?;
+    let parts = frontmatter::split(text).map_err(|(line, fault)| at.line(line, fault))?;
+    let refused = |line| at.line(line, RoleFault::ModelNotPlain(model.to_owned()));
+    let start = parts.head.len();
+    let mut before = start;
+    let mut found = None;
+    for (number, line) in parts.yaml.split_inclusive('\n').enumerate() {
+        if let Some(value) = value_of_model(line) {
+            found = Some((before + value, number + 2));
+            break;
+        }
+        before += line.len();
+    }
+    let (changed, line) = match found {
+        Some((value, line)) => (replace(text, value, model).ok_or_else(|| refused(line))?, line),
+        None => (insert(text, &parts, model), 1),
+    };
+    let expected = Role { model: Some(model.to_owned()), ..old };
+    match Role::parse(file, &changed, source) {
+        Ok(new) if new == expected => Ok(changed),
+        Ok(_) | Err(_) => Err(refused(line)),
+    }
+}
+
+/// Where, in a line that begins with the key `model`, its value would begin.
+fn value_of_model(line: &str) -> Option<usize> {
+    let keys = ["model", "\"model\"", "'model'"];
+    let rest = keys.iter().find_map(|key| line.strip_prefix(key))?;
+    let rest = rest.trim_start_matches([' ', '\t']).strip_prefix(':')?;
+    rest.is_empty()
+        .then_some(line.len())
+        .or_else(|| rest.starts_with([' ', '\t', '\r', '\n']).then_some(line.len() - rest.len()))
+}
+
+/// Puts the model where a value is, with the quotes that it has.
+fn replace(text: &str, colon: usize, model: &str) -> Option<String> {
+    let line = text[colon..].split_inclusive('\n').next().unwrap_or_default();
+    let line = line.trim_end_matches(['\r', '\n']);
+    let value = line.trim_start_matches([' ', '\t']);
+    let start = line.len() - value.len();
+    let (length, quote) = match value.chars().next() {
+        // No value: a comment may follow, and the space before it is kept.
+        None | Some('#') => {
+            let put = format!(" {model}");
+            return Some(format!("{}{put}{}", &text[..colon], &text[colon..]));
+        }
+        Some(quote @ ('"' | '\'')) => (value[1..].find(quote)? + 2, quote.to_string()),
+        // A block, a tag, an anchor, an alias, a list: not a plain word.
+        Some('|' | '>' | '!' | '&' | '*' | '[' | '{') => return None,
+        Some(_) => {
+            let end = value.find([' ', '\t']).unwrap_or(value.len());
+            (end, String::new())
+        }
+    };
+    let (from, to) = (colon + start, colon + start + length);
+    Some(format!("{}{quote}{model}{quote}{}", &text[..from], &text[to..]))
+}
+
+/// Adds the key as the last one of the frontmatter.
+fn insert(text: &str, parts: &frontmatter::Parts<'_>, model: &str) -> String {
+    let end_of_line = if parts.head.ends_with("\r\n") { "\r\n" } else { "\n" };
+    let (before, after) = text.split_at(parts.head.len() + parts.yaml.len());
+    format!("{before}model: {model}{end_of_line}{after}")
+}

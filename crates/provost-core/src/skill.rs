@@ -1,0 +1,186 @@
+//! Skills: which actions a role may ask for, and which a rule is about.
+//!
+//! A skill is the name of an action. A role or a rule names skills one by one,
+//! by a pattern (`fs.*`), or by a shorthand: `fs.read` is every action that
+//! looks at files, `fs.write` every one that changes them. What is unknown is
+//! an error: a typo must not silently take a right away, nor a rule.
+
+use std::fmt;
+
+use crate::action::{Action, Effect};
+use crate::glob::Word;
+use crate::near;
+
+/// Skills that the documentation names and whose actions come later. A role
+/// that lists one loads today; nothing asks for them yet.
+const LATER: &[&str] = &[
+    "preview.fetch",
+    "pty.read",
+    "pty.write",
+    "runtime.build",
+    "runtime.restart",
+    "runtime.run",
+    "runtime.status",
+    "runtime.stop",
+];
+
+/// A name for several skills.
+const SHORTHANDS: &[(&str, Effect)] = &[("fs.read", Effect::Read), ("fs.write", Effect::Write)];
+
+/// A set of skills. The empty one permits nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Skills {
+    /// Sorted, each once.
+    names: Vec<&'static str>,
+}
+
+/// A text that names no skill.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownSkill {
+    /// No skill has this name.
+    #[error("unknown skill {}{}", crate::action::text::excerpt(.name), near::suggestion(*.similar))]
+    Name {
+        /// What was written.
+        name: String,
+        /// What may have been meant.
+        similar: Option<&'static str>,
+    },
+    /// No skill matches the pattern.
+    #[error(
+        "the pattern {} matches no skill; skills are named like `fs.readFile`, \
+         patterns like `fs.*`",
+        crate::action::text::excerpt(.0)
+    )]
+    Pattern(String),
+}
+
+/// Every skill there is, by name.
+pub fn known() -> impl Iterator<Item = &'static str> {
+    Action::NAMES.iter().chain(LATER).copied()
+}
+
+impl Skills {
+    /// Adds what a name, a shorthand or a pattern stands for.
+    pub fn add(&mut self, text: &str) -> Result<(), UnknownSkill> {
+        let found = resolve(text)?;
+        self.names.extend(found);
+        self.names.sort_unstable();
+        self.names.dedup();
+        Ok(())
+    }
+
+    /// Takes away what a name, a shorthand or a pattern stands for.
+    pub fn remove(&mut self, text: &str) -> Result<(), UnknownSkill> {
+        let lost = resolve(text)?;
+        self.names.retain(|name| !lost.contains(name));
+        Ok(())
+    }
+
+    /// Whether the skill is among them.
+    pub fn has(&self, skill: &str) -> bool {
+        self.names.binary_search(&skill).is_ok()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Each of them once, in the order of the alphabet.
+    pub fn iter(&self) -> impl Iterator<Item = &'static str> {
+        self.names.iter().copied()
+    }
+}
+
+fn resolve(text: &str) -> Result<Vec<&'static str>, UnknownSkill> {
+    if let Some(name) = known().find(|name| *name == text) {
+        return Ok(vec![name]);
+    }
+    if let Some((_, effect)) = SHORTHANDS.iter().find(|(name, _)| *name == text) {
+        let meant = Action::EFFECTS.iter().filter(|(_, known)| known == effect);
+        return Ok(meant.map(|(name, _)| *name).collect());
+    }
+    if !text.contains('*') {
+        let names = SHORTHANDS.iter().map(|(name, _)| *name).chain(known());
+        let similar = near::nearest(text, names);
+        return Err(UnknownSkill::Name { name: text.to_owned(), similar });
+    }
+    let unmatched = || UnknownSkill::Pattern(text.to_owned());
+    let pattern = Word::new(text).map_err(|_| unmatched())?;
+    let found: Vec<_> = known().filter(|name| pattern.matches(name)).collect();
+    if found.is_empty() { Err(unmatched()) } else { Ok(found) }
+}
+
+impl fmt::Display for Skills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skills(texts: &[&str]) -> Skills {
+        let mut skills = Skills::default();
+        for text in texts {
+            skills.add(text).unwrap();
+        }
+        skills
+    }
+
+    #[test]
+    fn a_shorthand_is_every_file_action_with_that_effect() {
+        assert_eq!(
+            skills(&["fs.read"]).to_string(),
+            "fs.listFiles, fs.readFile, fs.searchFiles, fs.stat"
+        );
+        let both = skills(&["fs.write", "fs.read"]);
+        assert_eq!(both, skills(&["fs.*"]));
+        assert!(!both.has("terminal.runCommand"));
+    }
+
+    #[test]
+    fn a_skill_of_the_documentation_is_known_before_its_action_is() {
+        let later = skills(&["pty.*", "runtime.*", "preview.fetch"]);
+        for name in LATER {
+            assert!(later.has(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_skills_have_nothing_and_a_name_is_no_prefix() {
+        assert!(!Skills::default().has("fs.readFile"));
+        let one = skills(&["fs.readFile"]);
+        assert!(one.has("fs.readFile"));
+        for other in ["fs.read", "fs.readFileX", "fs", "", "FS.READFILE"] {
+            assert!(!one.has(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused_with_what_was_meant() {
+        for (text, expected) in [
+            ("fs.raed", "unknown skill `fs.raed`; did you mean `fs.read`?"),
+            ("fs.readfile", "unknown skill `fs.readfile`; did you mean `fs.readFile`?"),
+            ("net", "unknown skill `net`"),
+            ("", "unknown skill ``"),
+            (
+                "net.*",
+                "the pattern `net.*` matches no skill; skills are named like `fs.readFile`, \
+                 patterns like `fs.*`",
+            ),
+        ] {
+            let error = Skills::default().add(text).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_taken_away_is_gone() {
+        let mut skills = skills(&["*"]);
+        skills.remove("fs.write").unwrap();
+        assert!(skills.has("fs.readFile"));
+        assert!(!skills.has("fs.editFile"));
+    }
+}

@@ -1,0 +1,63 @@
+//! The rules that Provost comes with.
+
+use provost_core::policy::{Asker, Layer, Policy, Rules, Verdict};
+use provost_proto::Mode;
+
+use super::{ALLOW, ASK, line, on_path, path, policy, run};
+
+fn rules() -> Rules {
+    Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None)
+}
+
+#[test]
+fn they_only_ask_and_each_says_why_and_shows_examples() {
+    let builtin = Policy::builtin().unwrap();
+    assert!(builtin.rules().len() > 5);
+    for rule in builtin.rules() {
+        assert_eq!(rule.effect(), Verdict::Ask, "{}", rule.id());
+        assert!(rule.reason().is_some(), "{}", rule.id());
+        let text = rule.to_toml();
+        assert!(text.contains("\nmatch = ") && text.contains("\nnot_match = "), "{text}");
+    }
+}
+
+#[test]
+fn what_is_dangerous_asks_and_what_is_ordinary_is_left_to_the_mode() {
+    let rules = rules();
+    for (command, expected) in [
+        ("git push origin main", ASK),
+        ("git status", None),
+        ("rm -rf build", ASK),
+        ("rm a", None),
+        ("sudo ls", ASK),
+        ("true && curl https://example.com", ASK),
+        ("echo hi > .env", ASK),
+        ("wc < .env", ASK),
+        ("cargo test", None),
+        ("bash -c 'git push'", ASK),
+    ] {
+        assert_eq!(line(&rules, command), expected, "{command}");
+    }
+    assert_eq!(path(&rules, "fs.readFile", ".env"), ASK);
+    assert_eq!(path(&rules, "fs.readFile", ".env.example"), None);
+    assert_eq!(path(&rules, "fs.readFile", "src/main.rs"), None);
+    assert_eq!(path(&rules, "fs.writeFile", "src/main.rs"), None);
+}
+
+#[test]
+fn in_mode_full_they_do_not_ask() {
+    let rules = rules();
+    let full = Asker { role: Some("dev"), mode: Mode::Full };
+    let (action, analysis) = run("git push");
+    assert_eq!(rules.evaluate(full, &action, Some(&analysis)).verdict(), None);
+    assert_eq!(rules.evaluate(full, &on_path("fs.readFile", ".env"), None).verdict(), None);
+}
+
+#[test]
+fn a_person_who_allows_is_not_asked_again() {
+    let mine = "[[rule]]\nid = 'push'\neffect = 'allow'\non = ['terminal.runCommand']\n\
+                argv = ['git', 'push']\n";
+    let rules = Rules::new(Policy::builtin().unwrap(), policy(Layer::User, mine), None);
+    assert_eq!(line(&rules, "git push"), ALLOW);
+    assert_eq!(line(&rules, "git push --force"), ASK);
+}

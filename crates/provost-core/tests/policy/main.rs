@@ -1,0 +1,164 @@
+//! Rules: what is read from a file, what matches, and what follows from it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod always;
+mod builtin;
+mod command;
+mod paths;
+mod refused;
+mod trust;
+
+use provost_core::action::Action;
+use provost_core::command::{Analysis, analyze};
+use provost_core::policy::{Asker, Evaluation, Layer, Policy, Rules, Trust, Verdict};
+use provost_proto::Mode;
+use serde_json::json;
+
+const FILE: &str = "policy.toml";
+
+/// A policy that must be one.
+fn policy(layer: Layer, text: &str) -> Policy {
+    Policy::parse(layer, FILE, text).unwrap()
+}
+
+/// These rules of the user, and nothing else.
+fn user(text: &str) -> Rules {
+    Rules::new(Policy::empty(Layer::Builtin), policy(Layer::User, text), None)
+}
+
+/// These rules of the user and these of a project.
+fn both(user: &str, project: &str, trust: Trust) -> Rules {
+    let project = policy(Layer::Project, project);
+    Rules::new(Policy::empty(Layer::Builtin), policy(Layer::User, user), Some((project, trust)))
+}
+
+/// A role called `dev` that asks in mode `auto`.
+const DEV: Asker<'static> = Asker { role: Some("dev"), mode: Mode::Auto };
+
+/// An action on one path.
+fn on_path(name: &str, path: &str) -> Action {
+    let params = match name {
+        "fs.writeFile" => json!({"path": path, "content": ""}),
+        "fs.editFile" => json!({"path": path, "edits": [{"old": "a", "new": "b"}]}),
+        "fs.moveFile" => json!({"from": path, "to": "elsewhere"}),
+        _ => json!({"path": path}),
+    };
+    Action::parse(name, params).unwrap()
+}
+
+fn run(line: &str) -> (Action, Analysis) {
+    let action = Action::parse("terminal.runCommand", json!({"command": line})).unwrap();
+    (action, analyze(line).unwrap())
+}
+
+/// What the rules say of a line.
+fn line(rules: &Rules, line: &str) -> Option<Verdict> {
+    let (action, analysis) = run(line);
+    rules.evaluate(DEV, &action, Some(&analysis)).verdict()
+}
+
+/// What the rules say of an action on a path.
+fn path(rules: &Rules, skill: &str, path: &str) -> Option<Verdict> {
+    rules.evaluate(DEV, &on_path(skill, path), None).verdict()
+}
+
+/// The ids of the rules that match, in order.
+fn ids(evaluation: &Evaluation<'_>) -> Vec<String> {
+    let hits = evaluation.demands.iter().flat_map(|judged| &judged.matched.hits);
+    hits.map(|hit| hit.rule.id().to_owned()).collect()
+}
+
+const ALLOW: Option<Verdict> = Some(Verdict::Allow);
+const ASK: Option<Verdict> = Some(Verdict::Ask);
+const DENY: Option<Verdict> = Some(Verdict::Deny);
+
+#[test]
+fn the_rules_of_the_documentation_are_read_and_do_what_it_says() {
+    let rules = user(
+        r#"
+        [[rule]]
+        id      = "git-read"
+        effect  = "allow"
+        on      = ["terminal.runCommand"]
+        roles   = ["*"]
+        argv    = ["git", ["status", "diff", "log", "show"], "**"]
+        without = ["-c", "--output*", "--ext-diff"]
+        match     = ["git status -sb"]
+        not_match = ["git -c core.pager=sh log"]
+
+        [[rule]]
+        id = "secrets"
+        effect = "deny"
+        on = ["fs.*"]
+        path = ["**/.env", "**/.env.*"]
+        except = ["**/.env.example"]
+        "#,
+    );
+    assert_eq!(line(&rules, "git status -sb"), ALLOW);
+    assert_eq!(line(&rules, "git log --output=x"), None);
+    assert_eq!(line(&rules, "git status && git diff"), ALLOW);
+    assert_eq!(line(&rules, "git status && make"), None);
+    assert_eq!(path(&rules, "fs.readFile", "a/.env"), DENY);
+    assert_eq!(path(&rules, "fs.readFile", "a/.env.example"), None);
+    assert_eq!(path(&rules, "fs.writeFile", ".env.local"), DENY);
+}
+
+#[test]
+fn deny_wins_over_ask_and_ask_over_allow_wherever_they_stand() {
+    let rule = |id: &str, effect: &str| {
+        format!("[[rule]]\nid = '{id}'\neffect = '{effect}'\non = ['fs.readFile']\n")
+    };
+    let effects = [("allow", ALLOW), ("ask", ASK), ("deny", DENY)];
+    for (first, a) in effects {
+        for (second, b) in effects {
+            let one_file = user(&(rule("a", first) + &rule("b", second)));
+            assert_eq!(path(&one_file, "fs.readFile", "x"), a.max(b), "{first}, {second}");
+            let two = both(&rule("a", first), &rule("b", second), Trust::Trusted);
+            assert_eq!(path(&two, "fs.readFile", "x"), a.max(b), "{first}, then {second}");
+        }
+    }
+    assert_eq!(path(&user(""), "fs.readFile", "x"), None);
+}
+
+#[test]
+fn a_rule_that_asks_and_comes_with_provost_yields_to_a_person_who_allows() {
+    let rule =
+        |effect: &str| format!("[[rule]]\nid = 'x'\neffect = '{effect}'\non = ['fs.readFile']\n");
+    for (builtin, user, expected) in [
+        ("ask", "allow", ALLOW),
+        ("deny", "allow", DENY),
+        ("allow", "ask", ASK),
+        ("allow", "deny", DENY),
+        ("ask", "deny", DENY),
+    ] {
+        let builtin = policy(Layer::Builtin, &rule(builtin));
+        let rules = Rules::new(builtin, policy(Layer::User, &rule(user)), None);
+        assert_eq!(path(&rules, "fs.readFile", "x"), expected);
+    }
+}
+
+#[test]
+fn a_rule_is_for_its_roles_and_modes_only() {
+    let rules = user(
+        "[[rule]]\nid = 'a'\neffect = 'deny'\non = ['*']\nroles = ['dev*']\nmodes = ['auto']\n",
+    );
+    let action = on_path("fs.stat", "x");
+    for (role, mode, expected) in [
+        (Some("dev"), Mode::Auto, DENY),
+        (Some("devops"), Mode::Auto, DENY),
+        (Some("Dev"), Mode::Auto, None),
+        (Some("dev"), Mode::Full, None),
+        (Some("dev"), Mode::Sandbox, None),
+        (None, Mode::Auto, None),
+    ] {
+        assert_eq!(rules.evaluate(Asker { role, mode }, &action, None).verdict(), expected);
+    }
+}
+
+#[test]
+fn a_skill_without_a_target_is_matched_by_its_name() {
+    let rules = user("[[rule]]\nid = 'a'\neffect = 'allow'\non = ['terminal.list']\n");
+    let action = |name: &str| Action::parse(name, json!({})).unwrap();
+    assert_eq!(rules.evaluate(DEV, &action("terminal.list"), None).verdict(), ALLOW);
+    assert_eq!(line(&rules, "ls"), None);
+}

@@ -1,0 +1,168 @@
+//! What a project may say before anyone trusts it: only no.
+
+use std::sync::LazyLock;
+
+use expect_test::expect;
+use proptest::prelude::*;
+use provost_core::action::Action;
+use provost_core::command::Analysis;
+use provost_core::policy::{Asker, Force, Layer, Policy, Rules, Trust, Verdict};
+use provost_proto::Mode;
+
+use super::{ALLOW, DENY, both, line, on_path, path, policy, run};
+
+const ALLOWS: &str = "[[rule]]\nid = 'a'\neffect = 'allow'\non = ['*']\n";
+
+#[test]
+fn a_project_that_is_not_trusted_allows_nothing_and_it_is_said() {
+    let rules = both("", ALLOWS, Trust::Untrusted);
+    assert_eq!(path(&rules, "fs.readFile", "x"), None);
+    assert_eq!(line(&rules, "ls"), None);
+    assert!(rules.iter().all(|hit| hit.force == Force::Untrusted));
+    let (action, analysis) = run("ls");
+    let asker = Asker { role: None, mode: Mode::Auto };
+    expect![[r"
+        run `ls`
+          allow by rule `a` (the project's policy, line 1), without effect until the project is trusted
+        no rule decides, so the mode does
+    "]].assert_eq(&rules.evaluate(asker, &action, Some(&analysis)).explain());
+    assert_eq!(path(&both("", ALLOWS, Trust::Trusted), "fs.readFile", "x"), ALLOW);
+}
+
+#[test]
+fn a_project_that_is_not_trusted_may_deny() {
+    let denies = ALLOWS.replace("allow", "deny");
+    assert_eq!(path(&both(ALLOWS, &denies, Trust::Untrusted), "fs.readFile", "x"), DENY);
+}
+
+/// Rules in all shapes over a small world, so that they meet often.
+fn rule() -> impl Strategy<Value = String> {
+    let pick = |texts: &'static [&'static str]| prop::sample::select(texts.to_vec());
+    let on = pick(&["*", "fs.*", "fs.read", "fs.write", "fs.deleteFile"]);
+    let about = prop_oneof![
+        (
+            on,
+            pick(&[
+                "",
+                "path = ['a/**']\n",
+                "path = ['**/b']\nexcept = ['a/*']\n",
+                "path = ['a']\n"
+            ])
+        ),
+        (
+            Just("terminal.runCommand"),
+            pick(&[
+                "",
+                "argv = ['git', '**']\n",
+                "argv = ['git', 'push']\n",
+                "host = ['*.x.org']\n",
+                "argv = [['git', 'ls'], '**']\nwithout = ['-c']\n",
+                "path = ['a/**']\n",
+                "argv = ['*', 'push', '**']\n",
+                "argv = ['timeout', '**']\n",
+            ])
+        ),
+    ];
+    let narrowed = pick(&["", "roles = ['dev']\n", "modes = ['auto', 'full']\n"]);
+    (pick(&["allow", "ask", "deny"]), about, narrowed).prop_map(
+        |(effect, (on, about), narrowed)| {
+            format!("effect = '{effect}'\non = ['{on}']\n{about}{narrowed}")
+        },
+    )
+}
+
+fn file() -> impl Strategy<Value = String> {
+    prop::collection::vec(rule(), 0..6).prop_map(|rules| {
+        let number = |(n, rule): (usize, &String)| format!("[[rule]]\nid = 'r{n}'\n{rule}");
+        rules.iter().enumerate().map(number).collect::<Vec<_>>().concat()
+    })
+}
+
+const LINES: &[&str] = &[
+    "git push",
+    "git -c a=b push",
+    "ls && git status",
+    "timeout 5 ls",
+    "curl https://a.x.org",
+    "echo x > a/b",
+    "ls $X; git push",
+    "cd / && git push",
+    "A=1 git push",
+    "wc < a",
+];
+
+const ACTIONS: &[(&str, &str)] = &[
+    ("fs.readFile", "a/b"),
+    ("fs.readFile", "b"),
+    ("fs.writeFile", "a/b/c"),
+    ("fs.deleteFile", "a"),
+    ("fs.moveFile", "b"),
+    ("fs.stat", "."),
+];
+
+/// Everything the world can ask for, read once.
+static WORLD: LazyLock<Vec<(Action, Option<Analysis>)>> = LazyLock::new(|| {
+    let lines = LINES.iter().map(|text| {
+        let (action, analysis) = run(text);
+        (action, Some(analysis))
+    });
+    lines.chain(ACTIONS.iter().map(|(skill, place)| (on_path(skill, place), None))).collect()
+});
+
+/// What is said of everything.
+fn verdicts(rules: &Rules) -> Vec<Option<Verdict>> {
+    let mut all = Vec::new();
+    for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+        for role in [None, Some("dev"), Some("other")] {
+            let asker = Asker { role, mode };
+            let said = |(action, analysis): &(Action, Option<Analysis>)| {
+                rules.evaluate(asker, action, analysis.as_ref()).verdict()
+            };
+            all.extend(WORLD.iter().map(said));
+        }
+    }
+    all
+}
+
+/// How much a verdict lets pass. No verdict leaves it to the mode, which may
+/// allow, so it must not take the place of an ask or a deny, nor of an allow
+/// that of nothing.
+fn strictness(verdict: Option<Verdict>) -> u8 {
+    match verdict {
+        Some(Verdict::Allow) => 0,
+        None => 1,
+        Some(Verdict::Ask) => 2,
+        Some(Verdict::Deny) => 3,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_project_layer_never_loosens_while_untrusted(
+        builtin in file(), user in file(), project in file(),
+    ) {
+        let layers = || (policy(Layer::Builtin, &builtin), policy(Layer::User, &user));
+        let (first, second) = layers();
+        let without = verdicts(&Rules::new(first, second, None));
+        let (first, second) = layers();
+        let project = policy(Layer::Project, &project);
+        let with = verdicts(&Rules::new(first, second, Some((project, Trust::Untrusted))));
+        for (before, after) in without.into_iter().zip(with) {
+            prop_assert!(strictness(after) >= strictness(before), "{before:?} became {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_written_and_read_again_is_the_same(text in file()) {
+        let old = policy(Layer::User, &text);
+        let written: String = old.rules().iter().map(provost_core::policy::Rule::to_toml).collect();
+        let new = Policy::parse(Layer::User, "x", &written).unwrap();
+        let empty = || Policy::empty(Layer::Builtin);
+        prop_assert_eq!(
+            verdicts(&Rules::new(empty(), old, None)),
+            verdicts(&Rules::new(empty(), new, None))
+        );
+    }
+}
