@@ -9,6 +9,7 @@ pub mod action;
 pub mod canonical;
 pub mod chain;
 pub mod command;
+pub mod decide;
 pub mod diff;
 pub mod fold;
 pub mod glob;

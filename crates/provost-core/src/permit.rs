@@ -1,27 +1,14 @@
 //! The right to carry out one action, once.
 //!
 //! What was decided is, byte for byte, what runs: the permit carries the
-//! action, and whoever runs it takes the permit by value.
+//! action, and whoever runs it takes the permit by value. There is none before
+//! the log says that the action is allowed, except for looking at files, which
+//! changes nothing and is recorded with what came of it.
 
-use provost_proto::{ActionId, Hash, Principal, ProjectId, TokenClass};
+use provost_proto::{ActionId, AllowedBy, Event, Fact, Hash, ProjectId};
 
-use crate::action::Action;
-use crate::canonical::NotCanonical;
-
-/// Someone asks for an action.
-#[derive(Debug)]
-pub struct Request {
-    /// The name of the action.
-    pub id: ActionId,
-    /// Where.
-    pub project: ProjectId,
-    /// On whose authority.
-    pub principal: Principal,
-    /// What kind of token they hold.
-    pub class: TokenClass,
-    /// What they ask for.
-    pub action: Action,
-}
+use crate::action::{Action, Effect};
+use crate::decide::Allowed;
 
 /// The right to carry out one action, once.
 ///
@@ -44,36 +31,41 @@ pub struct Permit {
     hash: Hash,
 }
 
-/// Why an action may not run.
-#[derive(Debug, thiserror::Error)]
-pub enum Denied {
-    /// The caller's role does not have the skill.
-    #[error("this token has no skill `{skill}`")]
-    Skill {
-        /// What it would take.
-        skill: &'static str,
-    },
-    /// The action has no canonical form, so it could not be recorded as it runs.
-    #[error("this action cannot be recorded exactly: {0}")]
-    NotCanonical(#[from] NotCanonical),
-}
-
-/// Decides. A person may do in Provost what they may do in their own shell;
-/// nobody else has any skill yet.
-pub fn decide(request: Request) -> Result<Permit, Denied> {
-    let Request { id, project, principal, class, action } = request;
-    match class {
-        TokenClass::Operator => {
-            let hash = action.hash(&principal, project)?;
-            Ok(Permit { id, project, action, hash })
-        }
-        TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer => {
-            Err(Denied::Skill { skill: action.name() })
-        }
-    }
-}
+/// The log does not say that this was allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the log does not say that this action is allowed")]
+pub struct NotRecorded;
 
 impl Permit {
+    /// Makes a permit of what was allowed, given the event that says so.
+    pub fn recorded(allowed: Allowed, event: &Event) -> Result<Self, NotRecorded> {
+        let id = allowed.matter().request().id;
+        let by = allowed.by().clone();
+        match event.fact() {
+            Some(Fact::ActionAllowed { action, why: Some(why), .. })
+                if action == id && why == by && event.hash != Hash::ZERO =>
+            {
+                Ok(Self::of(allowed).0)
+            }
+            Some(_) | None => Err(NotRecorded),
+        }
+    }
+
+    /// Makes a permit to look at files, which is recorded with what came of it.
+    /// There is none for anything else before the log says so.
+    pub fn to_look(allowed: Allowed) -> Result<(Self, AllowedBy), NotRecorded> {
+        if allowed.matter().request().action.effect() == Effect::Read {
+            Ok(Self::of(allowed))
+        } else {
+            Err(NotRecorded)
+        }
+    }
+
+    fn of(allowed: Allowed) -> (Self, AllowedBy) {
+        let (request, hash, by) = allowed.into_parts();
+        (Self { id: request.id, project: request.project, action: request.action, hash }, by)
+    }
+
     /// The action's name in the log.
     pub fn id(&self) -> ActionId {
         self.id

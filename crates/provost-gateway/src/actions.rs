@@ -4,20 +4,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_core::action::{Action, BadAction, Effect};
+use provost_core::decide::{Allowed, Denied, Matter, Request as Asked, Verdict};
 use provost_core::fold::{Doc, View};
-use provost_core::permit::{Denied, Permit, Request as Asked, decide};
-use provost_kernel::KernelError;
-use provost_proto::kernel::{Fault, Outcome, OutputStream};
+use provost_core::permit::Permit;
+use provost_proto::kernel::{Fault, Outcome};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, Code, Fact, Hash, Project,
-    ProjectStatus, RequestAction, Stream, TokenClass, limits,
+    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, ApprovalId, Code, Fact, Hash,
+    Project, ProjectStatus, RequestAction, SessionId, Stream, TokenClass, limits,
 };
-use provost_store::{Append, Durability, Idempotency, NewEvent, StoreError};
+use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::kernels::Finished;
+use crate::execute::{Ended, PROFILE};
+use crate::governance::Governed;
+use crate::weigh::distrusted;
 use crate::{Caller, Gateway, GatewayError};
+
+/// Reads that are over at once: they are recorded with what came of them.
+const AT_ONCE: &[&str] = &["fs.readFile", "fs.stat", "fs.listFiles"];
 
 /// A request for an action.
 #[derive(Debug)]
@@ -35,8 +40,20 @@ pub struct Submit {
 pub enum Done {
     /// It has ended; this came out.
     Finished(ActionAnswer),
-    /// It goes on.
+    /// It goes on, or waits for a person.
     Running(ActionAnswer),
+}
+
+/// On whose behalf something is done, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct Behalf {
+    pub(crate) principal: String,
+    pub(crate) actor: provost_proto::Actor,
+    pub(crate) project: Project,
+    pub(crate) role: Option<String>,
+    pub(crate) session: Option<SessionId>,
+    /// The client's idempotency key, for the first that is written.
+    pub(crate) command: Option<Idempotency>,
 }
 
 impl Gateway {
@@ -47,58 +64,79 @@ impl Gateway {
         project: &str,
         submit: Submit,
     ) -> Result<Done, GatewayError> {
-        let project = self.project(project).await?;
-        caller.may_ask(project.id)?;
-        if project.status != ProjectStatus::Open {
+        let missing = || GatewayError::ProjectNotFound(project.to_owned());
+        let known = self.governance.named(project).ok_or_else(missing)?;
+        caller.may_ask(known.project.id)?;
+        if known.project.status != ProjectStatus::Open {
             return Err(GatewayError::ProjectClosed);
         }
-        if caller.class() == TokenClass::Agent
-            && let Err(error) = Action::parse(&submit.wanted.action, submit.wanted.params.clone())
-        {
-            return self.deny_nonsense(caller, &project, &submit.wanted.action, &error).await;
-        }
-        let action = Action::parse(&submit.wanted.action, submit.wanted.params)?;
-        let id = self.clock.id();
-        let requested = Fact::ActionRequested {
-            action: id,
-            project: project.id,
-            name: action.name().to_owned(),
-            params: action.params(),
-            what: action.describe(),
-            action_hash: action.hash(caller.principal(), project.id).map_err(StoreError::from)?,
-            role: None,
-            session: None,
-        };
-        let effect = action.effect();
-        let decision = decide(Asked {
-            id,
-            project: project.id,
+        let Submit { wanted, command, wait } = submit;
+        let RequestAction { action: name, params, role, session_id } = wanted;
+        let role = caller.role_for(role)?;
+        let behalf = Behalf {
             principal: caller.principal().to_owned(),
+            actor: caller.actor().clone(),
+            project: known.project.clone(),
+            role,
+            session: session_id,
+            command,
+        };
+        let action = match Action::parse(&name, params) {
+            Err(error) if caller.class() == TokenClass::Agent => {
+                return self.deny_nonsense(&behalf, &name, &error).await;
+            }
+            parsed => parsed?,
+        };
+        let matter = Matter::new(Asked {
+            id: self.clock.id(),
+            project: known.project.id,
+            principal: behalf.principal.clone(),
             class: caller.class(),
+            session: session_id,
             action,
-        });
-        match decision {
-            Err(denied) => {
+        })
+        .map_err(StoreError::from)?;
+        // A person's own action needs nothing that governs agents.
+        let governed =
+            if behalf.role.is_some() { self.governed(known.project.id).await? } else { known };
+        self.go_on(&governed, behalf, matter, wait).await
+    }
+
+    async fn go_on(
+        self: &Arc<Self>,
+        governed: &Governed,
+        behalf: Behalf,
+        matter: Matter,
+        wait: Duration,
+    ) -> Result<Done, GatewayError> {
+        let (id, hash) = (matter.request().id, matter.hash());
+        if let Some(trust) = distrusted(governed, behalf.role.as_deref()) {
+            let asked = self.ask_for_trust(governed, &behalf, &matter, trust).await?;
+            return self.wait_for_person(asked, (id, hash), wait).await;
+        }
+        let requested = requested(&behalf, &matter);
+        match self.weigh(governed, behalf.role.as_deref(), matter).await? {
+            Verdict::Deny(denied) => {
                 let fault = refusal(&denied);
-                let answer = Fact::ActionDenied { action: id, fault: fault.clone() };
-                self.write(caller, &project, Durability::Power, vec![requested, answer]).await?;
+                let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
+                self.write(&behalf, Durability::Power, vec![requested, denied]).await?;
                 Err(GatewayError::Fault(fault))
             }
-            Ok(permit) => {
-                let allowed = Fact::ActionAllowed {
-                    action: id,
-                    by: "operator".to_owned(),
-                    why: Some(AllowedBy::Operator),
-                    profile: None,
-                };
-                // Nothing that changes the world starts before the disk knows of it.
-                let durability = match effect {
-                    Effect::Read | Effect::Process => Durability::Process,
-                    Effect::Write | Effect::Run => Durability::Power,
-                };
-                let append = events(caller, &project, durability, vec![requested, allowed]);
-                self.write_once(Append { command: submit.command, ..append }).await?;
-                self.carry_out(caller, &project, permit, submit.wait).await
+            Verdict::Ask(asking) => {
+                let facts = vec![requested];
+                let asked = self.ask(governed, &behalf, asking, facts).await?;
+                self.wait_for_person(asked, (id, hash), wait).await
+            }
+            Verdict::Allow(allowed) => {
+                self.remember(&behalf.principal, hash);
+                if AT_ONCE.contains(&allowed.matter().request().action.name()) {
+                    return self.look(&behalf, allowed).await;
+                }
+                let command = behalf.command.clone();
+                let append = allowing(&behalf, &allowed, vec![requested]);
+                let recorded = self.write_once(Append { command, ..append }).await?;
+                let permit = permit(allowed, &recorded)?;
+                self.carry_out(behalf, permit, wait).await
             }
         }
     }
@@ -107,8 +145,7 @@ impl Gateway {
     /// either, and the log says that it asked.
     async fn deny_nonsense(
         &self,
-        caller: &Caller,
-        project: &Project,
+        behalf: &Behalf,
         name: &str,
         error: &BadAction,
     ) -> Result<Done, GatewayError> {
@@ -116,132 +153,87 @@ impl Gateway {
         let short: String = name.chars().take(limits::NAME / 4).collect();
         let requested = Fact::ActionRequested {
             action: id,
-            project: project.id,
+            project: behalf.project.id,
             name: short,
             params: Value::Null,
             what: format!("something that is no action: {error}").chars().take(400).collect(),
             action_hash: Hash::ZERO,
-            role: None,
-            session: None,
+            role: behalf.role.clone(),
+            session: behalf.session,
         };
-        let message = "this token has no skill for that".to_owned();
-        let fault = Fault { code: Code::SkillDenied, message, details: None };
+        let fault = Fault { code: Code::InvalidAction, message: error.to_string(), details: None };
         let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-        self.write(caller, project, Durability::Power, vec![requested, denied]).await?;
+        self.write(behalf, Durability::Power, vec![requested, denied]).await?;
         Err(GatewayError::Fault(fault))
+    }
+
+    /// Looks, and records that with what came of it.
+    async fn look(
+        self: &Arc<Self>,
+        behalf: &Behalf,
+        allowed: Allowed,
+    ) -> Result<Done, GatewayError> {
+        let began = Instant::now();
+        let read = Read::of(behalf, &allowed);
+        let (permit, by) = Permit::to_look(allowed).map_err(|_| GatewayError::Stopping)?;
+        let (id, hash) = (permit.id(), permit.hash());
+        let result = self.execute(&behalf.project, permit).await;
+        let outcome = crate::execute::outcome_of(&result, began);
+        let append = events(behalf, Durability::Process, vec![read.fact(by, outcome)]);
+        self.write_once(Append { command: behalf.command.clone(), ..append }).await?;
+        let value = result.map_err(GatewayError::Fault)?;
+        Ok(Done::Finished(answer(id, hash, ActionStatus::Finished, Some(value))))
     }
 
     /// Uses a permit up. Goes on when the caller is gone.
     async fn carry_out(
         self: &Arc<Self>,
-        caller: &Caller,
-        project: &Project,
+        behalf: Behalf,
         permit: Permit,
         wait: Duration,
     ) -> Result<Done, GatewayError> {
         let (id, hash) = (permit.id(), permit.hash());
-        let runs = permit.action().effect() == Effect::Run;
-        let answer = move |status, result| ActionAnswer {
-            action_id: id,
-            action_hash: hash,
-            status,
-            approval_id: None,
-            result,
-        };
-        let (gateway, caller, project) = (Arc::clone(self), caller.clone(), project.clone());
-        let work = tokio::spawn(async move {
-            if runs {
-                gateway.run_command(&caller, &project, permit).await
-            } else {
-                gateway.on_the_spot(&caller, &project, permit).await
-            }
-        });
+        let gateway = Arc::clone(self);
+        let work = tokio::spawn(async move { gateway.run(&behalf, permit).await });
         match timeout(wait, work).await {
-            Err(_) => Ok(Done::Running(answer(ActionStatus::Running, None))),
-            Ok(Err(_)) => Err(StoreError::Closed.into()),
-            Ok(Ok(result)) => match result? {
-                Ended::Now(value) => {
-                    Ok(Done::Finished(answer(ActionStatus::Finished, Some(value))))
-                }
-                Ended::GoesOn(value) => {
-                    Ok(Done::Running(answer(ActionStatus::Running, Some(value))))
-                }
-            },
+            Err(_) => Ok(Done::Running(answer(id, hash, ActionStatus::Running, None))),
+            Ok(Err(_)) => Err(GatewayError::Stopping),
+            Ok(Ok(ended)) => Ok(done(id, hash, ended?)),
         }
     }
 
-    /// An action whose answer comes at once.
-    async fn on_the_spot(
-        self: &Arc<Self>,
-        caller: &Caller,
-        project: &Project,
-        permit: Permit,
-    ) -> Result<Ended, GatewayError> {
-        let (id, began) = (permit.id(), Instant::now());
-        let result = match self.kernel(project).await {
-            Ok(kernel) => kernel.execute(permit).await.map_err(|error| fault(&error)),
-            Err(error) => Err(error),
-        };
-        let changed = result.as_ref().ok().and_then(|value| value.get("changed")).cloned();
-        let outcome = Outcome {
-            exit_code: None,
-            signal: None,
-            duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            fault: result.as_ref().err().cloned(),
-            summary: json!({ "changed": changed }),
-        };
-        let finished =
-            Fact::ActionFinished { action: id, project: project.id, report: None, outcome };
-        self.write(caller, project, Durability::Process, vec![finished]).await?;
-        result.map(Ended::Now).map_err(GatewayError::Fault)
-    }
-
-    /// A command: its output and its end come as reports.
-    async fn run_command(
-        self: &Arc<Self>,
-        caller: &Caller,
-        project: &Project,
-        permit: Permit,
-    ) -> Result<Ended, GatewayError> {
-        let id = permit.id();
-        let background = permit.action().params()["background"] == true;
-        let waiting = self.kernels.expect(id);
-        let started = match self.kernel(project).await {
-            Ok(kernel) => kernel.execute(permit).await.map_err(|error| fault(&error)),
-            Err(error) => Err(error),
-        };
-        match started {
-            Err(fault) => {
-                let outcome = failed(fault.clone());
-                let finished =
-                    Fact::ActionFinished { action: id, project: project.id, report: None, outcome };
-                self.write(caller, project, Durability::Process, vec![finished]).await?;
-                Err(GatewayError::Fault(fault))
-            }
-            Ok(process) if background => Ok(Ended::GoesOn(process)),
-            Ok(_) => {
-                let finished = waiting.end().await.ok_or(StoreError::Closed)?;
-                result_of(finished).map(Ended::Now)
-            }
-        }
-    }
-
-    async fn write(
+    /// Waits for a person's answer and for what comes of it, but not for ever.
+    async fn wait_for_person(
         &self,
-        caller: &Caller,
-        project: &Project,
+        (approval, end): (ApprovalId, crate::approvals::End),
+        (id, hash): (ActionId, Hash),
+        wait: Duration,
+    ) -> Result<Done, GatewayError> {
+        match timeout(wait, end).await {
+            Ok(Ok(ended)) => Ok(done(id, hash, ended?)),
+            Ok(Err(_)) => Err(GatewayError::Stopping),
+            Err(_) => {
+                let waiting = answer(id, hash, ActionStatus::Waiting, None);
+                Ok(Done::Running(ActionAnswer { approval_id: Some(approval), ..waiting }))
+            }
+        }
+    }
+
+    pub(crate) async fn write(
+        &self,
+        behalf: &Behalf,
         sure: Durability,
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
-        self.store.append(events(caller, project, sure, facts)).await?;
+        self.store.append(events(behalf, sure, facts)).await?;
         Ok(())
     }
 
     /// Writes what was decided, unless the same request was carried out before.
-    async fn write_once(&self, append: Append) -> Result<(), GatewayError> {
+    pub(crate) async fn write_once(&self, append: Append) -> Result<Appended, GatewayError> {
         match self.store.append(append).await? {
-            provost_store::Appended::Fresh(_) => Ok(()),
-            provost_store::Appended::Repeated(_) => Err(GatewayError::Fault(Fault {
+            fresh @ Appended::Fresh(_) => Ok(fresh),
+            Appended::Repeated(_) => Err(GatewayError::Fault(Fault {
                 code: Code::Conflict,
                 message: "this request was carried out before; see its action in the log"
                     .to_owned(),
@@ -265,20 +257,96 @@ impl Gateway {
         if caller.principal() != action.principal && caller.class() != TokenClass::Operator {
             return Err(GatewayError::ActionNotFound(id.to_owned()));
         }
+        if let (ActionStatus::Waiting, Some(approval)) = (action.status, action.approval) {
+            return self.withdraw(caller, approval).await;
+        }
         match self.kernels.connected(action.project) {
-            Some(kernel) => {
-                kernel.cancel(action.id).await.map_err(|error| GatewayError::Fault(fault(&error)))
-            }
+            Some(kernel) => kernel
+                .cancel(action.id)
+                .await
+                .map_err(|error| GatewayError::Fault(crate::execute::fault(&error))),
             None => Ok(false),
         }
     }
 }
 
-fn events(caller: &Caller, project: &Project, durability: Durability, facts: Vec<Fact>) -> Append {
-    let stream = Stream::Project(project.id);
+/// What a read will be recorded with.
+struct Read {
+    behalf: Behalf,
+    action: ActionId,
+    name: &'static str,
+    params: Value,
+    what: String,
+    hash: Hash,
+}
+
+impl Read {
+    fn of(behalf: &Behalf, allowed: &Allowed) -> Self {
+        let request = allowed.matter().request();
+        Self {
+            behalf: behalf.clone(),
+            action: request.id,
+            name: request.action.name(),
+            params: request.action.params(),
+            what: request.action.describe(),
+            hash: allowed.matter().hash(),
+        }
+    }
+
+    fn fact(self, why: AllowedBy, outcome: Outcome) -> Fact {
+        Fact::ActionRead {
+            action: self.action,
+            project: self.behalf.project.id,
+            name: self.name.to_owned(),
+            params: self.params,
+            what: self.what,
+            action_hash: self.hash,
+            role: self.behalf.role,
+            session: self.behalf.session,
+            why,
+            outcome,
+        }
+    }
+}
+
+/// Someone asks for this.
+pub(crate) fn requested(behalf: &Behalf, matter: &Matter) -> Fact {
+    let request = matter.request();
+    Fact::ActionRequested {
+        action: request.id,
+        project: request.project,
+        name: request.action.name().to_owned(),
+        params: request.action.params(),
+        what: request.action.describe(),
+        action_hash: matter.hash(),
+        role: behalf.role.clone(),
+        session: behalf.session,
+    }
+}
+
+/// What must be in the log before this may run.
+pub(crate) fn allowing(behalf: &Behalf, allowed: &Allowed, mut facts: Vec<Fact>) -> Append {
+    let effect = allowed.matter().request().action.effect();
+    facts.push(allowed.fact((effect == Effect::Run).then_some(PROFILE)));
+    // Nothing that changes the world starts before the disk knows of it.
+    let durability = match effect {
+        Effect::Read | Effect::Process => Durability::Process,
+        Effect::Write | Effect::Run => Durability::Power,
+    };
+    events(behalf, durability, facts)
+}
+
+/// The permit, given that the log says so.
+pub(crate) fn permit(allowed: Allowed, recorded: &Appended) -> Result<Permit, GatewayError> {
+    let last = recorded.events().last().ok_or(GatewayError::Stopping)?;
+    Permit::recorded(allowed, &last.event()?).map_err(|_| GatewayError::Stopping)
+}
+
+pub(crate) fn events(behalf: &Behalf, durability: Durability, facts: Vec<Fact>) -> Append {
+    let stream = Stream::Project(behalf.project.id);
     Append {
-        principal: caller.principal().to_owned(),
-        actor: caller.actor().clone(),
+        principal: behalf.principal.clone(),
+        actor: behalf.actor.clone(),
         command: None,
         expect: Vec::new(),
         unchanged: Vec::new(),
@@ -287,64 +355,18 @@ fn events(caller: &Caller, project: &Project, durability: Durability, facts: Vec
     }
 }
 
-/// Whether an action has ended when it is answered.
-enum Ended {
-    Now(Value),
-    GoesOn(Value),
+fn answer(id: ActionId, hash: Hash, status: ActionStatus, result: Option<Value>) -> ActionAnswer {
+    ActionAnswer { action_id: id, action_hash: hash, status, approval_id: None, result }
 }
 
-/// What a command's caller is told: what it printed and how it ended.
-fn result_of(finished: Finished) -> Result<Value, GatewayError> {
-    let Finished { outcome, output } = finished;
-    if let Some(mut fault) = outcome.fault.clone() {
-        let text = |stream| String::from_utf8_lossy(&output.of(stream)).into_owned();
-        fault.details = Some(json!({
-            "stdout": text(OutputStream::Stdout),
-            "stderr": text(OutputStream::Stderr),
-            "outcome": outcome,
-        }));
-        return Err(GatewayError::Fault(fault));
-    }
-    let text = |stream| String::from_utf8_lossy(&output.of(stream)).into_owned();
-    Ok(json!({
-        "exitCode": outcome.exit_code,
-        "signal": outcome.signal,
-        "durationMs": outcome.duration_ms,
-        "stdout": text(OutputStream::Stdout),
-        "stderr": text(OutputStream::Stderr),
-        "droppedBytes": outcome.summary["droppedBytes"],
-    }))
-}
-
-fn refusal(denied: &Denied) -> Fault {
-    let code = match denied {
-        Denied::Skill { .. } => Code::SkillDenied,
-        Denied::NotCanonical(_) => Code::InvalidAction,
-    };
-    Fault { code, message: denied.to_string(), details: None }
-}
-
-/// The outcome of an action that never began.
-pub(crate) fn failed(fault: Fault) -> Outcome {
-    Outcome {
-        exit_code: None,
-        signal: None,
-        duration_ms: 0,
-        fault: Some(fault),
-        summary: Value::Null,
+fn done(id: ActionId, hash: Hash, ended: Ended) -> Done {
+    match ended {
+        Ended::Now(value) => Done::Finished(answer(id, hash, ActionStatus::Finished, Some(value))),
+        Ended::GoesOn(value) => Done::Running(answer(id, hash, ActionStatus::Running, Some(value))),
     }
 }
 
-pub(crate) fn fault(error: &KernelError) -> Fault {
-    match error {
-        KernelError::Fault(fault) => fault.clone(),
-        KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
-        KernelError::Start(_) => {
-            Fault { code: Code::Unavailable, message: error.to_string(), details: None }
-        }
-    }
-}
-
-pub(crate) fn lost(why: &str) -> Fault {
-    Fault { code: Code::KernelLost, message: why.to_owned(), details: None }
+pub(crate) fn refusal(denied: &Denied) -> Fault {
+    let details = (!denied.rules.is_empty()).then(|| json!({ "rules": denied.rules }));
+    Fault { code: denied.code, message: denied.why.clone(), details }
 }

@@ -13,6 +13,7 @@ pub struct Caller {
     actor: Actor,
     class: TokenClass,
     project: Option<ProjectId>,
+    role: Option<String>,
 }
 
 /// A caller that is a person: may decide.
@@ -38,8 +39,25 @@ impl Caller {
         actor: Actor,
         class: TokenClass,
         project: Option<ProjectId>,
+        role: Option<String>,
     ) -> Self {
-        Self { principal, actor, class, project }
+        Self { principal, actor, class, project, role }
+    }
+
+    /// The role it acts in, given the one it asks for: an agent has that of its
+    /// token and no other; a person may try one, or act for themselves.
+    pub(crate) fn role_for(&self, wanted: Option<String>) -> Result<Option<String>, GatewayError> {
+        match self.class {
+            TokenClass::Operator => Ok(wanted),
+            TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer => {
+                let own = self.role.clone().unwrap_or_default();
+                if wanted.is_none_or(|wanted| wanted == own) {
+                    Ok(Some(own))
+                } else {
+                    Err(GatewayError::OtherRole(own))
+                }
+            }
+        }
     }
 
     /// On whose authority it calls.

@@ -25,6 +25,9 @@ pub enum GatewayError {
     /// The caller is bound to another project.
     #[error("this token is bound to one project and cannot see beyond it")]
     OtherProject,
+    /// The caller is bound to another role.
+    #[error("this token acts in the role `{0}` and in no other")]
+    OtherRole(String),
     /// No such project.
     #[error("there is no project `{0}`; `provost projects` lists them")]
     ProjectNotFound(String),
@@ -59,6 +62,17 @@ pub enum GatewayError {
     /// No such action.
     #[error("there is no action `{0}`")]
     ActionNotFound(String),
+    /// No such question, grant, role or file.
+    #[error("there is no {what} `{name}`")]
+    Missing {
+        /// What kind of thing.
+        what: &'static str,
+        /// The name that was given.
+        name: String,
+    },
+    /// The daemon is ending.
+    #[error("the daemon is stopping; ask again when it is back")]
+    Stopping,
     /// The project is closed.
     #[error("the project is closed; `provost up PATH` opens it")]
     ProjectClosed,

@@ -21,7 +21,7 @@ use provost_store::Durability;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::actions::lost;
+use crate::execute::lost;
 use crate::{Gateway, GatewayError};
 pub(crate) use waiting::Finished;
 use waiting::Waiter;
@@ -156,7 +156,7 @@ impl Gateway {
             }
             Err(error) => {
                 self.kernels.failures(project.id, Failures::failed);
-                Err(crate::actions::fault(&error))
+                Err(crate::execute::fault(&error))
             }
         }
     }

@@ -5,14 +5,21 @@
 //! takes an [`Operator`], which nothing but a check of the caller can make.
 
 mod actions;
+mod approvals;
 mod caller;
 mod error;
+mod execute;
+mod governance;
 mod kernels;
 mod login;
 mod paths;
+mod policy;
 mod projects;
+mod question;
 mod secret;
 mod tokens;
+mod trust;
+mod weigh;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,9 +38,13 @@ pub use projects::{Opened, Request};
 pub use secret::Secret;
 pub use tokens::{Bearer, Pass};
 
+use approvals::Approvals;
+use governance::Governance;
+use governance::files::UserRules;
 use kernels::Kernels;
 use login::Logins;
 use tokens::Keyring;
+use weigh::Rows;
 
 /// The person whose daemon this is.
 #[derive(Debug, Clone)]
@@ -59,6 +70,12 @@ pub struct Places {
     pub umask: u32,
     /// How long a kernel waits for a daemon while nothing runs in it.
     pub kernel_idle: Duration,
+    /// The person's own rules.
+    pub policy: PathBuf,
+    /// Where programs are looked for, to tell people what would run.
+    pub path: Vec<PathBuf>,
+    /// How long a question waits for an answer.
+    pub approval_ttl: Duration,
 }
 
 /// The authority over one log.
@@ -71,6 +88,9 @@ pub struct Gateway {
     keyring: Keyring,
     logins: Logins,
     kernels: Kernels,
+    governance: Governance,
+    approvals: Approvals,
+    rows: Rows,
 }
 
 impl Gateway {
@@ -83,6 +103,9 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         mend(&*store).await?;
         let keyring = Keyring::load(&*store).await?;
+        let user = UserRules::read(&places.policy, clock.now());
+        let governance = Governance::load(&*store, user).await?;
+        let approvals = Approvals::load(&*store).await?;
         Ok(Self {
             store,
             clock,
@@ -91,6 +114,9 @@ impl Gateway {
             keyring,
             logins: Logins::default(),
             kernels: Kernels::default(),
+            governance,
+            approvals,
+            rows: Rows::default(),
         })
     }
 

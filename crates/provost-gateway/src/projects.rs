@@ -73,7 +73,11 @@ impl Gateway {
             match self.store.append(append).await {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
-                Ok(Appended::Fresh(_)) => return Ok(Opened::Fresh(self.project_at(&path).await?)),
+                Ok(Appended::Fresh(_)) => {
+                    let project = self.project_at(&path).await?;
+                    self.take_over(project.id).await?;
+                    return Ok(Opened::Fresh(project));
+                }
                 Ok(Appended::Repeated(_)) => {
                     return Ok(Opened::Already(self.project_at(&path).await?));
                 }
@@ -125,12 +129,25 @@ impl Gateway {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {
+                    let closed = self.project(name).await?;
+                    self.take_over(project.id).await?;
+                    self.withdraw_all(project.id).await?;
                     self.stop_kernel(project.id).await;
-                    return self.project(name).await;
+                    return Ok(closed);
                 }
             }
         }
         Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
+    }
+
+    /// Takes a project as the log has it into the copy that decisions are made on.
+    async fn take_over(&self, id: ProjectId) -> Result<(), GatewayError> {
+        // With the turn in hand, so that what is older never comes after what is newer.
+        let _turn = self.turn().await?;
+        if let Some(doc) = self.store.doc(View::Projects, id.uuid().to_string()).await? {
+            self.governance.learn(doc);
+        }
+        Ok(())
     }
 
     /// The project with this id or slug, open or closed.

@@ -55,6 +55,13 @@ impl Keyring {
         self.revoked.send_modify(|n| *n += 1);
     }
 
+    /// Whether a token that works speaks for this principal.
+    pub(crate) fn speaks_for(&self, principal: &str) -> bool {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let own = principal.strip_prefix("token:").unwrap_or_default();
+        tokens.values().any(|token| token.id.uuid().to_string() == own)
+    }
+
     fn list(&self) -> Vec<Token> {
         let mut list: Vec<_> =
             self.tokens.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
@@ -96,7 +103,7 @@ impl Gateway {
         let digest = secret::digest(text);
         if self.is_owner(bearer, &digest) {
             let principal = self.owner.principal.clone();
-            return Ok(Caller::new(principal, Actor::Cli, TokenClass::Operator, None));
+            return Ok(Caller::new(principal, Actor::Cli, TokenClass::Operator, None, None));
         }
         let token = self
             .keyring
@@ -107,13 +114,13 @@ impl Gateway {
             return Err(GatewayError::Unauthenticated("this token has expired"));
         }
         let actor = match (token.class, bearer) {
-            (TokenClass::Agent, _) => Actor::Agent(token.role.unwrap_or_default()),
+            (TokenClass::Agent, _) => Actor::Agent(token.role.clone().unwrap_or_default()),
             (TokenClass::Runtime, _) => Actor::Runtime(token.id.uuid().to_string()),
             (TokenClass::Operator | TokenClass::Viewer, Bearer::Cookie(_)) => Actor::Ui,
             (TokenClass::Operator | TokenClass::Viewer, Bearer::Header(_)) => Actor::Cli,
         };
         let principal = token.holder.unwrap_or_else(|| format!("token:{}", token.id.uuid()));
-        Ok(Caller::new(principal, actor, token.class, token.project))
+        Ok(Caller::new(principal, actor, token.class, token.project, token.role))
     }
 
     /// The owner's token is for programs; a browser gets one of its own.

@@ -101,6 +101,8 @@ codes! {
     TooLarge = "TOO_LARGE", 413;
     /// The body is not declared as JSON.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
+    /// As many questions are open as people can answer.
+    TooManyQuestions = "TOO_MANY_QUESTIONS", 429;
     /// As many commands run as may.
     TooManyProcesses = "TOO_MANY_PROCESSES", 429;
     /// The `Host` is not one of ours.

@@ -35,8 +35,11 @@ impl From<GatewayError> for Failure {
             GatewayError::Unauthenticated(_) => Code::Unauthenticated,
             GatewayError::LoginExpired => Code::LoginExpired,
             GatewayError::Forbidden { .. } | GatewayError::OtherProject => Code::Forbidden,
+            GatewayError::OtherRole(_) => Code::SkillDenied,
             GatewayError::ProjectNotFound(_) => Code::ProjectNotFound,
-            GatewayError::TokenNotFound(_) | GatewayError::ActionNotFound(_) => Code::NotFound,
+            GatewayError::TokenNotFound(_)
+            | GatewayError::ActionNotFound(_)
+            | GatewayError::Missing { .. } => Code::NotFound,
             GatewayError::TokenShown | GatewayError::ProjectClosed => Code::Conflict,
             GatewayError::PathNotFound(_) => Code::PathNotFound,
             GatewayError::NotADirectory(_) => Code::NotADirectory,
@@ -47,7 +50,7 @@ impl From<GatewayError> for Failure {
                 let problem = Self::new(fault.code, fault.message.clone());
                 return Self(Problem { details: fault.details.clone(), ..problem.0 });
             }
-            GatewayError::NoRandomness(_) => Code::Unavailable,
+            GatewayError::NoRandomness(_) | GatewayError::Stopping => Code::Unavailable,
             GatewayError::Store(error) => store_code(error),
         };
         Self::new(code, error.to_string())

@@ -10,6 +10,8 @@
 //! | `PROVOST_LISTEN` | where the daemon listens (`--listen`) |
 //! | `PROVOST_ALLOW_HOSTS` | further names it answers to (`--allow-host`) |
 //! | `PROVOST_LOG` | what it logs (`--log`) |
+//! | `PROVOST_POLICY` | your own rules; `policy.toml` beside `config.toml` by default |
+//! | `PROVOST_APPROVAL_MINUTES` | how long a question waits for an answer |
 //! | `PROVOST_KERNEL_IDLE_MINUTES` | how long a kernel without a daemon and without work lives on |
 
 use std::env;
@@ -58,6 +60,10 @@ pub(crate) struct Config {
     pub(crate) allow_hosts: Value<Vec<String>>,
     pub(crate) log: Value<String>,
     pub(crate) kernel_idle_minutes: Value<u64>,
+    /// The person's own rules; the file need not exist.
+    pub(crate) policy: Value<PathBuf>,
+    /// How long a question waits for an answer.
+    pub(crate) approval_minutes: Value<u64>,
     #[serde(skip)]
     pub(crate) home: Option<PathBuf>,
     /// The home that the machine knows for this user, whatever `HOME` says.
@@ -89,6 +95,8 @@ struct File {
     allow_hosts: Option<Vec<String>>,
     log: Option<String>,
     kernel_idle_minutes: Option<u64>,
+    policy: Option<PathBuf>,
+    approval_minutes: Option<u64>,
 }
 
 impl Config {
@@ -103,6 +111,7 @@ impl Config {
             (None, Err(_)) => PathBuf::from("/etc/provost/config.toml"),
         };
         let written = read(&file, missing)?;
+        let policy = file.with_file_name("policy.toml");
         let default_data = match &places {
             Ok(places) => places.data_dir().join("provost"),
             Err(_) => PathBuf::new(),
@@ -133,6 +142,13 @@ impl Config {
                 variable("PROVOST_KERNEL_IDLE_MINUTES")?,
                 None,
             ),
+            policy: layer(policy, written.policy, variable("PROVOST_POLICY")?, None),
+            approval_minutes: layer(
+                15,
+                written.approval_minutes,
+                variable("PROVOST_APPROVAL_MINUTES")?,
+                None,
+            ),
             home: places.ok().map(|places| places.home_dir().to_owned()),
             passwd_home: passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: user_name(),
@@ -148,6 +164,11 @@ impl Config {
     pub(crate) fn find_program(&self, names: &[&str]) -> Option<PathBuf> {
         let folders = || self.path.iter().flat_map(env::split_paths);
         names.iter().find_map(|name| folders().map(|f| f.join(name)).find(|file| file.is_file()))
+    }
+
+    /// Where programs are looked for.
+    pub(crate) fn search_path(&self) -> Vec<PathBuf> {
+        self.path.iter().flat_map(env::split_paths).collect()
     }
 
     /// Threads of the runtime. The daemon shares the machine with the work it
@@ -171,6 +192,13 @@ impl Config {
             bail!(
                 "{place} holds `{name}`, which is no name of a host\nhint: name it as in the \
                  address bar, without scheme and port, or leave it out"
+            );
+        }
+        if !(1..=7 * 24 * 60).contains(&self.approval_minutes.value) {
+            bail!(
+                "approval_minutes is {}, and a question waits 1 minute to 7 days\n\
+                 hint: set it in config.toml or with PROVOST_APPROVAL_MINUTES",
+                self.approval_minutes.value
             );
         }
         if !self.listen.value.ip().is_loopback() && self.allow_hosts.value.is_empty() {

@@ -74,6 +74,11 @@ trait Params: Serialize + DeserializeOwned {
 }
 
 impl Action {
+    /// Whether it is answered when it has started, not when it has ended.
+    pub fn is_background(&self) -> bool {
+        matches!(self, Self::Terminal(TerminalAction::RunCommand(run)) if run.background)
+    }
+
     /// `BLAKE3` over who asks for what in which project: what an approval is bound to.
     pub fn hash(&self, principal: &str, project: ProjectId) -> Result<Hash, NotCanonical> {
         let text = canonical::to_vec(&(HASHED, principal, project, self))?;

@@ -115,7 +115,7 @@ impl RelPath {
     }
 
     /// The path as a person should see it: as it is if it is plain, else quoted.
-    pub(super) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let plain = |c: char| c.is_alphanumeric() || "._/-+@".contains(c);
         if self.0.chars().all(plain) { self.0.clone() } else { text::quoted(&self.0) }
     }

@@ -46,6 +46,9 @@ pub struct RunCommand {
     /// How many bytes of its output are kept.
     #[serde(default = "output")]
     pub max_output: u64,
+    /// Whether it may reach the network, which the sandbox closes otherwise.
+    #[serde(default)]
+    pub network: bool,
     /// Whether the answer comes when it has started, not when it has ended.
     #[serde(default)]
     pub background: bool,
@@ -179,6 +182,9 @@ impl Params for RunCommand {
         }
         if let Some(stdin) = &self.stdin {
             said.extend([", giving it ", &excerpt(stdin), " to read"]);
+        }
+        if self.network {
+            said += ", with the network";
         }
         if self.background {
             said += ", in the background";

@@ -96,13 +96,16 @@ fn brace_substitution(line: &str) -> Result<(), Unreadable> {
         }
     }
     // The same, with the line broken between the two.
-    match line.find("$\\\n") {
-        Some(at) if line[at..].trim_start_matches(['$', '\\', '\n']).starts_with('{') => {
-            Err(Unreadable::BraceSubstitution { at: place(line, at) })
+    for (at, _) in line.match_indices("$\\\n") {
+        if line[at + 1..].trim_start_matches("\\\n").starts_with('{') {
+            return Err(Unreadable::BraceSubstitution { at: place(line, at) });
         }
-        Some(_) | None => Ok(()),
     }
+    Ok(())
 }
+
+/// How many `case` there may be: each that is not closed doubles the work of the parser.
+const CASES: usize = 4;
 
 /// Words that open a compound command.
 const OPENING: [&str; 9] =
@@ -116,12 +119,22 @@ const OPENING: [&str; 9] =
 fn nesting(line: &str) -> Result<(), Unreadable> {
     let opens = |byte: &u8| matches!(byte, b'(' | b'{' | b'`' | b'[' | b'!');
     let brackets = line.bytes().filter(|byte| opens(byte)).count();
-    if brackets + keywords(line) <= DEPTH { Ok(()) } else { Quotes::default().read(line) }
+    if brackets + keywords(line) <= DEPTH && cases(line) <= CASES {
+        return Ok(());
+    }
+    Quotes::default().read(line)
 }
 
 fn keywords(text: &str) -> usize {
-    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.split(|c| !letter(c)).filter(|word| OPENING.contains(word)).count()
+    words(text).filter(|word| OPENING.contains(word)).count()
+}
+
+fn cases(text: &str) -> usize {
+    words(text).filter(|word| *word == "case").count()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
 }
 
 /// Reads a line for what is open where, as far as quotes go.
@@ -146,7 +159,8 @@ impl Quotes {
             }
         }
         // A branch of `case` closes what it did not open, so each may hide one level.
-        if keywords(&self.outside) + self.negations > DEPTH {
+        let words = keywords(&self.outside) + self.negations;
+        if words > DEPTH || cases(&self.outside) > CASES {
             return Err(Unreadable::TooDeep { at: place(line, bytes.len()) });
         }
         Ok(())
@@ -170,9 +184,10 @@ impl Quotes {
                 return Some(end.map_or(rest.len(), |length| length + 2));
             }
             (b'"', _) if quoted => self.close(),
-            (byte @ (b'"' | b'(' | b'{'), _) if !quoted => self.open.push(byte),
+            (byte @ (b'"' | b'(' | b'{' | b'['), _) if !quoted => self.open.push(byte),
             (b')', _) if self.open.last() == Some(&b'(') => self.close(),
             (b'}', _) if self.open.last() == Some(&b'{') => self.close(),
+            (b']', _) if self.open.last() == Some(&b'[') => self.close(),
             (b'!', _) if !quoted => self.negations += 1,
             _ => {}
         }
@@ -196,7 +211,7 @@ mod tests {
         assert_eq!(check(&"a".repeat(LENGTH)), Ok(()));
         assert_eq!(check(&"a".repeat(LENGTH + 1)), Err(Unreadable::TooLong(LENGTH + 1)));
         for opener in
-            ["(", "$(", "{ ", "`", "\"$(", "if ", "! ", "(( ", "<(", "case x in a) ", "${x:-"]
+            ["(", "$(", "{ ", "`", "\"$(", "if ", "! ", "(( ", "<(", "a[", "case x in a) ", "${x:-"]
         {
             let line = format!("{}ls", opener.repeat(40));
             assert!(matches!(check(&line), Err(Unreadable::TooDeep { .. })), "{line}");
@@ -222,6 +237,7 @@ mod tests {
             "x ${\nid\n}",
             "x ${\\\n id; }",
             "x $\\\n{ id; }",
+            "a $\\\nb $\\\n{ id; }",
         ] {
             assert!(matches!(check(line), Err(Unreadable::BraceSubstitution { .. })), "{line}");
         }

@@ -6,7 +6,11 @@ const BARE: &[&str] = &[
     "host", "ftp",
 ];
 /// Programs whose operands may be `host:path` without a user.
-const COPYING: &[&str] = &["scp", "rsync", "sftp", "git"];
+const COPYING: &[&str] = &["scp", "rsync", "sftp"];
+
+/// Subcommands of git that reach another machine.
+const REMOTE: &[&str] =
+    &["clone", "fetch", "pull", "push", "remote", "ls-remote", "submodule", "archive"];
 
 /// All that are named, each once, in lower case.
 ///
@@ -14,6 +18,8 @@ const COPYING: &[&str] = &["scp", "rsync", "sftp", "git"];
 pub(super) fn hosts(argv: &[String]) -> Vec<String> {
     let Some((program, arguments)) = argv.split_first() else { return Vec::new() };
     let program = program.rsplit('/').next().unwrap_or(program);
+    let copying = COPYING.contains(&program)
+        || program == "git" && arguments.iter().any(|word| REMOTE.contains(&word.as_str()));
     let mut found: Vec<String> = Vec::new();
     let mut add = |host: &str| {
         let host = host.to_ascii_lowercase();
@@ -24,7 +30,7 @@ pub(super) fn hosts(argv: &[String]) -> Vec<String> {
     for argument in arguments {
         if argument.contains("://") {
             argument.match_indices("://").for_each(|(at, _)| add(authority(&argument[at + 3..])));
-        } else if let Some(host) = remote(argument, COPYING.contains(&program)) {
+        } else if let Some(host) = remote(argument, copying) {
             add(host);
         } else if BARE.contains(&program) && bare(argument) {
             add(authority(argument));
@@ -50,7 +56,7 @@ fn authority(text: &str) -> &str {
 fn remote(argument: &str, copying: bool) -> Option<&str> {
     let (before, _) = argument.split_once(':')?;
     let before = before.rsplit_once('=').map_or(before, |(_, value)| value);
-    if before.contains('/') || before.starts_with('-') {
+    if before.contains('/') || before.starts_with('-') || argument.contains(' ') {
         return None;
     }
     match before.rsplit_once('@') {

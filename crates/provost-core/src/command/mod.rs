@@ -17,16 +17,19 @@
 //! - A glob or a tilde is opaque wherever it stands: it can become an option,
 //!   or the very file that a rule denies.
 //! - A program is looked through only under its bare name or in the system's
-//!   folders; `./env` is a program of the project like any other.
+//!   folders; `./env` is a program of the project, and opaque for its name.
 //! - `sudo` and whatever else changes user, root or machine is looked through,
 //!   and opaque nevertheless.
 //! - Writing to `/dev/null`, `/dev/stdout` and `/dev/stderr` is no demand.
 
+#[cfg(test)]
+mod agree;
 mod describe;
 mod expansion;
 mod folders;
 mod gate;
 mod host;
+mod plain;
 mod reader;
 mod simple;
 mod tools;
@@ -161,7 +164,7 @@ pub enum Why {
     /// `/dev/tcp/host/port`.
     #[error("is a network connection")]
     Socket,
-    /// A program whose name is not ASCII, or is empty.
+    /// A program whose name is not ASCII or empty, or `./sudo`.
     #[error("is a name that can be mistaken for another")]
     Name,
     /// Too many wrappers, or lines in lines.

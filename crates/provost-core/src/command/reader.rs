@@ -5,6 +5,7 @@ use brush_parser::{ParseError, ParserOptions};
 
 use super::folders::Folders;
 use super::gate::{self, Unreadable};
+use super::plain::{self, Joint, Lists};
 use super::{Analysis, Demand, Opaque, Run, Why};
 
 /// How many lines may stand in lines: `sh -c "sh -c …"`, `$(…)`.
@@ -76,6 +77,36 @@ impl Reader {
     /// Reads a line.
     pub(super) fn line(&mut self, line: &str) -> Result<(), Unreadable> {
         gate::check(line)?;
+        match plain::read(line) {
+            Some(lists) => self.lists(&lists),
+            None => self.parsed(line)?,
+        }
+        Ok(())
+    }
+
+    /// A line that was read the quick way.
+    pub(super) fn lists(&mut self, lists: &Lists<'_>) {
+        for list in lists {
+            let mut seen = self.folders.clone();
+            for (joint, pipeline) in list {
+                if *joint == Joint::Or {
+                    self.folders = seen.clone();
+                }
+                let before = self.folders.clone();
+                for command in pipeline {
+                    self.plain(command);
+                }
+                if pipeline.len() > 1 {
+                    self.back_or_here(&before);
+                }
+                self.also_in(&mut seen);
+            }
+            self.folders = seen;
+        }
+    }
+
+    /// A line that takes the whole grammar.
+    pub(super) fn parsed(&mut self, line: &str) -> Result<(), Unreadable> {
         // As `bash -c` has it: `!(a)` is a negated subshell.
         let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
         let tokens = brush_parser::uncached_tokenize_str(line, &options.tokenizer_options())
@@ -154,6 +185,10 @@ impl Reader {
     fn pipeline(&mut self, pipeline: &Pipeline) {
         // `! cd x && y` runs `y` where it was: what failed has not moved.
         let before = self.folders.clone();
+        if pipeline.seq.is_empty() {
+            // The parser takes `! &&`, which bash refuses.
+            self.opaque(Why::Unreadable, "!");
+        }
         for command in &pipeline.seq {
             self.command(command);
         }
@@ -195,6 +230,8 @@ impl Reader {
         match compound {
             CompoundCommand::Arithmetic(arithmetic) => {
                 self.opaque(Why::Arithmetic, arithmetic.expr.value.clone());
+                // The parser takes two subshells for it: `( (rm x) )`.
+                self.nested(&arithmetic.expr.value);
             }
             CompoundCommand::ArithmeticForClause(arithmetic) => {
                 self.opaque(Why::Arithmetic, "for ((…))");

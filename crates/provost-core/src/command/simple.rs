@@ -8,8 +8,9 @@ use brush_parser::ast::{
 use unicode_normalization::is_nfkc;
 
 use super::gate::Unreadable;
+use super::plain::{self, Direction, Plain};
 use super::reader::Reader;
-use super::{Demand, Run, Why, tools, variables};
+use super::{Demand, Run, Why, tools, variables, word};
 
 /// Programs for which a here-document is data and nothing else.
 const READERS: &[&str] = &[
@@ -81,9 +82,26 @@ impl Reader {
         }
     }
 
+    /// The same for a command that was read the quick way.
+    pub(super) fn plain(&mut self, plain: &Plain<'_>) {
+        let argv = plain.words.iter().map(|word| word::read(word).text).collect();
+        self.run(Run { argv, ..Run::default() });
+        for (direction, path) in &plain.redirects {
+            let path = word::read(path).text;
+            match direction {
+                Direction::Read => self.reads(&path),
+                Direction::Write => self.writes(&path),
+            }
+        }
+    }
+
     /// The name of a program: what looks like another name is refused.
     fn program(&mut self, raw: &RawWord) -> String {
         let word = self.word(raw);
+        if plain::RESERVED.contains(&raw.value.as_str()) {
+            // Bash would take it for the beginning or the end of something.
+            self.opaque(Why::Unreadable, raw.value.clone());
+        }
         if word.why.is_none() && !word.text.is_ascii() && !is_nfkc(&word.text) && self.outermost() {
             let at = raw.loc.as_ref().map_or(1, |span| span.start.index + 1);
             self.refuse(Unreadable::Lookalike { name: word.text.clone(), at });
@@ -140,11 +158,11 @@ impl Reader {
         match redirect {
             IoRedirect::File(_, kind, target) => self.file(kind, target),
             IoRedirect::OutputAndError(word, _) => {
-                let path = self.word(word).text;
+                let path = self.target(word);
                 self.writes(&path);
             }
             IoRedirect::HereString(_, word) => {
-                self.word(word);
+                self.target(word);
             }
             IoRedirect::HereDocument(_, document) => {
                 let text = &document.doc.value;
@@ -156,14 +174,26 @@ impl Reader {
         }
     }
 
+    /// The file of a redirection: a number could be one more redirection.
+    fn target(&mut self, word: &RawWord) -> String {
+        if word.value.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.opaque(Why::Quoting, word.value.clone());
+        }
+        self.word(word).text
+    }
+
     fn file(&mut self, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) {
         let path = match target {
-            IoFileRedirectTarget::Filename(word) => self.word(word).text,
+            IoFileRedirectTarget::Filename(word) => self.target(word),
             IoFileRedirectTarget::Duplicate(word) => {
                 let text = self.word(word).text;
-                // `2>&1`, `2>&-`, `2>&1-`; anything else is a file.
-                if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+                // `2>&1`, `2>&1-`, `2>&-`; what else begins like them is read differently.
+                let number = text.strip_suffix('-').unwrap_or(&text);
+                if number.bytes().all(|byte| byte.is_ascii_digit()) {
                     return;
+                }
+                if text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
+                    self.opaque(Why::Quoting, format!(">&{text}"));
                 }
                 text
             }

@@ -5,7 +5,7 @@ use super::Why;
 /// A word, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
-    /// Without quotes; as written where it is not literal.
+    /// Without quotes; more or less as written where it is not literal.
     pub(super) text: String,
     /// Why it is not literal.
     pub(super) why: Option<Why>,
@@ -18,8 +18,14 @@ pub(super) fn read(raw: &str) -> Word {
     }
     match Unquote::new(raw).run() {
         Ok(text) => Word { text, why: None },
-        Err(why) => Word { text: raw.to_owned(), why: Some(why) },
+        Err(why) => Word { text: shown(raw).to_owned(), why: Some(why) },
     }
+}
+
+/// What is shown of a word that is not literal: without quotes that surround all of it.
+fn shown(raw: &str) -> &str {
+    let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner.filter(|inner| !inner.contains(['"', '\\'])).unwrap_or(raw)
 }
 
 /// Bytes that mean themselves wherever they stand.
@@ -60,8 +66,9 @@ impl<'a> Unquote<'a> {
                 '$' => self.dollar(Within::Nothing)?,
                 '`' => return Err(Why::Substitution),
                 '*' | '?' => return Err(Why::Glob),
-                // An opening bracket is a pattern only where it is closed; `[` is also a program.
-                '[' if self.raw[at..].contains(']') => return Err(Why::Glob),
+                // Alone it is a program. Elsewhere it is a pattern, or an index that
+                // goes on in the next word: bash reads `a[ b ]` as one.
+                '[' if self.raw != "[" => return Err(Why::Glob),
                 '{' if expands(&self.raw[at..]) => return Err(Why::Braces),
                 '~' if at == 0 || self.raw[..at].ends_with(['=', ':']) => return Err(Why::Tilde),
                 '!' if at == 0 && self.peek().is_some() => return Err(Why::History),
@@ -146,7 +153,7 @@ mod tests {
 
     #[track_caller]
     fn opaque(raw: &str, why: Why) {
-        assert_eq!(read(raw), Word { text: raw.to_owned(), why: Some(why) }, "{raw}");
+        assert_eq!(read(raw).why, Some(why), "{raw}");
     }
 
     #[test]
@@ -180,6 +187,7 @@ mod tests {
         opaque("$\"a\"", Why::Quoting);
         opaque("*.rs", Why::Glob);
         opaque("a[b]", Why::Glob);
+        opaque("a[", Why::Glob);
         opaque("{a,b}", Why::Braces);
         opaque("a{1..3}", Why::Braces);
         opaque("~/x", Why::Tilde);

@@ -106,7 +106,7 @@ fn defaults_are_filled_in_and_spellings_do_not_matter() {
         (
             "terminal.runCommand",
             json!({"command": "a"}),
-            json!({"command": "a", "cwd": ".", "env": {}, "timeoutMs": 120_000, "maxOutput": 262_144, "background": false}),
+            json!({"command": "a", "cwd": ".", "env": {}, "timeoutMs": 120_000, "maxOutput": 262_144, "network": false, "background": false}),
         ),
         ("terminal.read", json!({"id": "a"}), json!({"id": "a", "after": 0, "limit": 65_536})),
         ("terminal.stop", json!({"id": "a"}), json!({"id": "a", "graceMs": 2000})),

@@ -10,7 +10,7 @@ use provost_proto::{ActionId, ActionStatus, ActionView, Actor, Fact, ProjectId, 
 use provost_store::{Append, Durability, NewEvent, StoreError};
 
 use super::{Failures, PATIENCE};
-use crate::actions::{failed, lost};
+use crate::execute::{failed, lost};
 use crate::{Gateway, GatewayError};
 
 /// Reports written in one append, at most.

@@ -8,7 +8,7 @@ use provost_kernel::Kernel;
 use provost_proto::{Fact, KernelStatus, KernelView, Project, ProjectId, ProjectStatus};
 use provost_store::Durability;
 
-use crate::actions::{failed, lost};
+use crate::execute::{failed, lost};
 use crate::{Gateway, GatewayError};
 
 impl Gateway {

@@ -1,10 +1,12 @@
 //! The routes. One file per thing; each handler takes the right it needs.
 
 mod actions;
+mod approvals;
 mod audit;
 mod blobs;
 mod daemon;
 mod events;
+mod governance;
 mod login;
 mod projects;
 mod tokens;
@@ -65,6 +67,18 @@ fn api() -> OpenApiRouter<Arc<Door>> {
         .routes(routes!(actions::show))
         .routes(routes!(actions::cancel))
         .routes(routes!(actions::kernel))
+        .routes(routes!(governance::mode, governance::set_mode))
+        .routes(routes!(governance::roles))
+        .routes(routes!(governance::change_role))
+        .routes(routes!(governance::trust))
+        .routes(routes!(governance::policy))
+        .routes(routes!(governance::explain))
+        .routes(routes!(governance::simulate))
+        .routes(routes!(approvals::everywhere))
+        .routes(routes!(approvals::list))
+        .routes(routes!(approvals::show, approvals::answer))
+        .routes(routes!(approvals::grants))
+        .routes(routes!(approvals::revoke))
 }
 
 /// The OpenAPI document, made from the handlers.

@@ -46,6 +46,9 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         program: std::env::current_exe().context("cannot find my own program file")?,
         umask: umask.bits(),
         kernel_idle: Duration::from_secs(config.kernel_idle_minutes.value * 60),
+        policy: std::path::absolute(&config.policy.value)?,
+        path: config.search_path(),
+        approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
     };
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
     if let Err(error) = launch::protect_own_memory() {
@@ -56,6 +59,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
     gateway.record(Fact::DaemonStarted { pid, version: version.clone(), listen }).await?;
     gateway.reattach().await?;
+    drop(tokio::spawn(Arc::clone(&gateway).watch_the_clock()));
+    drop(tokio::spawn(Arc::clone(&gateway).watch_the_files()));
     folder.announce(&Running { pid, address, version, started_at: clock.now() })?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
     greet(&gateway, &token, address)?;

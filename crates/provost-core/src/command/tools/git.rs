@@ -96,8 +96,9 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
     }
     let harmless = HARMLESS.iter().filter(|(name, _)| *name == subcommand);
     let harmless: Vec<&str> = harmless.flat_map(|(_, letters)| letters.split(' ')).collect();
+    let own = if subcommand == "clone" { Some("-u") } else { None };
     let after: Vec<&str> =
-        AFTER.split_whitespace().filter(|option| !harmless.contains(option)).collect();
+        AFTER.split_whitespace().filter(|option| !harmless.contains(option)).chain(own).collect();
     if let Some(option) = any_of(&run.argv[at..], &after.join(" ")) {
         reader.opaque(Why::Code, option.clone());
     }

@@ -9,7 +9,7 @@ use super::{Run, never, plain, unknown};
 pub(super) fn look(reader: &mut Reader, run: Run, interpreter: &Interpreter) {
     let has = |options: &str, word: &str| options.split(' ').any(|known| known == word);
     for word in &run.argv[1..] {
-        if has(interpreter.last, word) {
+        if has(interpreter.named, word) || run.argv.len() == 2 && has(interpreter.alone, word) {
             return plain(reader, run);
         }
         if word == "-" || word.starts_with("/dev/") || word.starts_with("/proc/") {

@@ -25,7 +25,8 @@ const SYSTEM: [&str; 6] =
 
 /// Reads what a program would do, and adds it to the demands.
 pub(super) fn look(reader: &mut Reader, run: Run) {
-    let Some(tool) = name(&run.argv).and_then(table::tool) else { return plain(reader, run) };
+    let Some(name) = name(&run.argv) else { return own_program(reader, run) };
+    let Some(tool) = table::tool(name) else { return plain(reader, run) };
     match &tool.how {
         How::Wraps(grammar) => through(reader, run, grammar, None),
         How::Marked(grammar, why) => through(reader, run, grammar, Some(*why)),
@@ -33,6 +34,23 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
         How::Unless(options, why) => unless(reader, run, options, *why),
         How::Interprets(grammar) => interpreters::look(reader, run, grammar),
         How::Own(own) => special(reader, run, *own),
+    }
+}
+
+/// A program with a folder in its name: what it does, only its file says.
+///
+/// An interpreter is read like the one it is named after, which an environment
+/// of the project puts there. What is named after a wrapper is not what it seems.
+fn own_program(reader: &mut Reader, run: Run) {
+    let program = run.argv.first().map(String::as_str).unwrap_or_default();
+    match program.rsplit('/').next().and_then(table::tool).map(|tool| &tool.how) {
+        Some(How::Interprets(grammar)) => interpreters::look(reader, run, grammar),
+        Some(How::Unless(options, why)) => unless(reader, run, options, *why),
+        Some(How::Wraps(_) | How::Marked(..) | How::Never(_) | How::Own(_)) => {
+            reader.opaque(Why::Name, program);
+            plain(reader, run);
+        }
+        None => plain(reader, run),
     }
 }
 

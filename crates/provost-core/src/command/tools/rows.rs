@@ -88,7 +88,7 @@ const WRAPPERS: &[Tool] = &[
         "runs a command in other namespaces",
     ),
     row(
-        "setpriv nsenter su runuser pkexec capsh newgrp sg gosu su-exec machinectl \
+        "setpriv sudoedit nsenter su runuser pkexec capsh newgrp sg gosu su-exec machinectl \
          bwrap firejail",
         How::Never(Why::Rights),
         "runs a command with other rights",
@@ -100,7 +100,7 @@ const WRAPPERS: &[Tool] = &[
         "runs a command later, or as the child of another",
     ),
     row(
-        "ssh mosh rsh telnet rlogin slogin autossh sshpass vagrant multipass lxc \
+        "open xdg-open wslview cmd.exe powershell.exe ssh mosh rsh telnet rlogin slogin autossh sshpass vagrant multipass lxc \
          incus adb",
         How::Never(Why::Elsewhere),
         "runs a line on another machine, and options of it run one here",
@@ -141,7 +141,7 @@ const SHELL: &[Tool] = &[
         "runs text as commands, or changes what they mean",
     ),
     row(
-        "let declare typeset local readonly mapfile readarray read getopts wait select",
+        "let declare typeset local readonly mapfile readarray read getopts select",
         How::Never(Why::Arithmetic),
         "evaluates the names it is given",
     ),
@@ -150,6 +150,7 @@ const SHELL: &[Tool] = &[
         How::Unless("-v -R", Why::Arithmetic),
         "with these, evaluates the name of an array",
     ),
+    row("wait", How::Unless("-p", Why::Arithmetic), "with this, evaluates the name of an array"),
     row("printf", How::Unless("-v", Why::Arithmetic), "with this, evaluates the name of an array"),
 ];
 
@@ -159,7 +160,7 @@ const CODE: &[Tool] = &[
     row("sed gsed", How::Own(Own::Sed), "a language that runs commands and writes"),
     row(
         "python python3 python2 pypy pypy3",
-        interprets("-u -B -O -OO -E -s -S -I -q -P -b -d", "-m -V -VV --version -h --help"),
+        interprets("-u -B -O -OO -E -s -S -I -q -P -b -d", "-m", "-V -VV --version -h --help"),
         "runs code",
     ),
     row(
@@ -167,15 +168,16 @@ const CODE: &[Tool] = &[
         interprets(
             "--test --watch --no-warnings --trace-warnings --enable-source-maps \
          --experimental-strip-types",
-            "-v --version -h --help -c --check",
+            "-c --check",
+            "-v --version -h --help",
         ),
         "runs code",
     ),
-    row("perl", interprets("-w -W -t -T", "-v --version -h --help"), "runs code"),
-    row("ruby", interprets("-w", "--version --help -h"), "runs code"),
-    row("php", interprets("", "-v --version -h --help -l"), "runs code"),
-    row("lua luajit", interprets("-E", "-v"), "runs code"),
-    row("Rscript", interprets("--vanilla", "--version --help"), "runs code"),
+    row("perl", interprets("-w -W -t -T", "", "-v --version -h --help"), "runs code"),
+    row("ruby", interprets("-w", "", "--version --help -h"), "runs code"),
+    row("php", interprets("", "-l", "-v --version -h --help"), "runs code"),
+    row("lua luajit", interprets("-E", "", "-v"), "runs code"),
+    row("Rscript", interprets("--vanilla", "", "--version --help"), "runs code"),
     row(
         "R osascript tclsh wish expect guile racket sbcl clisp ghci irb ipython \
          jshell julia octave gdb lldb bc dc m4 scala groovy erl iex elixir ocaml \
@@ -196,7 +198,9 @@ const CODE: &[Tool] = &[
         "has commands of its own, some of which start a shell or write files",
     ),
     row(
-        "script scriptreplay ttyrec asciinema entr nodemon watchexec inotifywait \
+        "conda direnv mise asdf nix nix-shell poetry pipenv bundle rbenv pyenv nvm dotenv cross-env \
+         concurrently proot fakechroot faketime rlwrap torsocks proxychains eatmydata ssh-agent \
+         systemd-inhibit cpulimit choom just task rake script scriptreplay ttyrec asciinema entr nodemon watchexec inotifywait \
          chronic ifne xvfb-run gtimeout setarch linux32 linux64 numactl prlimit \
          valgrind perf hyperfine rr ld.so run-parts logrotate dpkg apt apt-get rpm \
          pdsh ansible terraform",
@@ -232,7 +236,11 @@ const OPTIONS: &[Tool] = &[
         How::Unless("-e -i --execute --use-askpass --config --input-file", Why::Code),
         "these are settings or name a program",
     ),
-    row("cargo", How::Unless("--config -Z", Why::Code), "these set what programs are run"),
+    row(
+        "cargo",
+        How::Unless("--config -Z -x -s --shell --exec", Why::Code),
+        "these set what programs are run",
+    ),
     row("rustc", How::Unless("-C --codegen -Z", Why::Code), "these name a linker"),
     row(
         "gcc cc g++ c++ clang clang++",
@@ -277,8 +285,8 @@ const fn marked(flags: &'static str, valued: &'static str, operands: usize, why:
     How::Marked(Grammar { flags, valued, operands }, why)
 }
 
-const fn interprets(flags: &'static str, last: &'static str) -> How {
-    How::Interprets(Interpreter { flags, last })
+const fn interprets(flags: &'static str, named: &'static str, alone: &'static str) -> How {
+    How::Interprets(Interpreter { flags, named, alone })
 }
 
 const fn row(names: &'static str, how: How, reason: &'static str) -> Tool {

@@ -31,17 +31,16 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
         {
             never(reader, run, Why::UnknownOption);
         }
-        Some(text) if is_line => line(reader, &run, &text),
+        Some(text) if is_line && !text.starts_with('+') => line(reader, &run, &text),
         // Input and the terminal are no scripts that a person could look at.
         Some(script)
             if script == "-" || script.starts_with("/dev/") || script.starts_with("/proc/") =>
         {
             never(reader, run, Why::Input);
         }
+        // `+x` is an option too, and another may follow.
+        Some(option) if option.starts_with('+') => super::unknown(reader, run, option),
         Some(_) => plain(reader, run),
-        None if options.iter().any(|word| word == "--version" || word == "--help") => {
-            plain(reader, run);
-        }
         None => never(reader, run, Why::Input),
     }
 }

@@ -3,6 +3,9 @@
 //! A program that is not in this table is what its arguments say. One that is
 //! in it is looked through with its own grammar of options, or opaque.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::super::Why;
 use super::options::Grammar;
 use super::rows::TABLES;
@@ -43,8 +46,10 @@ pub(super) enum How {
 pub(super) struct Interpreter {
     /// Options that change nothing about what runs.
     pub(super) flags: &'static str,
-    /// Options after which it runs nothing, or what is named next.
-    pub(super) last: &'static str,
+    /// Options after which what it runs is named.
+    pub(super) named: &'static str,
+    /// Options with which it runs nothing, if they come alone.
+    pub(super) alone: &'static str,
 }
 
 /// Programs with a grammar of their own.
@@ -68,12 +73,15 @@ pub(super) enum Own {
     Watch,
 }
 
+/// Every row by each of its names.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Tool>> = LazyLock::new(|| {
+    let rows = TABLES.iter().flat_map(|table| table.iter());
+    rows.flat_map(|tool| tool.names.split(' ').map(move |name| (name, tool))).collect()
+});
+
 /// Finds a program by its name.
 pub(super) fn tool(name: &str) -> Option<&'static Tool> {
-    TABLES
-        .iter()
-        .flat_map(|table| table.iter())
-        .find(|tool| tool.names.split(' ').any(|known| known == name))
+    BY_NAME.get(name).copied()
 }
 
 #[cfg(test)]

@@ -133,6 +133,9 @@ pub(super) fn packages(reader: &mut Reader, run: Run) {
     {
         reader.opaque(Why::Code, option.clone());
     }
+    if run.argv.iter().any(|word| word == "-") {
+        reader.opaque(Why::Input, "-");
+    }
     let subcommand = run.argv[1..].iter().find(|word| !word.starts_with('-'));
     match subcommand {
         Some(word) if RUNNING.contains(&word.as_str()) => never(reader, run, Why::Code),
@@ -163,6 +166,10 @@ pub(super) fn tar(reader: &mut Reader, run: Run) {
         reader.opaque(Why::Code, run.argv[1].clone());
     } else if let Some(option) = any_of(&run.argv, &options.join(" ")) {
         reader.opaque(Why::Code, option.clone());
+    }
+    // `host:file` is fetched from there, by a program that it starts.
+    if let Some(remote) = run.argv[1..].iter().find(|word| word.contains(':')) {
+        reader.opaque(Why::Elsewhere, remote.clone());
     }
     plain(reader, run);
 }

@@ -7,7 +7,11 @@
 #[derive(Clone, Copy)]
 enum Operands {
     All,
-    Last,
+    AllButFirst,
+    /// The last, or what is put into it under its own name if it is a folder.
+    Into,
+    /// Both: what is moved is gone.
+    AllInto,
 }
 
 const PROGRAMS: &[(&str, Operands)] = &[
@@ -19,17 +23,30 @@ const PROGRAMS: &[(&str, Operands)] = &[
     ("unlink", Operands::All),
     ("shred", Operands::All),
     ("truncate", Operands::All),
-    ("mv", Operands::All),
-    ("cp", Operands::Last),
-    ("ln", Operands::Last),
-    ("install", Operands::Last),
+    ("mv", Operands::AllInto),
+    ("sponge", Operands::All),
+    ("gzip", Operands::All),
+    ("gunzip", Operands::All),
+    ("chmod", Operands::AllButFirst),
+    ("chown", Operands::AllButFirst),
+    ("chgrp", Operands::AllButFirst),
+    ("rsync", Operands::Into),
+    ("scp", Operands::Into),
+    ("cp", Operands::Into),
+    ("ln", Operands::Into),
+    ("install", Operands::Into),
 ];
 
 /// Options whose value is written: program, short, long.
 const OPTIONS: &[(&str, &str, &str)] = &[
     ("sort", "-o", "--output"),
     ("curl", "-o", "--output"),
+    ("curl", "-D", "--dump-header"),
+    ("curl", "-c", "--cookie-jar"),
     ("wget", "-O", "--output-document"),
+    ("wget", "-o", "--output-file"),
+    ("wget", "-P", "--directory-prefix"),
+    ("git", "-o", "--output"),
     ("cp", "-t", "--target-directory"),
     ("mv", "-t", "--target-directory"),
     ("ln", "-t", "--target-directory"),
@@ -52,27 +69,45 @@ pub(super) fn written(program: &str, arguments: &[String]) -> Vec<String> {
         let operands: Vec<&String> = operands.map(|(_, word)| word).collect();
         match which {
             Operands::All => paths.extend(operands.into_iter().cloned()),
-            Operands::Last => paths.extend(operands.last().map(|word| (*word).clone())),
+            Operands::AllButFirst => paths.extend(operands.into_iter().skip(1).cloned()),
+            Operands::Into => paths.extend(into(&operands)),
+            Operands::AllInto => {
+                paths.extend(operands.iter().map(|word| (*word).clone()));
+                paths.extend(into(&operands));
+            }
         }
     }
     for (_, short, long) in OPTIONS.iter().filter(|(name, ..)| *name == program) {
         paths.extend(value(arguments, short, long));
     }
-    paths.dedup();
+    let mut seen = std::collections::BTreeSet::new();
+    paths.retain(|path| seen.insert(path.clone()));
     paths
 }
 
-/// The values of an option, wherever they stand.
+/// The last operand, and the others in it.
+fn into(operands: &[&String]) -> Vec<String> {
+    let Some((folder, others)) = operands.split_last() else { return Vec::new() };
+    let name = |path: &&String| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
+    let inside = others.iter().filter_map(name);
+    let inside = inside.map(|name| format!("{}/{name}", folder.trim_end_matches('/')));
+    std::iter::once((*folder).clone()).chain(inside).collect()
+}
+
+/// The values of an option, wherever they stand; a short one may stand among others.
 fn value<'a>(
     arguments: &'a [String],
     short: &'a str,
     long: &'a str,
 ) -> impl Iterator<Item = String> + 'a {
     arguments.iter().enumerate().filter_map(move |(at, word)| {
-        if word == short || word == long {
-            return arguments.get(at + 1).cloned();
-        }
-        let attached = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
-        attached.or_else(|| word.strip_prefix(short)).map(str::to_owned)
+        let next = || arguments.get(at + 1).cloned();
+        let rest = if word.starts_with("--") {
+            word.strip_prefix(long)?
+        } else {
+            word.strip_prefix('-')?.split_once(short.strip_prefix('-')?)?.1
+        };
+        let rest = rest.strip_prefix('=').unwrap_or(rest);
+        if rest.is_empty() { next() } else { Some(rest.to_owned()) }
     })
 }

@@ -1,0 +1,296 @@
+//! The decision: may this run?
+//!
+//! ```text
+//! role ─ gates ─ rules ─ grants ─ mode ─┬─ Allow ─ recorded ─ Permit
+//!                                       ├─ Ask ─ a person's answer ─ Allow
+//!                                       └─ Deny
+//! ```
+//!
+//! Whatever is not allowed is not run: an error is a denial, and there is no
+//! way from an agent's request to a [`Permit`](crate::permit::Permit) but
+//! through [`decide`] and, where it asks, through a person's answer to exactly
+//! this action.
+
+mod gate;
+mod matter;
+mod standing;
+
+use provost_proto::{
+    AllowedBy, Approval, ApprovalStatus, Code, Fact, Hash, Micros, Mode, Pin, RuleRef, TokenClass,
+};
+
+pub use gate::Gate;
+pub use matter::{Matter, Request};
+pub use standing::{Acting, Answerer, Standing};
+
+use crate::action::Effect;
+use crate::policy;
+use crate::role::Role;
+
+/// What is decided.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It may run, once it is recorded.
+    Allow(Allowed),
+    /// A person must say so.
+    Ask(Asking),
+    /// It may not run.
+    Deny(Denied),
+}
+
+/// An action that may run, but has not been recorded as such.
+#[must_use = "what was allowed must be recorded and run, or the log lies"]
+#[derive(Debug)]
+pub struct Allowed {
+    matter: Matter,
+    by: AllowedBy,
+}
+
+/// An action that waits for a person.
+#[derive(Debug)]
+pub struct Asking {
+    matter: Matter,
+    /// Why it is asked, in plain words.
+    pub why: String,
+    /// The rules that had a say.
+    pub rules: Vec<RuleRef>,
+    /// What makes it so dangerous that it is asked each time.
+    pub gate: Option<String>,
+}
+
+/// Why an action may not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// For programs.
+    pub code: Code,
+    /// For people.
+    pub why: String,
+    /// The rules that had a say.
+    pub rules: Vec<RuleRef>,
+}
+
+impl Denied {
+    /// A denial in which no rule had a say.
+    pub fn new(code: Code, why: impl Into<String>) -> Self {
+        Self { code, why: why.into(), rules: Vec::new() }
+    }
+}
+
+/// Decides.
+pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Verdict {
+    let role = match acting {
+        // A person may do in Provost what they may do in their own shell.
+        Acting::Oneself if matter.request.class == TokenClass::Operator => {
+            return Verdict::Allow(Allowed { matter, by: AllowedBy::Operator });
+        }
+        Acting::Oneself | Acting::Nobody { .. } => {
+            return Verdict::Deny(no_role(&matter, acting));
+        }
+        Acting::In(role) => role,
+    };
+    if let TokenClass::Runtime | TokenClass::Viewer = matter.request.class {
+        return Verdict::Deny(Denied::new(Code::SkillDenied, "this token may not ask for actions"));
+    }
+    let skill = matter.request.action.name();
+    if !role.skills.has(skill) {
+        let why = format!("the role `{}` has no skill `{skill}`", role.name);
+        return Verdict::Deny(Denied::new(Code::SkillDenied, why));
+    }
+    let mut gates = gate::gates(&matter);
+    if let Some(Gate::Closed { code, why }) = gates.first() {
+        return Verdict::Deny(Denied::new(*code, why.clone()));
+    }
+    let (said, rules) = weigh(&matter, role, standing);
+    if said == Some(policy::Verdict::Deny) {
+        let why = format!("a rule forbids it: {}", reasons(&rules));
+        return Verdict::Deny(Denied { code: Code::PolicyDenied, why, rules });
+    }
+    if let Some(Gate::Asks(why)) = gates.pop() {
+        return ask(matter, why.clone(), rules, Some(why));
+    }
+    if let Some(why) = standing.broken {
+        return ask(matter, format!("rules cannot be read: {why}"), rules, None);
+    }
+    if let Some(grant) = standing.grant(&matter, role) {
+        if standing.again >= AGAIN {
+            return ask(matter, TIRED.to_owned(), rules, None);
+        }
+        return Verdict::Allow(Allowed { matter, by: AllowedBy::Grant { grant } });
+    }
+    match said {
+        Some(policy::Verdict::Ask) => {
+            let why = format!("a rule asks: {}", reasons(&rules));
+            ask(matter, why, rules, None)
+        }
+        // A rule is about what runs; that it may also reach the network is the mode's to say.
+        Some(policy::Verdict::Allow) if !matter.network() => {
+            Verdict::Allow(Allowed { matter, by: AllowedBy::Rules { rules } })
+        }
+        Some(policy::Verdict::Allow | policy::Verdict::Deny) | None => {
+            by_mode(matter, standing.mode, rules)
+        }
+    }
+}
+
+/// What the rules say, and those that decided it.
+fn weigh(
+    matter: &Matter,
+    role: &Role,
+    standing: &Standing<'_>,
+) -> (Option<policy::Verdict>, Vec<RuleRef>) {
+    let asker = policy::Asker { role: Some(&role.name), mode: standing.mode };
+    let action = &matter.request.action;
+    let evaluation = standing.rules.evaluate(asker, action, matter.analysis());
+    let mut rules: Vec<RuleRef> = Vec::new();
+    for hit in evaluation.demands.iter().flat_map(|judged| judged.matched.deciding()) {
+        let named = RuleRef {
+            layer: layer_name(hit.layer).to_owned(),
+            id: hit.rule.id().to_owned(),
+            effect: hit.rule.effect().as_str().to_owned(),
+            reason: hit.rule.reason().map(str::to_owned),
+        };
+        if !rules.contains(&named) {
+            rules.push(named);
+        }
+    }
+    (evaluation.verdict(), rules)
+}
+
+/// A layer as it stands on the wire.
+pub fn layer_name(layer: policy::Layer) -> &'static str {
+    match layer {
+        policy::Layer::Builtin => "builtin",
+        policy::Layer::User => "user",
+        policy::Layer::Project => "project",
+    }
+}
+
+fn reasons(rules: &[RuleRef]) -> String {
+    let one = |rule: &RuleRef| {
+        let why = rule.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        format!("{} rule `{}`{why}", rule.layer, rule.id)
+    };
+    rules.iter().filter(|rule| rule.effect != "allow").map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The same in a row, granted: from this one on it is asked.
+const AGAIN: u32 = 2;
+
+const TIRED: &str = "it is the third time in a row for exactly this action";
+
+fn ask(matter: Matter, why: String, rules: Vec<RuleRef>, gate: Option<String>) -> Verdict {
+    Verdict::Ask(Asking { matter, why, rules, gate })
+}
+
+fn no_role(matter: &Matter, acting: Acting<'_>) -> Denied {
+    let skill = matter.request.action.name();
+    let why = match acting {
+        Acting::Nobody { role, why } => format!("the role `{role}` {why}, so it has no skills"),
+        Acting::Oneself | Acting::In(_) => format!("this token has no skill `{skill}`"),
+    };
+    Denied::new(Code::SkillDenied, why)
+}
+
+fn by_mode(matter: Matter, mode: Mode, rules: Vec<RuleRef>) -> Verdict {
+    let looks = match matter.request.action.effect() {
+        Effect::Read => true,
+        Effect::Process => {
+            matches!(matter.request.action.name(), "terminal.list" | "terminal.read")
+        }
+        Effect::Write | Effect::Run => false,
+    };
+    let why = match mode {
+        Mode::Full => None,
+        _ if looks => None,
+        Mode::Auto if matter.network() => {
+            Some("the mode is auto, and this crosses the sandbox: it reaches the network")
+        }
+        Mode::Auto => None,
+        Mode::Sandbox => Some("the mode is sandbox, and this is more than looking"),
+    };
+    match why {
+        None => Verdict::Allow(Allowed { matter, by: AllowedBy::Mode { mode } }),
+        Some(why) => ask(matter, why.to_owned(), rules, None),
+    }
+}
+
+impl Asking {
+    /// What is asked about.
+    pub fn matter(&self) -> &Matter {
+        &self.matter
+    }
+
+    /// A person said yes to `approval`, which must be about exactly this action,
+    /// still open, and theirs to answer. `pins` are the scripts as they are now.
+    pub fn approve(
+        self,
+        approval: &Approval,
+        answerer: Answerer<'_>,
+        pins: &[Pin],
+        now: Micros,
+    ) -> Result<Allowed, Denied> {
+        answerer.may_answer(approval)?;
+        if approval.status != ApprovalStatus::Pending {
+            return Err(Denied::new(Code::ApprovalResolved, "the question was resolved before"));
+        }
+        if approval.expires_at <= now {
+            return Err(Denied::new(Code::ApprovalExpired, "the question expired unanswered"));
+        }
+        let Matter { request, hash, .. } = &self.matter;
+        if approval.action != request.id || approval.action_hash != *hash {
+            return Err(Denied::new(Code::HashMismatch, "the question is about another action"));
+        }
+        if approval.question.trust.is_some() {
+            return Err(Denied::new(Code::HashMismatch, "the question is about trust, not this"));
+        }
+        if approval.question.pins != pins {
+            let why = "a script it runs has changed since the question was asked";
+            return Err(Denied::new(Code::HashMismatch, why));
+        }
+        let by = AllowedBy::Approval { approval: approval.id };
+        Ok(Allowed { matter: self.matter, by })
+    }
+}
+
+impl Allowed {
+    /// What is allowed.
+    pub fn matter(&self) -> &Matter {
+        &self.matter
+    }
+
+    /// What allowed it.
+    pub fn by(&self) -> &AllowedBy {
+        &self.by
+    }
+
+    pub(crate) fn into_parts(self) -> (Request, Hash, AllowedBy) {
+        (self.matter.request, self.matter.hash, self.by)
+    }
+
+    /// What the log must say before there is a permit.
+    pub fn fact(&self, profile: Option<&str>) -> Fact {
+        Fact::ActionAllowed {
+            action: self.matter.request.id,
+            by: in_words(&self.by),
+            why: Some(self.by.clone()),
+            profile: profile.map(str::to_owned),
+        }
+    }
+}
+
+/// What allowed an action, after "allowed by".
+pub fn in_words(by: &AllowedBy) -> String {
+    match by {
+        AllowedBy::Operator => "operator".to_owned(),
+        AllowedBy::Mode { mode: Mode::Sandbox } => "mode sandbox, which lets reads pass".to_owned(),
+        AllowedBy::Mode { mode: Mode::Auto } => "mode auto, inside the sandbox".to_owned(),
+        AllowedBy::Mode { mode: Mode::Full } => "mode full".to_owned(),
+        AllowedBy::Grant { grant } => format!("grant {grant}"),
+        AllowedBy::Approval { approval } => format!("the answer to {approval}"),
+        AllowedBy::Rules { rules } => {
+            let names: Vec<_> =
+                rules.iter().map(|rule| format!("{} rule {}", rule.layer, rule.id)).collect();
+            names.join(", ")
+        }
+    }
+}

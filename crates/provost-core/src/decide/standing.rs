@@ -1,0 +1,99 @@
+//! How things stand when a decision is made: in which role, under which rules,
+//! grants and mode, and who may answer.
+
+use provost_proto::{Approval, Code, Covers, Grant, GrantId, Micros, Mode, Pin, TokenClass};
+
+use super::Denied;
+use super::matter::Matter;
+use crate::policy::Rules;
+use crate::role::Role;
+
+/// In which role something is asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Acting<'a> {
+    /// In none: a person, for themselves.
+    Oneself,
+    /// In this role, which an operator trusted as it is.
+    In(&'a Role),
+    /// In a role that cannot be used.
+    Nobody {
+        /// Its name.
+        role: &'a str,
+        /// Why not: `is missing`, `is not trusted`.
+        why: &'a str,
+    },
+}
+
+/// How things stand.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    /// The rules, of all layers.
+    pub rules: &'a Rules,
+    /// Why some rules could not be read. Then everything asks.
+    pub broken: Option<&'a str>,
+    /// What people granted in this project.
+    pub grants: &'a [Grant],
+    /// The mode, as it is now.
+    pub mode: Mode,
+    /// When.
+    pub now: Micros,
+    /// The scripts that the action would run, as they are now.
+    pub pins: &'a [Pin],
+    /// How often exactly this action was the last that the asker did.
+    pub again: u32,
+}
+
+impl Standing<'_> {
+    /// The grant that covers this, if one does.
+    pub(super) fn grant(&self, matter: &Matter, role: &Role) -> Option<GrantId> {
+        let covers = matter.covers().ok()?;
+        let holds = |grant: &&Grant| {
+            grant.project == matter.request.project
+                && grant.revoked_at.is_none()
+                && grant.until.is_none_or(|end| self.now < end)
+                && grant.grantee == matter.request.principal
+                && grant.role.as_deref() == Some(&*role.name)
+                && (grant.session.is_none() || grant.session == matter.request.session)
+                && same(&grant.covers, &covers)
+                && grant.pins == self.pins
+        };
+        self.grants.iter().find(holds).map(|grant| grant.id)
+    }
+}
+
+/// Whether a grant for the one is a grant for the other.
+fn same(granted: &Covers, asked: &Covers) -> bool {
+    match (granted, asked) {
+        // What was granted with the network is granted without it.
+        (
+            Covers::Command { runs, writes, cwd, network },
+            Covers::Command { runs: r, writes: w, cwd: c, network: n },
+        ) => runs == r && writes == w && cwd == c && (*network || !n),
+        (Covers::Paths { .. }, Covers::Paths { .. })
+        | (Covers::Exact { .. }, Covers::Exact { .. }) => granted == asked,
+        (Covers::Command { .. } | Covers::Paths { .. } | Covers::Exact { .. }, _) => false,
+    }
+}
+
+/// Who answers a question.
+#[derive(Debug, Clone, Copy)]
+pub struct Answerer<'a> {
+    /// On whose authority.
+    pub principal: &'a str,
+    /// What kind of token they hold.
+    pub class: TokenClass,
+}
+
+impl Answerer<'_> {
+    /// Fails unless this is a person, and not the one who asks. A person who
+    /// tries a role may answer for it: they may do the same without one.
+    pub fn may_answer(&self, approval: &Approval) -> Result<(), Denied> {
+        if self.class != TokenClass::Operator {
+            return Err(Denied::new(Code::Forbidden, "only an operator may answer"));
+        }
+        if approval.class != TokenClass::Operator && approval.principal == self.principal {
+            return Err(Denied::new(Code::OwnRequest, "nobody may answer their own request"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! Command lines: what is read in them, what is opaque, and that bash agrees.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bash;
+mod corpus;
+mod fuzz;
+mod tokens;
+
+use provost_core::command::{Demand, Why, analyze, analyze_argv, describe};
+
+#[test]
+fn an_analysis_is_described_with_one_demand_on_each_line() {
+    let line =
+        "cd web && A=1 sudo git -C x fetch https://Example.com/r 2> 'a b'; echo \"$HOME\" < in";
+    expect_test::expect![[r#"
+        run `cd web`
+        run `git -C x fetch https://Example.com/r` through sudo with A=`1` in `web`, reaching example.com
+        write `web/a b`
+        run `echo '$HOME'` in `.` or `web`
+        read `in`
+        read `web/in`
+        not certain: `sudo git -C x fetch https://Example.com/r` runs with other rights, or in another root
+        not certain: `"$HOME"` stands for a value that is not known yet"#]]
+    .assert_eq(&describe(&analyze(line).unwrap()));
+    assert_eq!(describe(&analyze("# nothing").unwrap()), "nothing");
+}
+
+#[test]
+fn arguments_are_read_without_a_shell() {
+    let argv = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        analyze_argv(&words)
+    };
+    let literal = argv(&["echo", "$x", "*", "a b", ";", "rm"]);
+    assert!(!literal.is_opaque(), "no shell, so nothing expands: {literal:?}");
+    let inner = argv(&["nice", "sh", "-c", "rm x; ls"]);
+    let programs: Vec<&str> = inner
+        .demands
+        .iter()
+        .filter_map(|demand| match demand {
+            Demand::Run(run) => Some(run.argv[0].as_str()),
+            Demand::Write { .. } | Demand::Read { .. } => None,
+        })
+        .collect();
+    assert_eq!(programs, ["rm", "ls"]);
+    assert!(argv(&["sh", "-c", "rm $x"]).is_opaque());
+    for unseen in ["l\u{200b}s", "", "ｌｓ", "\u{441}url"] {
+        let analysis = argv(&[unseen, "x"]);
+        assert!(analysis.opaque.iter().any(|opaque| opaque.why == Why::Name), "{analysis:?}");
+    }
+    assert!(argv(&[]).is_opaque());
+}

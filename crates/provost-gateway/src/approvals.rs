@@ -1,0 +1,324 @@
+//! Questions to people: asked, kept until they are resolved, answered once.
+//!
+//! What is pending is in the log; this is a copy. A question is resolved by an
+//! append that demands that its document is still what it was, so of many
+//! answers one counts, whoever is quickest.
+
+mod answer;
+mod expire;
+mod resume;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use provost_core::action::Action;
+use provost_core::decide::{Asking, Matter, Request as Asked};
+use provost_core::fold::{Doc, Key, View};
+use provost_proto::kernel::Fault;
+use provost_proto::{
+    ActionId, Approval, ApprovalId, ApprovalStatus, Code, Fact, ProjectId, Question, TrustQuestion,
+};
+use provost_store::{Append, Durability, Store, StoreError};
+use tokio::sync::{Notify, oneshot};
+
+use crate::actions::{Behalf, events, requested};
+use crate::execute::Ended;
+use crate::governance::Governed;
+use crate::{Caller, Gateway, GatewayError};
+
+/// How an action ended, for whoever asked for it and waits.
+pub(crate) type End = oneshot::Receiver<Result<Ended, GatewayError>>;
+
+/// Questions that may be open in one project. Beyond, whoever asks is refused:
+/// a person who is asked more than this decides nothing any more.
+const OPEN: usize = 256;
+
+#[derive(Debug, Default)]
+pub(crate) struct Approvals {
+    pending: Mutex<BTreeMap<ApprovalId, Arc<Approval>>>,
+    waiting: Mutex<HashMap<ActionId, oneshot::Sender<Result<Ended, GatewayError>>>>,
+    /// There is a new question, so the next to expire may be another.
+    changed: Notify,
+}
+
+impl Approvals {
+    pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
+        let all = store.docs(View::Approvals).await?.into_iter().filter_map(Doc::into_approval);
+        let open = all.filter(|approval| approval.status == ApprovalStatus::Pending);
+        let pending = open.map(|approval| (approval.id, Arc::new(approval))).collect();
+        Ok(Self { pending: Mutex::new(pending), ..Self::default() })
+    }
+
+    fn get(&self, id: ApprovalId) -> Option<Arc<Approval>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    fn list(&self) -> Vec<Arc<Approval>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    fn add(&self, approval: Approval) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.insert(approval.id, Arc::new(approval));
+        drop(pending);
+        self.changed.notify_one();
+    }
+
+    fn remove(&self, id: ApprovalId) {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
+    fn expect(&self, action: ActionId) -> End {
+        let (reply, end) = oneshot::channel();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(action, reply);
+        end
+    }
+
+    /// Tells whoever waits how it ended.
+    fn end(&self, action: ActionId, ended: Result<Ended, GatewayError>) {
+        let reply = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
+        if let Some(reply) = reply {
+            // The request may have been answered with "it waits".
+            drop(reply.send(ended));
+        }
+    }
+}
+
+impl Gateway {
+    /// Asks a person about an action. `facts` come before the question.
+    pub(crate) async fn ask(
+        &self,
+        governed: &Governed,
+        behalf: &Behalf,
+        asking: Asking,
+        facts: Vec<Fact>,
+    ) -> Result<(ApprovalId, End), GatewayError> {
+        let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
+        self.put(behalf, asking.matter(), question, facts).await
+    }
+
+    /// Asks a person whether the role's file may govern; the action waits for it.
+    pub(crate) async fn ask_for_trust(
+        &self,
+        governed: &Governed,
+        behalf: &Behalf,
+        matter: &Matter,
+        trust: TrustQuestion,
+    ) -> Result<(ApprovalId, End), GatewayError> {
+        let question = self.question_of_trust(governed, matter, trust).await?;
+        let facts = vec![requested(behalf, matter)];
+        self.put(behalf, matter, question, facts).await
+    }
+
+    async fn put(
+        &self,
+        behalf: &Behalf,
+        matter: &Matter,
+        question: Question,
+        facts: Vec<Fact>,
+    ) -> Result<(ApprovalId, End), GatewayError> {
+        let open = self.approvals.list();
+        let open = open.iter().filter(|open| open.project == behalf.project.id);
+        if open.count() >= OPEN {
+            return Err(GatewayError::Fault(Fault {
+                code: Code::TooManyQuestions,
+                message: format!("{OPEN} questions are open in this project; wait for answers"),
+                details: None,
+            }));
+        }
+        let action = matter.request().id;
+        let end = self.approvals.expect(action);
+        let (id, asked) = self.asked(behalf, matter, question);
+        let facts = facts.into_iter().chain(asked).collect();
+        let command = behalf.command.clone();
+        let append = Append { command, ..events(behalf, Durability::Power, facts) };
+        self.write_once(append).await?;
+        self.adopt_question(id).await?;
+        Ok((id, end))
+    }
+
+    /// The facts that ask.
+    fn asked(
+        &self,
+        behalf: &Behalf,
+        matter: &Matter,
+        question: Question,
+    ) -> (ApprovalId, [Fact; 2]) {
+        let approval: ApprovalId = self.clock.id();
+        let request = matter.request();
+        let patience = u64::try_from(self.places.approval_ttl.as_micros()).unwrap_or(u64::MAX);
+        let asked = Fact::ApprovalAsked {
+            approval,
+            project: request.project,
+            action: request.id,
+            action_hash: matter.hash(),
+            class: request.class,
+            role: behalf.role.clone(),
+            session: behalf.session,
+            question: Box::new(question),
+            expires_at: self.clock.now().saturating_add(patience),
+        };
+        (approval, [asked, Fact::ActionWaiting { action: request.id, approval }])
+    }
+
+    /// Takes a question that is in the log into the copy.
+    async fn adopt_question(&self, id: ApprovalId) -> Result<(), GatewayError> {
+        let doc = self.store.doc(View::Approvals, id.uuid().to_string()).await?;
+        if let Some(approval) = doc.and_then(Doc::into_approval) {
+            self.approvals.add(approval);
+        }
+        Ok(())
+    }
+
+    /// Writes how a question was resolved, if it is still open.
+    async fn resolve(
+        &self,
+        approval: &Approval,
+        append: Append,
+    ) -> Result<provost_store::Appended, GatewayError> {
+        let key = Key { view: View::Approvals, key: approval.id.uuid().to_string() };
+        let unchanged = vec![(key, Doc::Approval(Box::new(approval.clone())))];
+        let done = self.store.append(Append { unchanged, ..append }).await;
+        match done {
+            Err(StoreError::Changed { .. }) => {
+                self.approvals.remove(approval.id);
+                Err(resolved())
+            }
+            Err(error) => Err(error.into()),
+            Ok(done) => {
+                self.approvals.remove(approval.id);
+                Ok(done)
+            }
+        }
+    }
+
+    /// The questions of a project, or of all: the open ones, or all there were.
+    pub async fn approvals(
+        &self,
+        project: Option<ProjectId>,
+        all: bool,
+    ) -> Result<Vec<Approval>, GatewayError> {
+        let wanted = |approval: &Approval| project.is_none_or(|only| approval.project == only);
+        if !all {
+            let open = self.approvals.list();
+            return Ok(open.iter().filter(|open| wanted(open)).map(|a| (**a).clone()).collect());
+        }
+        let docs = self.store.docs(View::Approvals).await?.into_iter();
+        Ok(docs.filter_map(Doc::into_approval).filter(wanted).collect())
+    }
+
+    /// One question, open or not.
+    pub async fn approval(&self, id: &str) -> Result<Approval, GatewayError> {
+        let missing = || GatewayError::Missing { what: "question", name: id.to_owned() };
+        let parsed: ApprovalId = id.parse().map_err(|_| missing())?;
+        let doc = self.store.doc(View::Approvals, parsed.uuid().to_string()).await?;
+        doc.and_then(Doc::into_approval).ok_or_else(missing)
+    }
+
+    /// Takes a question back, because whoever asked no longer wants it.
+    pub(crate) async fn withdraw(
+        &self,
+        caller: &Caller,
+        id: ApprovalId,
+    ) -> Result<bool, GatewayError> {
+        let _turn = self.turn().await?;
+        let Some(approval) = self.approvals.get(id) else { return Ok(false) };
+        let why = "it was cancelled before anyone answered";
+        let behalf = self.behalf_of(&approval)?;
+        let behalf = Behalf {
+            principal: caller.principal().to_owned(),
+            actor: caller.actor().clone(),
+            ..behalf
+        };
+        self.drop_question(&behalf, &approval, Code::Cancelled, why).await?;
+        Ok(true)
+    }
+
+    /// Takes back what is asked in a project that is closed.
+    pub(crate) async fn withdraw_all(&self, project: ProjectId) -> Result<(), GatewayError> {
+        let _turn = self.turn().await?;
+        for approval in self.approvals.list() {
+            if approval.project == project {
+                let behalf = self.daemon_for(&approval)?;
+                let why = "the project was closed";
+                self.drop_question(&behalf, &approval, Code::Cancelled, why).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn drop_question(
+        &self,
+        behalf: &Behalf,
+        approval: &Approval,
+        code: Code,
+        why: &str,
+    ) -> Result<(), GatewayError> {
+        let fault = Fault { code, message: why.to_owned(), details: None };
+        let facts = vec![
+            Fact::ApprovalWithdrawn {
+                approval: approval.id,
+                project: approval.project,
+                why: why.to_owned(),
+            },
+            Fact::ActionDenied { action: approval.action, fault: fault.clone() },
+        ];
+        self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
+        self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
+        Ok(())
+    }
+
+    /// On whose behalf a question was asked.
+    fn behalf_of(&self, approval: &Approval) -> Result<Behalf, GatewayError> {
+        let missing = || GatewayError::ProjectNotFound(approval.project.to_string());
+        let governed = self.governance.of(approval.project).ok_or_else(missing)?;
+        Ok(Behalf {
+            principal: approval.principal.clone(),
+            actor: approval.actor.clone(),
+            project: governed.project.clone(),
+            role: approval.role.clone(),
+            session: approval.session,
+            command: None,
+        })
+    }
+
+    /// The daemon by itself, about a question.
+    fn daemon_for(&self, approval: &Approval) -> Result<Behalf, GatewayError> {
+        Ok(Behalf {
+            principal: self.owner.principal.clone(),
+            actor: provost_proto::Actor::Daemon,
+            ..self.behalf_of(approval)?
+        })
+    }
+}
+
+/// The action that a question is about, exactly as it was asked for.
+fn matter_of(approval: &Approval) -> Result<Matter, GatewayError> {
+    let Question { name, params, .. } = &approval.question;
+    let matter = Matter::new(Asked {
+        id: approval.action,
+        project: approval.project,
+        principal: approval.principal.clone(),
+        class: approval.class,
+        session: approval.session,
+        action: Action::parse(name, params.clone())?,
+    })
+    .map_err(StoreError::from)?;
+    if matter.hash() == approval.action_hash { Ok(matter) } else { Err(mismatch()) }
+}
+
+fn resolved() -> GatewayError {
+    GatewayError::Fault(Fault {
+        code: Code::ApprovalResolved,
+        message: "this question has been answered, has expired or has fallen away".to_owned(),
+        details: None,
+    })
+}
+
+fn mismatch() -> GatewayError {
+    GatewayError::Fault(Fault {
+        code: Code::HashMismatch,
+        message: "what was shown is not what waits; look again before you answer".to_owned(),
+        details: None,
+    })
+}

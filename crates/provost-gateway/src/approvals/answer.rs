@@ -1,0 +1,296 @@
+//! Answering a question: re-verified and used up in one append with what it
+//! allows; only then is there a permit.
+
+use std::sync::Arc;
+
+use provost_core::decide::{Allowed, Answerer, Asking, Verdict};
+use provost_proto::kernel::Fault;
+use provost_proto::{
+    Answer, AnswerScope, Approval, ApprovalId, Code, Decision, Fact, GrantId, Micros, TokenClass,
+};
+use provost_store::{Append, Durability};
+
+use super::{matter_of, mismatch, resolved};
+use crate::actions::{Behalf, allowing, events, permit, refusal};
+use crate::governance::Governed;
+use crate::question::again;
+use crate::trust::trusting;
+use crate::weigh::pins;
+use crate::{Gateway, GatewayError, Request};
+
+/// The longest that "until a time" may be, in minutes.
+const LONGEST: u32 = 8 * 60;
+
+/// The longest message with a denial, in characters.
+const MESSAGE: usize = 2000;
+
+impl Gateway {
+    /// Answers a question for a person. The first valid answer counts.
+    pub async fn answer(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        id: &str,
+        answer: Answer,
+    ) -> Result<Approval, GatewayError> {
+        if let Some(command) = &request.command
+            && self.store.repeated(request.by.principal(), command).await?.is_some()
+        {
+            return self.approval(id).await;
+        }
+        check(&answer)?;
+        let turn = self.turn().await?;
+        let parsed: Result<ApprovalId, _> = id.parse();
+        let Some(approval) = parsed.ok().and_then(|id| self.approvals.get(id)) else {
+            // One that is not there at all is another matter.
+            self.approval(id).await?;
+            return Err(resolved());
+        };
+        let answerer = Answerer { principal: request.by.principal(), class: TokenClass::Operator };
+        answerer.may_answer(&approval).map_err(|denied| GatewayError::Fault(refusal(&denied)))?;
+        if approval.action_hash != answer.action_hash {
+            return Err(mismatch());
+        }
+        if approval.expires_at <= self.clock.now() {
+            return Err(resolved());
+        }
+        let person = Behalf {
+            principal: request.by.principal().to_owned(),
+            actor: request.by.actor().clone(),
+            command: request.command,
+            ..self.behalf_of(&approval)?
+        };
+        let answering = Answering { person, approval, answer };
+        match answering.answer.decision {
+            Decision::Deny => self.say_no(&answering).await?,
+            Decision::Allow => {
+                let governed = self.refresh(answering.approval.project, &turn).await?;
+                if answering.approval.question.trust.is_some() {
+                    self.say_trusted(&answering, &governed, &turn).await?;
+                } else {
+                    self.say_yes(&answering, &governed, &turn).await?;
+                }
+            }
+        }
+        self.approval(id).await
+    }
+
+    async fn say_no(&self, answering: &Answering) -> Result<(), GatewayError> {
+        let Answering { person, approval, answer } = answering;
+        let said = answer.message.as_deref().filter(|message| !message.trim().is_empty());
+        let message = said.map_or_else(
+            || "a person said no".to_owned(),
+            |message| format!("a person said no: {message}"),
+        );
+        let fault = Fault { code: Code::ApprovalDenied, message, details: None };
+        let facts = vec![
+            answering.fact(None),
+            Fact::ActionDenied { action: approval.action, fault: fault.clone() },
+        ];
+        let command = person.command.clone();
+        let append = Append { command, ..events(person, Durability::Power, facts) };
+        self.resolve(approval, append).await?;
+        self.forget_row(&approval.principal);
+        self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
+        Ok(())
+    }
+
+    async fn say_yes(
+        self: &Arc<Self>,
+        answering: &Answering,
+        governed: &Governed,
+        turn: &crate::governance::Turn<'_>,
+    ) -> Result<(), GatewayError> {
+        let Answering { person, approval, answer } = answering;
+        let scope = answer.scope.unwrap_or(AnswerScope::Once);
+        if !approval.question.choices.iter().any(|choice| choice.scope == scope) {
+            return Err(GatewayError::Invalid {
+                field: "scope",
+                why: "this question can be answered once and no further".to_owned(),
+            });
+        }
+        let behalf = self.behalf_of(approval)?;
+        let matter = matter_of(approval)?;
+        let covers = matter.covers().map_err(provost_store::StoreError::from)?;
+        let words = again(&matter);
+        let now = pins(&governed.project.path, &matter).await?;
+        let verdict = if self.still_there(approval) {
+            self.weigh(governed, behalf.role.as_deref(), matter).await?
+        } else {
+            Verdict::Deny(provost_core::decide::Denied::new(
+                Code::Forbidden,
+                "the token that asked does not work any more",
+            ))
+        };
+        let allowed = match verdict {
+            Verdict::Deny(denied) => {
+                let fault = refusal(&denied);
+                let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
+                let facts = vec![answering.fact(Some(AnswerScope::Once)), denied];
+                self.resolve(approval, events(person, Durability::Power, facts)).await?;
+                self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
+                return Ok(());
+            }
+            Verdict::Ask(asking) if approval.question.pins != now => {
+                return self.ask_again(answering, governed, &behalf, asking).await;
+            }
+            Verdict::Ask(asking) => {
+                let answerer =
+                    Answerer { principal: &person.principal, class: TokenClass::Operator };
+                let done = asking.approve(approval, answerer, &now, self.clock.now());
+                done.map_err(|denied| GatewayError::Fault(refusal(&denied)))?
+            }
+            // Something allows it by now; that it was also answered does no harm.
+            Verdict::Allow(allowed) => allowed,
+        };
+        let mut facts = vec![answering.fact(Some(scope))];
+        match scope {
+            AnswerScope::Once => {}
+            AnswerScope::Session | AnswerScope::Until => {
+                let minutes = u64::from(answer.minutes.unwrap_or(LONGEST));
+                let until = self.clock.now() + minutes * 60_000_000;
+                let until = (scope == AnswerScope::Until).then_some(until);
+                facts.push(self.grant_for(approval, covers, words, until));
+            }
+            AnswerScope::Always => {
+                let shown = approval.question.choices.iter().find_map(|choice| choice.rule.clone());
+                let rule = answer.rule.clone().or(shown).unwrap_or_default();
+                self.always(approval, rule, turn).await?;
+            }
+        }
+        self.allow(answering, behalf, allowed, facts).await
+    }
+
+    /// Records that it may run, and runs it.
+    async fn allow(
+        self: &Arc<Self>,
+        answering: &Answering,
+        behalf: Behalf,
+        allowed: Allowed,
+        facts: Vec<Fact>,
+    ) -> Result<(), GatewayError> {
+        let (action, hash) = (answering.approval.action, allowed.matter().hash());
+        let learned = facts.clone();
+        let append = Append {
+            command: answering.person.command.clone(),
+            durability: Durability::Power,
+            ..allowing(&answering.person, &allowed, facts)
+        };
+        let recorded = self.resolve(&answering.approval, append).await?;
+        self.learn(&learned).await?;
+        self.forget_row(&behalf.principal);
+        self.remember(&behalf.principal, hash);
+        let permit = permit(allowed, &recorded)?;
+        let gateway = Arc::clone(self);
+        tokio::spawn(async move {
+            let ended = gateway.run(&behalf, permit).await;
+            gateway.approvals.end(action, ended);
+        });
+        Ok(())
+    }
+
+    /// A script changed since the question: that is another question.
+    async fn ask_again(
+        &self,
+        answering: &Answering,
+        governed: &Governed,
+        behalf: &Behalf,
+        asking: Asking,
+    ) -> Result<(), GatewayError> {
+        let Answering { approval, .. } = answering;
+        let why = "a script it runs has changed since; it is asked again";
+        let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
+        let (id, asked) = self.asked(behalf, asking.matter(), question);
+        let withdrawn = Fact::ApprovalWithdrawn {
+            approval: approval.id,
+            project: approval.project,
+            why: why.to_owned(),
+        };
+        let facts = std::iter::once(withdrawn).chain(asked).collect();
+        self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
+        self.adopt_question(id).await?;
+        Err(mismatch())
+    }
+
+    /// Trusts the file, then goes on with the action, and with the others that
+    /// waited for the same.
+    async fn say_trusted(
+        self: &Arc<Self>,
+        answering: &Answering,
+        governed: &Governed,
+        turn: &crate::governance::Turn<'_>,
+    ) -> Result<(), GatewayError> {
+        let Some(trust) = &answering.approval.question.trust else { return Err(mismatch()) };
+        let trusted = trusting(governed, trust.what, &trust.file, trust.hash)?;
+        let facts = vec![answering.fact(Some(AnswerScope::Once)), trusted];
+        let learned = facts.clone();
+        let command = answering.person.command.clone();
+        let append = Append { command, ..events(&answering.person, Durability::Power, facts) };
+        self.resolve(&answering.approval, append).await?;
+        self.learn(&learned).await?;
+        self.recompile(governed.project.id);
+        self.resume(&answering.approval, turn).await?;
+        self.release(&answering.person, trust.hash, &trust.file, turn).await
+    }
+
+    /// Whether the asker's token still works.
+    fn still_there(&self, approval: &Approval) -> bool {
+        approval.class != TokenClass::Agent || self.keyring.speaks_for(&approval.principal)
+    }
+
+    fn grant_for(
+        &self,
+        approval: &Approval,
+        covers: provost_proto::Covers,
+        what: String,
+        until: Option<Micros>,
+    ) -> Fact {
+        let grant: GrantId = self.clock.id();
+        Fact::GrantCreated {
+            grant,
+            project: approval.project,
+            approval: approval.id,
+            grantee: approval.principal.clone(),
+            role: approval.role.clone(),
+            session: approval.session,
+            covers,
+            pins: approval.question.pins.clone(),
+            what,
+            until,
+        }
+    }
+}
+
+/// A person's answer to a question.
+pub(super) struct Answering {
+    pub(super) person: Behalf,
+    pub(super) approval: Arc<Approval>,
+    pub(super) answer: Answer,
+}
+
+impl Answering {
+    fn fact(&self, scope: Option<AnswerScope>) -> Fact {
+        Fact::ApprovalAnswered {
+            approval: self.approval.id,
+            project: self.approval.project,
+            action_hash: self.approval.action_hash,
+            decision: self.answer.decision,
+            scope,
+            message: self.answer.message.clone(),
+        }
+    }
+}
+
+fn check(answer: &Answer) -> Result<(), GatewayError> {
+    let invalid = |field, why: String| Err(GatewayError::Invalid { field, why });
+    if answer.message.as_ref().is_some_and(|message| message.chars().count() > MESSAGE) {
+        return invalid("message", format!("has at most {MESSAGE} characters"));
+    }
+    match (answer.scope, answer.minutes) {
+        (Some(AnswerScope::Until), Some(minutes)) if (1..=LONGEST).contains(&minutes) => Ok(()),
+        (Some(AnswerScope::Until), _) => {
+            invalid("minutes", format!("is needed with `until`: 1 to {LONGEST}"))
+        }
+        (_, Some(_)) => invalid("minutes", "goes with the scope `until` only".to_owned()),
+        (_, None) => Ok(()),
+    }
+}

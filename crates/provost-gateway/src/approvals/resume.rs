@@ -1,0 +1,79 @@
+//! Going on with actions that waited for a file to be trusted.
+
+use std::sync::Arc;
+
+use provost_core::decide::Verdict;
+use provost_proto::{AnswerScope, Approval, Decision, Fact, Hash};
+use provost_store::Durability;
+
+use super::matter_of;
+use crate::actions::{Behalf, allowing, events, permit, refusal};
+use crate::governance::Turn;
+use crate::{Gateway, GatewayError};
+
+impl Gateway {
+    /// Goes on with an action whose question is resolved: it is decided anew.
+    pub(super) async fn resume(
+        self: &Arc<Self>,
+        approval: &Approval,
+        turn: &Turn<'_>,
+    ) -> Result<(), GatewayError> {
+        let behalf = self.behalf_of(approval)?;
+        let matter = matter_of(approval)?;
+        let governed = self.refresh(approval.project, turn).await?;
+        let (action, hash) = (approval.action, matter.hash());
+        match self.weigh(&governed, behalf.role.as_deref(), matter).await? {
+            Verdict::Deny(denied) => {
+                let fault = refusal(&denied);
+                let denied = Fact::ActionDenied { action, fault: fault.clone() };
+                self.write(&behalf, Durability::Power, vec![denied]).await?;
+                self.approvals.end(action, Err(GatewayError::Fault(fault)));
+            }
+            Verdict::Ask(asking) => {
+                let question = self.question(&governed, behalf.role.as_deref(), &asking).await?;
+                let (id, asked) = self.asked(&behalf, asking.matter(), question);
+                self.write(&behalf, Durability::Power, asked.into()).await?;
+                self.adopt_question(id).await?;
+            }
+            Verdict::Allow(allowed) => {
+                self.remember(&behalf.principal, hash);
+                let recorded = self.store.append(allowing(&behalf, &allowed, Vec::new()));
+                let permit = permit(allowed, &recorded.await?)?;
+                let gateway = Arc::clone(self);
+                tokio::spawn(async move {
+                    let ended = gateway.run(&behalf, permit).await;
+                    gateway.approvals.end(action, ended);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with every action that waited for this file, exactly as it is.
+    pub(crate) async fn release(
+        self: &Arc<Self>,
+        person: &Behalf,
+        hash: Hash,
+        file: &str,
+        turn: &Turn<'_>,
+    ) -> Result<(), GatewayError> {
+        for approval in self.approvals.list() {
+            let trust = approval.question.trust.as_ref();
+            let same = trust.is_some_and(|trust| trust.hash == hash && trust.file == file);
+            if !same || approval.project != person.project.id {
+                continue;
+            }
+            let answered = Fact::ApprovalAnswered {
+                approval: approval.id,
+                project: approval.project,
+                action_hash: approval.action_hash,
+                decision: Decision::Allow,
+                scope: Some(AnswerScope::Once),
+                message: Some(format!("{file} was trusted")),
+            };
+            self.resolve(&approval, events(person, Durability::Power, vec![answered])).await?;
+            self.resume(&approval, turn).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! Carrying out what was permitted, and recording what came of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use provost_core::action::Effect;
+use provost_core::permit::Permit;
+use provost_kernel::KernelError;
+use provost_proto::kernel::{Fault, Outcome, OutputStream};
+use provost_proto::{Code, Fact, Project};
+use provost_store::Durability;
+use serde_json::{Value, json};
+
+use crate::actions::Behalf;
+use crate::kernels::Finished;
+use crate::{Gateway, GatewayError};
+
+/// The profile under which commands run.
+pub(crate) const PROFILE: &str = "build";
+
+/// Whether an action has ended when it is answered.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Now(Value),
+    GoesOn(Value),
+}
+
+impl Gateway {
+    /// Uses a permit up, to the end.
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        behalf: &Behalf,
+        permit: Permit,
+    ) -> Result<Ended, GatewayError> {
+        if permit.action().effect() == Effect::Run {
+            self.run_command(behalf, permit).await
+        } else {
+            self.on_the_spot(behalf, permit).await
+        }
+    }
+
+    /// Hands a permit to the project's kernel.
+    pub(crate) async fn execute(
+        self: &Arc<Self>,
+        project: &Project,
+        permit: Permit,
+    ) -> Result<Value, Fault> {
+        let kernel = self.kernel(project).await?;
+        kernel.execute(permit).await.map_err(|error| fault(&error))
+    }
+
+    /// An action whose answer comes at once.
+    async fn on_the_spot(
+        self: &Arc<Self>,
+        behalf: &Behalf,
+        permit: Permit,
+    ) -> Result<Ended, GatewayError> {
+        let (id, began) = (permit.id(), Instant::now());
+        let result = self.execute(&behalf.project, permit).await;
+        let outcome = outcome_of(&result, began);
+        let project = behalf.project.id;
+        let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
+        self.write(behalf, Durability::Process, vec![finished]).await?;
+        result.map(Ended::Now).map_err(GatewayError::Fault)
+    }
+
+    /// A command: its output and its end come as reports.
+    async fn run_command(
+        self: &Arc<Self>,
+        behalf: &Behalf,
+        permit: Permit,
+    ) -> Result<Ended, GatewayError> {
+        let id = permit.id();
+        let background = permit.action().is_background();
+        let waiting = self.kernels.expect(id);
+        match self.execute(&behalf.project, permit).await {
+            Err(fault) => {
+                let (project, outcome) = (behalf.project.id, failed(fault.clone()));
+                let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
+                self.write(behalf, Durability::Process, vec![finished]).await?;
+                Err(GatewayError::Fault(fault))
+            }
+            Ok(process) if background => Ok(Ended::GoesOn(process)),
+            Ok(_) => {
+                let finished = waiting.end().await.ok_or(GatewayError::Stopping)?;
+                result_of(finished).map(Ended::Now)
+            }
+        }
+    }
+}
+
+/// How an action that was answered at once ended.
+pub(crate) fn outcome_of(result: &Result<Value, Fault>, began: Instant) -> Outcome {
+    let changed = result.as_ref().ok().and_then(|value| value.get("changed")).cloned();
+    Outcome {
+        exit_code: None,
+        signal: None,
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        fault: result.as_ref().err().cloned(),
+        summary: json!({ "changed": changed }),
+    }
+}
+
+/// What a command's caller is told: what it printed and how it ended.
+fn result_of(finished: Finished) -> Result<Value, GatewayError> {
+    let Finished { outcome, output } = finished;
+    let text = |stream| String::from_utf8_lossy(&output.of(stream)).into_owned();
+    if let Some(mut fault) = outcome.fault.clone() {
+        fault.details = Some(json!({
+            "stdout": text(OutputStream::Stdout),
+            "stderr": text(OutputStream::Stderr),
+            "outcome": outcome,
+        }));
+        return Err(GatewayError::Fault(fault));
+    }
+    Ok(json!({
+        "exitCode": outcome.exit_code,
+        "signal": outcome.signal,
+        "durationMs": outcome.duration_ms,
+        "stdout": text(OutputStream::Stdout),
+        "stderr": text(OutputStream::Stderr),
+        "droppedBytes": outcome.summary["droppedBytes"],
+    }))
+}
+
+/// The outcome of an action that never began.
+pub(crate) fn failed(fault: Fault) -> Outcome {
+    Outcome {
+        exit_code: None,
+        signal: None,
+        duration_ms: 0,
+        fault: Some(fault),
+        summary: Value::Null,
+    }
+}
+
+pub(crate) fn fault(error: &KernelError) -> Fault {
+    match error {
+        KernelError::Fault(fault) => fault.clone(),
+        KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
+        KernelError::Start(_) => {
+            Fault { code: Code::Unavailable, message: error.to_string(), details: None }
+        }
+    }
+}
+
+pub(crate) fn lost(why: &str) -> Fault {
+    Fault { code: Code::KernelLost, message: why.to_owned(), details: None }
+}

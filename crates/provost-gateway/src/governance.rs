@@ -1,0 +1,253 @@
+//! What governs the projects, in memory: a copy of the views that every
+//! decision needs, and of the files that a person trusted.
+//!
+//! Changes are made one at a time, by whoever has the turn, and each is in the
+//! log before it is here. So a decision that is made with the turn in hand is
+//! made on what the log says.
+
+pub(crate) mod files;
+mod refresh;
+mod watch;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use provost_core::fold::{Doc, View};
+use provost_core::policy::{Layer, Policy, Rules};
+use provost_proto::{
+    Fact, Governing, Grant, GrantId, Micros, Mode, ModeView, Project, ProjectId, ProjectStatus,
+    Trusted,
+};
+use provost_store::Store;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+
+use crate::{Gateway, GatewayError};
+use files::{Files, UserRules};
+
+/// What governs one project.
+#[derive(Debug, Clone)]
+pub(crate) struct Governed {
+    pub(crate) project: Project,
+    mode: Option<ModeView>,
+    /// Those that were not taken back.
+    pub(crate) grants: Vec<Grant>,
+    trusted: HashMap<(Governing, String), Trusted>,
+    /// The roles and rules, as they were read last.
+    pub(crate) files: Option<Arc<Files>>,
+    /// The rules of all layers.
+    pub(crate) rules: Arc<Rules>,
+    /// Why some rules could not be read.
+    pub(crate) broken: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Governance {
+    projects: RwLock<HashMap<ProjectId, Arc<Governed>>>,
+    user: RwLock<Arc<UserRules>>,
+    /// One change at a time.
+    turn: Semaphore,
+    /// A project was opened or closed.
+    opened: Notify,
+}
+
+/// The right to change what governs. There is one.
+pub(crate) struct Turn<'a> {
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Governed {
+    fn new(project: Project) -> Self {
+        Self {
+            project,
+            mode: None,
+            grants: Vec::new(),
+            trusted: HashMap::new(),
+            files: None,
+            rules: Arc::new(Rules::new(
+                Policy::empty(Layer::Builtin),
+                Policy::empty(Layer::User),
+                None,
+            )),
+            broken: None,
+        }
+    }
+
+    /// The mode, now: one that has ended is the default again.
+    pub(crate) fn mode(&self, now: Micros) -> Mode {
+        let set = self.mode.as_ref().filter(|set| set.until.is_none_or(|end| now < end));
+        set.map_or(Mode::default(), |set| set.mode)
+    }
+
+    /// The mode as it was set; the default if it never was.
+    pub(crate) fn mode_view(&self, now: Micros) -> ModeView {
+        let set = self.mode.clone().filter(|set| set.until.is_none_or(|end| now < end));
+        set.unwrap_or_else(|| ModeView {
+            project: self.project.id,
+            mode: Mode::default(),
+            until: None,
+            by: self.project.opened_by.clone(),
+            at: self.project.opened_at,
+        })
+    }
+
+    /// What was trusted of a file.
+    pub(crate) fn trusted(&self, what: Governing, file: &str) -> Option<&Trusted> {
+        self.trusted.get(&(what, file.to_owned()))
+    }
+
+    /// Folds what the log says into this copy.
+    fn apply(&mut self, doc: Doc) {
+        match doc {
+            Doc::Mode(mode) => self.mode = Some(mode),
+            Doc::Grant(grant) => {
+                self.grants.retain(|known| known.id != grant.id);
+                if grant.revoked_at.is_none() {
+                    self.grants.push(*grant);
+                }
+            }
+            Doc::Trusted(trusted) => {
+                self.trusted.insert((trusted.what, trusted.file.clone()), trusted);
+            }
+            Doc::Project(project) => self.project = project,
+            Doc::Token(_) | Doc::Action(_) | Doc::Kernel(_) | Doc::Approval(_) => {}
+        }
+    }
+}
+
+impl Governance {
+    pub(crate) async fn load(store: &dyn Store, user: UserRules) -> Result<Self, GatewayError> {
+        let mut projects = HashMap::new();
+        for project in store.docs(View::Projects).await?.into_iter().filter_map(Doc::into_project) {
+            projects.insert(project.id, Governed::new(project));
+        }
+        for view in [View::Modes, View::Grants, View::Trusted] {
+            for doc in store.docs(view).await? {
+                if let Some(governed) = project_of(&doc).and_then(|id| projects.get_mut(&id)) {
+                    governed.apply(doc);
+                }
+            }
+        }
+        let projects =
+            projects.into_iter().map(|(id, governed)| (id, Arc::new(governed))).collect();
+        Ok(Self {
+            projects: RwLock::new(projects),
+            user: RwLock::new(Arc::new(user)),
+            turn: Semaphore::new(1),
+            opened: Notify::new(),
+        })
+    }
+
+    /// What governs a project, if it is known.
+    pub(crate) fn of(&self, project: ProjectId) -> Option<Arc<Governed>> {
+        self.projects.read().unwrap_or_else(PoisonError::into_inner).get(&project).cloned()
+    }
+
+    /// What governs the project with this id or slug.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Governed>> {
+        if let Ok(id) = name.parse() {
+            return self.of(id);
+        }
+        let projects = self.projects.read().unwrap_or_else(PoisonError::into_inner);
+        projects.values().find(|governed| governed.project.slug == name).cloned()
+    }
+
+    /// The projects that are open.
+    fn open(&self) -> Vec<ProjectId> {
+        let projects = self.projects.read().unwrap_or_else(PoisonError::into_inner);
+        let open = projects.values().filter(|known| known.project.status == ProjectStatus::Open);
+        open.map(|known| known.project.id).collect()
+    }
+
+    pub(crate) fn user(&self) -> Arc<UserRules> {
+        Arc::clone(&self.user.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes what the log says now into the copy.
+    pub(crate) fn learn(&self, doc: Doc) {
+        let mut projects = self.projects.write().unwrap_or_else(PoisonError::into_inner);
+        if let Doc::Project(project) = &doc
+            && !projects.contains_key(&project.id)
+        {
+            projects.insert(project.id, Arc::new(Governed::new(project.clone())));
+        }
+        if let Doc::Project(_) = &doc {
+            self.opened.notify_one();
+        }
+        if let Some(governed) = project_of(&doc).and_then(|id| projects.get_mut(&id)) {
+            Arc::make_mut(governed).apply(doc);
+        }
+    }
+
+    fn change(&self, project: ProjectId, change: impl FnOnce(&mut Governed)) {
+        let mut projects = self.projects.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(governed) = projects.get_mut(&project) {
+            change(Arc::make_mut(governed));
+        }
+    }
+}
+
+fn project_of(doc: &Doc) -> Option<ProjectId> {
+    match doc {
+        Doc::Mode(mode) => Some(mode.project),
+        Doc::Grant(grant) => Some(grant.project),
+        Doc::Trusted(trusted) => Some(trusted.project),
+        Doc::Project(project) => Some(project.id),
+        Doc::Token(_) | Doc::Action(_) | Doc::Kernel(_) | Doc::Approval(_) => None,
+    }
+}
+
+impl Gateway {
+    /// Waits for the turn to change what governs.
+    pub(crate) async fn turn(&self) -> Result<Turn<'_>, GatewayError> {
+        let permit = self.governance.turn.acquire().await;
+        permit.map(|permit| Turn { _permit: permit }).map_err(|_| GatewayError::Stopping)
+    }
+
+    /// Takes what these facts changed into the copy. They are in the log.
+    pub(crate) async fn learn(&self, facts: &[Fact]) -> Result<(), GatewayError> {
+        for fact in facts {
+            for (key, _) in provost_core::fold::touched(fact) {
+                if let View::Modes | View::Grants | View::Trusted | View::Projects = key.view
+                    && let Some(doc) = self.store.doc(key.view, key.key).await?
+                {
+                    self.governance.learn(doc);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The grant with this name, in whichever project.
+    pub(crate) async fn find_grant(&self, id: &str) -> Result<Grant, GatewayError> {
+        let missing = || GatewayError::Missing { what: "grant", name: id.to_owned() };
+        let parsed: GrantId = id.parse().map_err(|_| missing())?;
+        let doc = self.store.doc(View::Grants, parsed.uuid().to_string()).await?;
+        doc.and_then(Doc::into_grant).ok_or_else(missing)
+    }
+}
+
+/// The rules of all layers, and why some could not be read.
+fn put_together(
+    user: &UserRules,
+    files: &Files,
+    trusted: Option<&Trusted>,
+) -> (Rules, Option<String>) {
+    let mut broken = user.errors.first().cloned();
+    let project = files.policy.as_ref().and_then(|file| match &file.parsed {
+        Ok(policy) => {
+            let trust = files::trust(trusted.is_some_and(|trusted| trusted.hash == file.hash));
+            Some((policy.clone(), trust))
+        }
+        Err(errors) => {
+            broken = broken.take().or_else(|| errors.first().cloned());
+            None
+        }
+    });
+    let builtin = Policy::builtin().unwrap_or_else(|errors| {
+        // A test reads them; were they broken all the same, everything asks.
+        broken = Some(errors.to_string());
+        Policy::empty(Layer::Builtin)
+    });
+    let own = user.policy.clone().unwrap_or_else(|| Policy::empty(Layer::User));
+    (Rules::new(builtin, own, project), broken)
+}

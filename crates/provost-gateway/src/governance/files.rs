@@ -1,0 +1,236 @@
+//! The files that govern: reading them, and noticing that they changed.
+//!
+//! They are read through the held folder of the project, so that no link leads
+//! out of it. What was read has no effect by itself; trust is bound to its hash.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use provost_core::policy::{Layer, Policy, Trust};
+use provost_core::role::{self, Role, Source};
+use provost_proto::{Hash, Micros, RejectedRole};
+use provost_sandbox::beneath::{BeneathError, Kind, Root};
+
+/// The project's rules.
+pub(crate) const POLICY: &str = ".provost/policy.toml";
+
+/// The most bytes of a file of rules.
+const RULES: u64 = 256 * 1024;
+
+/// The most files in a folder of roles.
+const ROLES: usize = 256;
+
+/// A file that was changed this shortly before it was read may change again
+/// without looking different: the clock of the file system is coarse.
+const COARSE: Duration = Duration::from_millis(50);
+
+/// The roles and rules of a project, as they were read.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) roles: Vec<RoleFile>,
+    pub(crate) rejected: Vec<RejectedRole>,
+    pub(crate) policy: Option<PolicyFile>,
+    seen: Seen,
+}
+
+/// A role with the bytes it was read from.
+#[derive(Debug, Clone)]
+pub(crate) struct RoleFile {
+    pub(crate) role: Role,
+    pub(crate) text: String,
+    pub(crate) hash: Hash,
+}
+
+/// Rules with the bytes they were read from.
+#[derive(Debug, Clone)]
+pub(crate) struct PolicyFile {
+    pub(crate) text: String,
+    pub(crate) hash: Hash,
+    pub(crate) parsed: Result<Policy, Vec<String>>,
+}
+
+/// The rules of the person whose daemon this is.
+#[derive(Debug, Clone)]
+pub(crate) struct UserRules {
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
+    pub(crate) hash: Option<Hash>,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) errors: Vec<String>,
+    seen: Seen,
+}
+
+/// How files looked when they were read.
+#[derive(Debug, Clone, Default)]
+struct Seen(Vec<(PathBuf, Option<Look>)>, bool);
+
+/// What changes when a file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Look {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Seen {
+    fn look(paths: impl IntoIterator<Item = PathBuf>, now: Micros) -> Self {
+        let looks: Vec<_> = paths.into_iter().map(|path| (look(&path), path)).collect();
+        let since = Duration::from_micros(now).saturating_sub(COARSE);
+        let young = looks.iter().any(|(look, _)| {
+            look.is_some_and(|look| {
+                let at = u64::try_from(look.changed.0).unwrap_or(0);
+                let nanos = u32::try_from(look.changed.1).unwrap_or(0);
+                Duration::new(at, nanos) >= since
+            })
+        });
+        Self(looks.into_iter().map(|(look, path)| (path, look)).collect(), young)
+    }
+
+    fn holds(&self) -> bool {
+        !self.1 && self.0.iter().all(|(path, then)| look(path) == *then)
+    }
+}
+
+fn look(path: &Path) -> Option<Look> {
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    Some(Look {
+        device: meta.dev(),
+        inode: meta.ino(),
+        size: meta.size(),
+        modified: (meta.mtime(), meta.mtime_nsec()),
+        changed: (meta.ctime(), meta.ctime_nsec()),
+    })
+}
+
+impl Files {
+    /// Reads everything that governs the project in this folder.
+    pub(crate) fn read(folder: &Path, now: Micros) -> Self {
+        let root = Root::open(folder).ok();
+        let names: Vec<_> = root.iter().flat_map(role_files).collect();
+        let folders = Source::ALL.iter().map(|source| folder.join(source.folder()));
+        let files = names.iter().map(|(_, file)| folder.join(file));
+        // Looked at before they are read, so that a change in between is seen.
+        let seen = Seen::look(folders.chain(files).chain([folder.join(POLICY)]), now);
+        let (mut found, mut rejected) = (Vec::new(), Vec::new());
+        for (source, file) in names {
+            let text = root.as_ref().map(|root| read_text(root, &file, role::FILE as u64));
+            match text {
+                Some(Ok(Some(text))) => found.push((source, file, text)),
+                Some(Ok(None)) | None => {}
+                Some(Err(why)) => {
+                    rejected.push(RejectedRole { why: format!("{file}: {why}"), file });
+                }
+            }
+        }
+        let (roles, errors) = role::collect(found.clone());
+        rejected.extend(
+            errors
+                .into_iter()
+                .map(|error| RejectedRole { file: error.file.clone(), why: error.to_string() }),
+        );
+        let roles = roles.into_iter().filter_map(|role| {
+            let (_, _, text) = found.iter().find(|(_, file, _)| *file == role.file)?;
+            Some(RoleFile { hash: Role::hash(text.as_bytes()), text: text.clone(), role })
+        });
+        let policy = root.as_ref().and_then(read_policy);
+        Self { roles: roles.collect(), rejected, policy, seen }
+    }
+
+    /// Whether everything still looks as it did when it was read.
+    pub(crate) fn fresh(&self) -> bool {
+        self.seen.holds()
+    }
+
+    /// The role with this name.
+    pub(crate) fn role(&self, name: &str) -> Option<&RoleFile> {
+        self.roles.iter().find(|file| file.role.name == name)
+    }
+}
+
+/// The files that claim to be roles.
+fn role_files(root: &Root) -> Vec<(Source, String)> {
+    let mut found = Vec::new();
+    for source in Source::ALL {
+        let folder = source.folder();
+        let Ok(listing) = root.list(Path::new(folder), ROLES) else { continue };
+        for entry in listing.entries {
+            let Some(name) = entry.name.to_str() else { continue };
+            if Path::new(name).extension() == Some("md".as_ref())
+                && entry.stat.kind != Kind::Directory
+            {
+                found.push((source, format!("{folder}/{name}")));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A file as text; `None` if there is none.
+fn read_text(root: &Root, file: &str, limit: u64) -> Result<Option<String>, String> {
+    match root.read(Path::new(file), limit) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into()),
+        Err(BeneathError::NotFound) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn read_policy(root: &Root) -> Option<PolicyFile> {
+    match read_text(root, POLICY, RULES) {
+        Ok(None) => None,
+        Ok(Some(text)) => Some(PolicyFile::new(Layer::Project, POLICY, text)),
+        Err(why) => Some(PolicyFile {
+            text: String::new(),
+            hash: Hash::ZERO,
+            parsed: Err(vec![format!("{POLICY}: {why}")]),
+        }),
+    }
+}
+
+impl PolicyFile {
+    pub(crate) fn new(layer: Layer, file: &str, text: String) -> Self {
+        let parsed = Policy::parse(layer, file, &text)
+            .map_err(|errors| errors.to_string().lines().map(str::to_owned).collect());
+        Self { hash: Role::hash(text.as_bytes()), text, parsed }
+    }
+}
+
+impl UserRules {
+    /// Reads a person's own rules. A file that cannot be read is no empty file.
+    pub(crate) fn read(file: &Path, now: Micros) -> Self {
+        let seen = Seen::look([file.to_owned()], now);
+        let name = file.display().to_string();
+        let none = |errors| Self {
+            file: file.to_owned(),
+            text: String::new(),
+            hash: None,
+            policy: None,
+            errors,
+            seen: seen.clone(),
+        };
+        match std::fs::read_to_string(file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => none(Vec::new()),
+            Err(error) => none(vec![format!("{name}: {error}")]),
+            Ok(text) => {
+                let read = PolicyFile::new(Layer::User, &name, text);
+                let (policy, errors) = match read.parsed {
+                    Ok(policy) => (Some(policy), Vec::new()),
+                    Err(errors) => (None, errors),
+                };
+                Self { text: read.text, hash: Some(read.hash), policy, errors, ..none(Vec::new()) }
+            }
+        }
+    }
+
+    /// Whether the file still looks as it did when it was read.
+    pub(crate) fn fresh(&self) -> bool {
+        self.seen.holds()
+    }
+}
+
+pub(crate) fn trust(trusted: bool) -> Trust {
+    if trusted { Trust::Trusted } else { Trust::Untrusted }
+}

@@ -1,0 +1,157 @@
+//! Keeping the copy of the files true: read again when they changed, with an
+//! event for each change.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use provost_proto::{Actor, Fact, Governing, ProjectId, Stream};
+use provost_store::{Append, Durability, NewEvent};
+
+use super::files::{Files, POLICY, UserRules};
+use super::{Governed, put_together};
+use crate::{Gateway, GatewayError};
+
+impl Gateway {
+    /// What governs a project, with its files as they are now.
+    pub(crate) async fn governed(&self, project: ProjectId) -> Result<Arc<Governed>, GatewayError> {
+        let missing = || GatewayError::ProjectNotFound(project.to_string());
+        let governed = self.governance.of(project).ok_or_else(missing)?;
+        let fresh = governed.files.as_ref().is_some_and(|files| files.fresh());
+        if fresh && self.governance.user().fresh() {
+            return Ok(governed);
+        }
+        let turn = self.turn().await?;
+        self.refresh(project, &turn).await
+    }
+
+    /// The same for one who has the turn.
+    pub(crate) async fn refresh(
+        &self,
+        project: ProjectId,
+        _turn: &super::Turn<'_>,
+    ) -> Result<Arc<Governed>, GatewayError> {
+        let missing = || GatewayError::ProjectNotFound(project.to_string());
+        let before = self.governance.of(project).ok_or_else(missing)?;
+        let user = self.governance.user();
+        let stale = before.files.as_ref().is_none_or(|files| !files.fresh());
+        if !stale && user.fresh() {
+            return Ok(before);
+        }
+        let (folder, file) = (PathBuf::from(&before.project.path), user.file.clone());
+        let now = self.clock.now();
+        let read = move || (Files::read(&folder, now), UserRules::read(&file, now));
+        let (files, now) =
+            tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
+        let mut facts = changes(&before, &files);
+        if now.hash != user.hash || now.errors != user.errors {
+            facts.push(user_changed(&now));
+        }
+        if !facts.is_empty() {
+            self.tell(project, facts).await?;
+        }
+        self.adopt(project, Arc::new(files), &Arc::new(now));
+        self.governance.of(project).ok_or_else(missing)
+    }
+
+    /// Puts the rules together again, after something they depend on changed.
+    pub(crate) fn recompile(&self, project: ProjectId) {
+        let Some(governed) = self.governance.of(project) else { return };
+        if let Some(files) = &governed.files {
+            self.adopt(project, Arc::clone(files), &self.governance.user());
+        }
+    }
+
+    fn adopt(&self, project: ProjectId, files: Arc<Files>, user: &Arc<UserRules>) {
+        *self.governance.user.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(user);
+        self.governance.change(project, |governed| {
+            let trusted = governed.trusted(Governing::Policy, POLICY);
+            let (rules, broken) = put_together(user, &files, trusted);
+            governed.rules = Arc::new(rules);
+            governed.broken = broken;
+            governed.files = Some(files);
+        });
+    }
+
+    async fn tell(&self, project: ProjectId, facts: Vec<Fact>) -> Result<(), GatewayError> {
+        let stream = Stream::Project(project);
+        let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None });
+        self.store
+            .append(Append {
+                principal: self.owner.principal.clone(),
+                actor: Actor::Daemon,
+                command: None,
+                expect: Vec::new(),
+                unchanged: Vec::new(),
+                durability: Durability::Process,
+                events: events.collect(),
+            })
+            .await?;
+        Ok(())
+    }
+}
+
+/// What changed in a project's files, as facts.
+fn changes(before: &Governed, now: &Files) -> Vec<Fact> {
+    let project = before.project.id;
+    let then = before.files.as_deref();
+    let mut facts = Vec::new();
+    for file in &now.roles {
+        let known = then.and_then(|then| then.role(&file.role.name));
+        if known.is_none_or(|known| known.hash != file.hash || known.role.file != file.role.file) {
+            let trusted = before.trusted(Governing::Role, &file.role.file);
+            facts.push(Fact::RoleLoaded {
+                project,
+                role: file.role.name.clone(),
+                file: file.role.file.clone(),
+                hash: file.hash,
+                skills: file.role.skills.iter().map(str::to_owned).collect(),
+                model: file.role.model.clone(),
+                trusted: trusted.is_some_and(|trusted| trusted.hash == file.hash),
+            });
+        }
+    }
+    for refused in &now.rejected {
+        if !then.is_some_and(|then| then.rejected.contains(refused)) {
+            let (file, why) = (refused.file.clone(), refused.why.clone());
+            facts.push(Fact::RoleRejected { project, file, why });
+        }
+    }
+    for known in then.map(|then| &*then.roles).unwrap_or_default() {
+        let file = &known.role.file;
+        let there = now.roles.iter().any(|role| role.role.file == *file)
+            || now.rejected.iter().any(|refused| refused.file == *file);
+        if !there {
+            let why = "the file is gone, and with it the role".to_owned();
+            facts.push(Fact::RoleRejected { project, file: file.clone(), why });
+        }
+    }
+    let (old, new) = (then.and_then(|then| then.policy.as_ref()), now.policy.as_ref());
+    if old.map(|old| old.hash) != new.map(|new| new.hash) {
+        let trusted = before.trusted(Governing::Policy, POLICY).map(|trusted| trusted.hash);
+        let parsed = new.map(|new| &new.parsed);
+        facts.push(Fact::PolicyChanged {
+            project: Some(project),
+            layer: "project".to_owned(),
+            hash: new.map(|new| new.hash),
+            rules: parsed.and_then(|parsed| parsed.as_ref().ok()).map_or(0, count),
+            trusted: new.is_some_and(|new| trusted == Some(new.hash)),
+            errors: parsed.and_then(|parsed| parsed.as_ref().err()).cloned().unwrap_or_default(),
+        });
+    }
+    facts
+}
+
+fn user_changed(now: &UserRules) -> Fact {
+    Fact::PolicyChanged {
+        project: None,
+        layer: "user".to_owned(),
+        hash: now.hash,
+        rules: now.policy.as_ref().map_or(0, count),
+        trusted: true,
+        errors: now.errors.clone(),
+    }
+}
+
+fn count(policy: &provost_core::policy::Policy) -> u32 {
+    u32::try_from(policy.rules().len()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,316 @@
+//! The rules for people: what they are, what they would decide, what a change
+//! of them would have decided.
+
+use std::path::Path;
+
+use provost_core::action::Action;
+use provost_core::decide::{Acting, Matter, Request as Asked, Standing, Verdict, decide, in_words};
+use provost_core::policy::{Layer, Policy, Rules};
+use provost_proto::{
+    ActionId, Approval, BlobRef, Difference, Explain, Explanation, Fact, Governing, Mode,
+    PolicyLayer, PolicyView, Project, RuleView, Simulate, Simulation, Stream, TokenClass,
+};
+use provost_store::{Recorded, Scope, StoreError};
+use serde_json::Value;
+
+use crate::governance::Governed;
+use crate::governance::files::{POLICY, PolicyFile, trust};
+use crate::trust::bad;
+use crate::weigh::{acting, pins};
+use crate::{Gateway, GatewayError};
+
+/// How many past requests are looked at, unless someone says.
+const LOOKED_AT: u32 = 1000;
+
+/// How many at most.
+const MOST: u32 = 100_000;
+
+/// Events read at once.
+const PAGE: usize = 500;
+
+impl Gateway {
+    /// The rules of a project, of all layers.
+    pub async fn policy(&self, project: &Project) -> Result<PolicyView, GatewayError> {
+        let governed = self.governed(project.id).await?;
+        let builtin = Policy::builtin().map_err(|errors| bad(errors.to_string()))?;
+        let user = self.governance.user();
+        let mut layers = vec![
+            PolicyLayer {
+                layer: "builtin".to_owned(),
+                file: None,
+                hash: None,
+                trusted: true,
+                diff: None,
+                rules: views(&builtin, true),
+                errors: Vec::new(),
+            },
+            PolicyLayer {
+                layer: "user".to_owned(),
+                file: Some(user.file.display().to_string()),
+                hash: user.hash,
+                trusted: true,
+                diff: None,
+                rules: user.policy.as_ref().map(|policy| views(policy, true)).unwrap_or_default(),
+                errors: user.errors.clone(),
+            },
+        ];
+        let file = governed.files.as_ref().and_then(|files| files.policy.as_ref());
+        layers.extend(file.map(|file| project_layer(&governed, file)));
+        Ok(PolicyView { layers })
+    }
+
+    /// What would be decided about an action, and why.
+    pub async fn explain(
+        &self,
+        project: &Project,
+        wanted: Explain,
+    ) -> Result<Explanation, GatewayError> {
+        let governed = self.governed(project.id).await?;
+        let name = wanted.action.as_deref().unwrap_or("terminal.runCommand");
+        let action = Action::parse(name, wanted.params)?;
+        let mode = wanted.mode.unwrap_or_else(|| governed.mode(self.clock.now()));
+        let matter = self.hypothetical(project, action)?;
+        let pins = pins(&project.path, &matter).await?;
+        let (what, demands) = (matter.request().action.describe(), matter.shown(|_| None));
+        let anyone = anyone();
+        let acting = match wanted.role.as_deref() {
+            Some(role) => acting(&governed, Some(role)),
+            None => Acting::In(&anyone),
+        };
+        let standing = Standing { pins: &pins, ..self.standing(&governed, mode) };
+        let (verdict, why, rules) = in_short(decide(matter, acting, &standing));
+        Ok(Explanation { verdict: verdict.to_owned(), why, what, demands, rules })
+    }
+
+    /// What a changed file of rules would have decided about past requests.
+    pub async fn simulate(
+        &self,
+        project: &Project,
+        wanted: Simulate,
+    ) -> Result<Simulation, GatewayError> {
+        let governed = self.governed(project.id).await?;
+        let changed = self.changed_rules(&governed, &wanted)?;
+        let limit = wanted.limit.unwrap_or(LOOKED_AT).min(MOST);
+        let past = self.past_requests(project, limit).await?;
+        let mut differences = Vec::new();
+        let anyone = anyone();
+        for past in &past {
+            let Ok(action) = Action::parse(&past.name, past.params.clone()) else { continue };
+            let mode = past.mode;
+            let acting = match past.role.as_deref().map(|role| acting(&governed, Some(role))) {
+                Some(Acting::In(role)) => Acting::In(role),
+                Some(Acting::Oneself | Acting::Nobody { .. }) | None => Acting::In(&anyone),
+            };
+            let now = self.standing(&governed, mode);
+            let then = Standing { rules: &changed, broken: None, ..now };
+            let (now, _, _) =
+                in_short(decide(self.hypothetical(project, action.clone())?, acting, &now));
+            let (then, why, _) =
+                in_short(decide(self.hypothetical(project, action)?, acting, &then));
+            if now != then {
+                differences.push(Difference {
+                    action: past.id,
+                    what: past.what.clone(),
+                    now: now.to_owned(),
+                    then: then.to_owned(),
+                    why,
+                });
+            }
+        }
+        let looked_at = u32::try_from(past.len()).unwrap_or(u32::MAX);
+        Ok(Simulation { looked_at, differences })
+    }
+
+    fn changed_rules(&self, governed: &Governed, wanted: &Simulate) -> Result<Rules, GatewayError> {
+        let layer = match wanted.layer.as_str() {
+            "user" => Layer::User,
+            "project" => Layer::Project,
+            other => {
+                let why = format!("is `user` or `project`, not `{other}`");
+                return Err(GatewayError::Invalid { field: "layer", why });
+            }
+        };
+        let changed = Policy::parse(layer, "policy.toml", &wanted.text)
+            .map_err(|errors| bad(errors.to_string()))?;
+        let user = self.governance.user().policy.clone();
+        let file = governed.files.as_ref().and_then(|files| files.policy.as_ref());
+        let own = file.and_then(|file| Some((file.parsed.as_ref().ok()?.clone(), file.hash)));
+        let trusted = governed.trusted(Governing::Policy, POLICY).map(|trusted| trusted.hash);
+        let own = own.map(|(policy, hash)| (policy, trust(trusted == Some(hash))));
+        let builtin = Policy::builtin().map_err(|errors| bad(errors.to_string()))?;
+        let empty = || Policy::empty(Layer::User);
+        Ok(match layer {
+            Layer::Project => {
+                // Whoever tries it out wants to know what it does once it is trusted.
+                Rules::new(builtin, user.unwrap_or_else(empty), Some((changed, trust(true))))
+            }
+            Layer::Builtin | Layer::User => Rules::new(builtin, changed, own),
+        })
+    }
+
+    fn standing<'a>(&self, governed: &'a Governed, mode: Mode) -> Standing<'a> {
+        Standing {
+            rules: &governed.rules,
+            broken: governed.broken.as_deref(),
+            grants: &[],
+            mode,
+            now: self.clock.now(),
+            pins: &[],
+            again: 0,
+        }
+    }
+
+    fn hypothetical(&self, project: &Project, action: Action) -> Result<Matter, GatewayError> {
+        let asked = Asked {
+            id: self.clock.id(),
+            project: project.id,
+            principal: self.owner.principal.clone(),
+            class: TokenClass::Agent,
+            session: None,
+            action,
+        };
+        Ok(Matter::new(asked).map_err(StoreError::from)?)
+    }
+
+    /// Whether these rules allow what is asked. Fails if they are no rules.
+    pub(crate) fn rule_allows(
+        &self,
+        approval: &Approval,
+        file: &Path,
+        text: &str,
+    ) -> Result<(), GatewayError> {
+        let policy = Policy::parse(Layer::User, &file.display().to_string(), text)
+            .map_err(|errors| bad(errors.to_string()))?;
+        let missing = || GatewayError::ProjectNotFound(approval.project.to_string());
+        let governed = self.governance.of(approval.project).ok_or_else(missing)?;
+        let builtin = Policy::builtin().map_err(|errors| bad(errors.to_string()))?;
+        let rules = Rules::new(builtin, policy, None);
+        let mode = governed.mode(self.clock.now());
+        let action = Action::parse(&approval.question.name, approval.question.params.clone())?;
+        let matter = self.hypothetical(&governed.project, action)?;
+        let standing = Standing { rules: &rules, broken: None, ..self.standing(&governed, mode) };
+        match decide(matter, acting(&governed, approval.role.as_deref()), &standing) {
+            Verdict::Allow(_) => Ok(()),
+            Verdict::Ask(_) | Verdict::Deny(_) => Err(bad(
+                "with this rule the action would still be asked for; widen it, or answer once"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// The fact of an event, its body fetched if it is kept beside the log.
+    pub(crate) async fn whole_fact(&self, event: &Recorded) -> Result<Option<Fact>, GatewayError> {
+        let event = event.event()?;
+        let Ok(BlobRef { hash, .. }) = serde_json::from_value(event.body.clone()) else {
+            return Ok(event.fact());
+        };
+        let bytes = self.store.blob(hash).await?.unwrap_or_default();
+        let body: Option<Value> = serde_json::from_slice(&bytes).ok();
+        Ok(body.and_then(|body| Fact::read(&event.kind, &body)))
+    }
+
+    /// The latest requests of agents in a project, the oldest first.
+    async fn past_requests(
+        &self,
+        project: &Project,
+        limit: u32,
+    ) -> Result<Vec<Past>, GatewayError> {
+        let mut past = std::collections::VecDeque::new();
+        let mut after = 0;
+        let mut mode = Mode::default();
+        loop {
+            let scope = Scope::One(Stream::Project(project.id));
+            let page = self.store.read(scope, after, PAGE).await?;
+            let Some(last) = page.events.last() else { break };
+            after = last.seq;
+            for event in &page.events {
+                match self.whole_fact(event).await? {
+                    Some(Fact::ModeChanged { mode: set, .. }) => mode = set,
+                    Some(
+                        Fact::ActionRequested { action, name, params, what, role, .. }
+                        | Fact::ActionRead { action, name, params, what, role, .. },
+                    ) if role.is_some() => {
+                        past.push_back(Past { id: action, name, params, what, role, mode });
+                        if past.len() > limit as usize {
+                            past.pop_front();
+                        }
+                    }
+                    Some(_) | None => {}
+                }
+            }
+        }
+        Ok(past.into())
+    }
+}
+
+/// A request that was made.
+struct Past {
+    id: ActionId,
+    name: String,
+    params: Value,
+    what: String,
+    role: Option<String>,
+    mode: Mode,
+}
+
+fn project_layer(governed: &Governed, file: &PolicyFile) -> PolicyLayer {
+    let before = governed.trusted(Governing::Policy, POLICY);
+    let trusted = before.is_some_and(|before| before.hash == file.hash);
+    let old = before.map_or("", |before| &before.text);
+    PolicyLayer {
+        layer: "project".to_owned(),
+        file: Some(POLICY.to_owned()),
+        hash: Some(file.hash),
+        trusted,
+        diff: (!trusted).then(|| provost_core::diff::unified(old, &file.text, POLICY)),
+        rules: file.parsed.as_ref().map(|policy| views(policy, trusted)).unwrap_or_default(),
+        errors: file.parsed.as_ref().err().cloned().unwrap_or_default(),
+    }
+}
+
+fn views(policy: &Policy, trusted: bool) -> Vec<RuleView> {
+    let view = |rule: &provost_core::policy::Rule| RuleView {
+        id: rule.id().to_owned(),
+        effect: rule.effect().as_str().to_owned(),
+        text: rule.to_toml(),
+        reason: rule.reason().map(str::to_owned),
+        active: trusted || rule.effect() != provost_core::policy::Verdict::Allow,
+    };
+    policy.rules().iter().map(view).collect()
+}
+
+/// A verdict as a word, why, and the rules that had a say.
+fn in_short(verdict: Verdict) -> (&'static str, String, Vec<provost_proto::RuleRef>) {
+    match verdict {
+        Verdict::Allow(allowed) => {
+            let by = allowed.by().clone();
+            let rules = if let provost_proto::AllowedBy::Rules { rules } = &by {
+                rules.clone()
+            } else {
+                Vec::new()
+            };
+            ("allow", format!("allowed by {}", in_words(&by)), rules)
+        }
+        Verdict::Ask(asking) => ("ask", asking.why.clone(), asking.rules),
+        Verdict::Deny(denied) => ("deny", denied.why, denied.rules),
+    }
+}
+
+/// A role with every skill, for asking what the rules alone say.
+fn anyone() -> provost_core::role::Role {
+    let mut skills = provost_core::skill::Skills::default();
+    for skill in provost_core::skill::known() {
+        // Every one of them is known.
+        drop(skills.add(skill));
+    }
+    provost_core::role::Role {
+        name: "anyone".to_owned(),
+        description: String::new(),
+        model: None,
+        skills,
+        instructions: String::new(),
+        source: provost_core::role::Source::Provost,
+        file: String::new(),
+        notes: Vec::new(),
+    }
+}

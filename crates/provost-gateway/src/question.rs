@@ -1,0 +1,218 @@
+//! What a person is shown before they decide.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use provost_core::action::{Action, Effect, FileAction, RelPath, WriteMode};
+use provost_core::command::{Demand, Run};
+use provost_core::decide::{Asking, Matter};
+use provost_core::diff::unified;
+use provost_core::policy::Rule;
+use provost_proto::{AnswerScope, Choice, Question, TrustQuestion};
+use provost_sandbox::beneath::Root;
+
+use crate::execute::PROFILE;
+use crate::governance::Governed;
+use crate::weigh::pins;
+use crate::{Gateway, GatewayError};
+
+/// The largest file whose change is shown line by line.
+const SHOWN: u64 = 1024 * 1024;
+
+impl Gateway {
+    /// The question that an action raises.
+    pub(crate) async fn question(
+        &self,
+        governed: &Governed,
+        role: Option<&str>,
+        asking: &Asking,
+    ) -> Result<Question, GatewayError> {
+        let matter = asking.matter();
+        let mut question = self.about(governed, matter).await?;
+        question.why.clone_from(&asking.why);
+        question.rules.clone_from(&asking.rules);
+        question.gate.clone_from(&asking.gate);
+        // A hard gate, or rules that cannot be read, are opened once and no more.
+        let once = asking.gate.is_some() || governed.broken.is_some();
+        question.choices = if once { vec![once_only()] } else { choices(matter, role) };
+        Ok(question)
+    }
+
+    /// The question whether a file may govern.
+    pub(crate) async fn question_of_trust(
+        &self,
+        governed: &Governed,
+        matter: &Matter,
+        trust: TrustQuestion,
+    ) -> Result<Question, GatewayError> {
+        let mut question = self.about(governed, matter).await?;
+        question.why = match trust.before {
+            None => format!("{} was never trusted, and this acts in its role", trust.file),
+            Some(_) => format!("{} changed since it was trusted", trust.file),
+        };
+        let remembers = format!("trust {} exactly as it is now", trust.file);
+        question.choices = vec![Choice { scope: AnswerScope::Once, remembers, rule: None }];
+        question.trust = Some(trust);
+        Ok(question)
+    }
+
+    async fn about(&self, governed: &Governed, matter: &Matter) -> Result<Question, GatewayError> {
+        let action = &matter.request().action;
+        let folder = PathBuf::from(&governed.project.path);
+        let path = self.places.path.clone();
+        let demands = matter.shown(|run| program(&folder, &path, matter, run));
+        let wanted = action.clone();
+        let diff = tokio::task::spawn_blocking(move || diff(&folder, &wanted))
+            .await
+            .map_err(|_| GatewayError::Stopping)?;
+        let runs = action.effect() == Effect::Run;
+        Ok(Question {
+            name: action.name().to_owned(),
+            params: action.params(),
+            what: action.describe(),
+            why: String::new(),
+            demands,
+            cwd: matter.cwd().as_str().to_owned(),
+            diff,
+            profile: if runs { PROFILE } else { "none" }.to_owned(),
+            network: matter.network(),
+            rules: Vec::new(),
+            gate: None,
+            pins: pins(&governed.project.path, matter).await?,
+            choices: Vec::new(),
+            trust: None,
+        })
+    }
+}
+
+fn once_only() -> Choice {
+    let remembers = "this action, once; nothing is remembered".to_owned();
+    Choice { scope: AnswerScope::Once, remembers, rule: None }
+}
+
+/// The answers that allow, and what each remembers.
+fn choices(matter: &Matter, role: Option<&str>) -> Vec<Choice> {
+    let again = again(matter);
+    let session = if matter.request().session.is_some() { "this session" } else { "its token" };
+    let choice = |scope, remembers| Choice { scope, remembers, rule: None };
+    let mut choices = vec![
+        once_only(),
+        choice(AnswerScope::Session, format!("{again}, as long as {session} lives")),
+        choice(AnswerScope::Until, format!("{again}, until the time you say")),
+    ];
+    if let Some(rule) = rule(matter, role) {
+        let remembers = format!("{again}, by this rule in your policy.toml");
+        choices.push(Choice { scope: AnswerScope::Always, remembers, rule: Some(rule) });
+    }
+    choices
+}
+
+/// "The same again", in words.
+pub(crate) fn again(matter: &Matter) -> String {
+    let action = &matter.request().action;
+    match action {
+        Action::File(_) => {
+            let paths: Vec<_> = action.paths().iter().map(RelPath::shown).collect();
+            format!("{} on {}", action.name(), paths.join(", "))
+        }
+        Action::Terminal(_) if matter.is_opaque() => "exactly this command line".to_owned(),
+        Action::Terminal(_) => format!("to {}", action.describe()),
+    }
+}
+
+/// The narrowest rule that allows this, if a rule can.
+pub(crate) fn rule(matter: &Matter, role: Option<&str>) -> Option<String> {
+    let role = role?;
+    let action = &matter.request().action;
+    let mut rules = Vec::new();
+    match action {
+        Action::File(_) => {
+            for path in action.paths() {
+                rules.push(Rule::for_path(action.name(), path.as_str()).ok()?);
+            }
+        }
+        Action::Terminal(_) => {
+            if matter.is_opaque() || matter.network() || action.effect() != Effect::Run {
+                return None;
+            }
+            for demand in matter.demands() {
+                match demand {
+                    Demand::Run(run) if run.through.is_empty() && run.assignments.is_empty() => {
+                        rules.push(Rule::for_exact_command(&run.argv).ok()?);
+                    }
+                    Demand::Write { path } => {
+                        rules.push(Rule::for_path("fs.writeFile", path).ok()?);
+                    }
+                    Demand::Run(_) | Demand::Read { .. } => return None,
+                }
+            }
+        }
+    }
+    let texts: Option<Vec<_>> =
+        rules.into_iter().map(|rule| Some(rule.for_role(role).ok()?.to_toml())).collect();
+    texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\n"))
+}
+
+/// The program that would run, if it is found: the first on the path, or the
+/// file that is named.
+fn program(folder: &Path, path: &[PathBuf], matter: &Matter, run: &Run) -> Option<String> {
+    let name = run.argv.first()?;
+    if name.contains('/') {
+        let start = folder.join(matter.cwd().as_str());
+        let inner = run.folders.first().map_or("", String::as_str);
+        let found = start.join(inner).join(name);
+        return found.exists().then(|| found.display().to_string());
+    }
+    let runs = |file: &PathBuf| {
+        let meta = std::fs::metadata(file);
+        meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    let found = path.iter().map(|folder| folder.join(name)).find(runs)?;
+    Some(found.display().to_string())
+}
+
+/// What an action would change, line by line.
+fn diff(folder: &Path, action: &Action) -> Option<String> {
+    let Action::File(action) = action else { return None };
+    let root = Root::open(folder).ok()?;
+    let old = |path: &str| {
+        let bytes = root.read(Path::new(path), SHOWN).unwrap_or_default();
+        String::from_utf8(bytes)
+    };
+    match action {
+        FileAction::WriteFile(write) => {
+            let name = write.path.as_str();
+            let bytes = write.bytes().ok()?;
+            let (Ok(new), Ok(old)) = (std::str::from_utf8(&bytes), old(name)) else {
+                return Some(format!("{name}: {} bytes that are not text\n", bytes.len()));
+            };
+            let new = match write.mode {
+                WriteMode::Overwrite | WriteMode::Create => new.to_owned(),
+                WriteMode::Append => format!("{old}{new}"),
+            };
+            Some(unified(&old, &new, name))
+        }
+        FileAction::EditFile(edit) => {
+            let name = edit.path.as_str();
+            let old = old(name).ok()?;
+            let mut new = old.clone();
+            for edit in &edit.edits {
+                let times = if edit.all { usize::MAX } else { 1 };
+                new = new.replacen(&edit.old, &edit.new, times);
+            }
+            Some(unified(&old, &new, name))
+        }
+        FileAction::ApplyPatch(patch) => Some(patch.patch.clone()),
+        FileAction::DeleteFile(delete) => {
+            let name = delete.path.as_str();
+            let old = old(name).ok().filter(|old| !old.is_empty())?;
+            Some(unified(&old, "", name))
+        }
+        FileAction::ReadFile(_)
+        | FileAction::ListFiles(_)
+        | FileAction::SearchFiles(_)
+        | FileAction::Stat(_)
+        | FileAction::CreateDir(_)
+        | FileAction::MoveFile(_) => None,
+    }
+}

@@ -1,0 +1,296 @@
+//! What a person changes about what governs: trust, modes, grants, roles' models.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use provost_core::fold::{Doc, View};
+use provost_core::role::{Source, set_model};
+use provost_proto::kernel::Fault;
+use provost_proto::{
+    ChangeRole, Code, Fact, Governing, Grant, Hash, Mode, ModeView, Project, RoleList, RoleView,
+    SetMode, Trust, Trusted,
+};
+use provost_sandbox::beneath::{self, Root};
+use provost_store::{Append, Durability};
+
+use crate::actions::{Behalf, events};
+use crate::governance::files::{POLICY, RoleFile};
+use crate::governance::{Governed, Turn};
+use crate::weigh::{is_trusted, trust_question};
+use crate::{Gateway, GatewayError, Operator, Request};
+
+/// How long `full` lasts if nobody says, in minutes.
+const FULL: u32 = 60;
+
+/// The longest a mode may be set for, in minutes: a day.
+const LONGEST: u32 = 24 * 60;
+
+impl Gateway {
+    /// The mode of a project.
+    pub fn mode(&self, project: &Project) -> Result<ModeView, GatewayError> {
+        let missing = || GatewayError::ProjectNotFound(project.id.to_string());
+        let governed = self.governance.of(project.id).ok_or_else(missing)?;
+        Ok(governed.mode_view(self.clock.now()))
+    }
+
+    /// Sets the mode of a project.
+    pub async fn set_mode(
+        &self,
+        request: Request<'_>,
+        project: &Project,
+        wanted: SetMode,
+    ) -> Result<ModeView, GatewayError> {
+        let minutes = match (wanted.mode, wanted.minutes) {
+            (_, Some(minutes)) if !(1..=LONGEST).contains(&minutes) => {
+                let why = format!("is 1 to {LONGEST}");
+                return Err(GatewayError::Invalid { field: "minutes", why });
+            }
+            (Mode::Full, None) => Some(FULL),
+            (Mode::Sandbox | Mode::Auto | Mode::Full, minutes) => minutes,
+        };
+        let _turn = self.turn().await?;
+        let end = |minutes| self.clock.now() + u64::from(minutes) * 60_000_000;
+        let until = minutes.map(end);
+        let fact = Fact::ModeChanged { project: project.id, mode: wanted.mode, until };
+        self.change(request, project, vec![fact]).await?;
+        self.mode(project)
+    }
+
+    /// What was granted in a project.
+    pub async fn grants(&self, project: &Project, all: bool) -> Result<Vec<Grant>, GatewayError> {
+        let now = self.clock.now();
+        let docs = self.store.docs(View::Grants).await?.into_iter().filter_map(Doc::into_grant);
+        let holds = |grant: &Grant| {
+            all || (grant.revoked_at.is_none() && grant.until.is_none_or(|end| now < end))
+        };
+        Ok(docs.filter(|grant| grant.project == project.id).filter(holds).collect())
+    }
+
+    /// Takes a grant back.
+    pub async fn revoke_grant(
+        &self,
+        request: Request<'_>,
+        id: &str,
+    ) -> Result<Grant, GatewayError> {
+        let _turn = self.turn().await?;
+        let grant = self.find_grant(id).await?;
+        if grant.revoked_at.is_none() {
+            let missing = || GatewayError::ProjectNotFound(grant.project.to_string());
+            let governed = self.governance.of(grant.project).ok_or_else(missing)?;
+            let fact = Fact::GrantRevoked { grant: grant.id, project: grant.project };
+            self.change(request, &governed.project, vec![fact]).await?;
+        }
+        self.find_grant(id).await
+    }
+
+    /// The roles of a project, as their files are now.
+    pub async fn roles(&self, project: &Project) -> Result<RoleList, GatewayError> {
+        let governed = self.governed(project.id).await?;
+        let Some(files) = &governed.files else {
+            return Ok(RoleList { roles: Vec::new(), rejected: Vec::new() });
+        };
+        let roles = files.roles.iter().map(|file| role_view(&governed, file)).collect();
+        Ok(RoleList { roles, rejected: files.rejected.clone() })
+    }
+
+    /// Changes the model in a role's file, and trusts the result if what was
+    /// there was trusted: the person who changes it has seen it.
+    pub async fn change_role(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        project: &Project,
+        role: &str,
+        change: ChangeRole,
+    ) -> Result<RoleView, GatewayError> {
+        let turn = self.turn().await?;
+        let governed = self.refresh(project.id, &turn).await?;
+        let missing = || GatewayError::Missing { what: "role", name: role.to_owned() };
+        let file =
+            governed.files.as_ref().and_then(|files| files.role(role)).ok_or_else(missing)?;
+        let trusted = is_trusted(&governed, file);
+        let changed = set_model(&file.role.file, &file.text, file.role.source, &change.model)
+            .map_err(|error| bad(error.to_string()))?;
+        let hash = provost_core::role::Role::hash(changed.as_bytes());
+        let (folder, name) = (PathBuf::from(&project.path), file.role.file.clone());
+        let (before, text) = (file.text.clone(), changed.clone());
+        let write = move || write_if(&folder, &name, &before, &text);
+        tokio::task::spawn_blocking(write).await.map_err(|_| GatewayError::Stopping)??;
+        if trusted {
+            let fact = Fact::FileTrusted {
+                project: project.id,
+                what: Governing::Role,
+                file: file.role.file.clone(),
+                hash,
+                text: changed,
+            };
+            self.change(request, project, vec![fact]).await?;
+        }
+        let governed = self.refresh(project.id, &turn).await?;
+        let file =
+            governed.files.as_ref().and_then(|files| files.role(role)).ok_or_else(missing)?;
+        Ok(role_view(&governed, file))
+    }
+
+    /// Trusts a file that governs, exactly as it was shown.
+    pub async fn trust(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        project: &Project,
+        wanted: Trust,
+    ) -> Result<Trusted, GatewayError> {
+        let turn = self.turn().await?;
+        let governed = self.refresh(project.id, &turn).await?;
+        let Trust { what, file, hash } = wanted;
+        let fact = trusting(&governed, what, &file, hash)?;
+        let person = person(request.by, project);
+        self.change(request, project, vec![fact]).await?;
+        self.recompile(project.id);
+        self.release(&person, hash, &file, &turn).await?;
+        let governed = self.governed_now(project)?;
+        let missing = || GatewayError::Missing { what: "file", name: file.clone() };
+        governed.trusted(what, &file).cloned().ok_or_else(missing)
+    }
+
+    fn governed_now(&self, project: &Project) -> Result<Arc<Governed>, GatewayError> {
+        let missing = || GatewayError::ProjectNotFound(project.id.to_string());
+        self.governance.of(project.id).ok_or_else(missing)
+    }
+
+    /// Writes a person's change and takes it into the copy.
+    pub(crate) async fn change(
+        &self,
+        request: Request<'_>,
+        project: &Project,
+        facts: Vec<Fact>,
+    ) -> Result<(), GatewayError> {
+        let person = person(request.by, project);
+        let append = events(&person, Durability::Power, facts.clone());
+        self.store.append(Append { command: request.command, ..append }).await?;
+        self.learn(&facts).await
+    }
+
+    /// Adds a rule to the person's own `policy.toml`, if it is one that allows this.
+    pub(crate) async fn always(
+        &self,
+        approval: &provost_proto::Approval,
+        rule: String,
+        turn: &Turn<'_>,
+    ) -> Result<(), GatewayError> {
+        let user = self.governance.user();
+        if !user.errors.is_empty() {
+            return Err(bad(user.errors.join("\n")));
+        }
+        let text = join(&user.text, &rule);
+        self.rule_allows(approval, &user.file, &text)?;
+        let file = user.file.clone();
+        let write = move || write_rules(&file, &text);
+        tokio::task::spawn_blocking(write).await.map_err(|_| GatewayError::Stopping)??;
+        self.refresh(approval.project, turn).await?;
+        Ok(())
+    }
+}
+
+/// The fact that a file is trusted, if it is what was shown.
+pub(crate) fn trusting(
+    governed: &Governed,
+    what: Governing,
+    file: &str,
+    hash: Hash,
+) -> Result<Fact, GatewayError> {
+    let missing = || GatewayError::Missing { what: "file that governs", name: file.to_owned() };
+    let files = governed.files.as_ref().ok_or_else(missing)?;
+    let found = match what {
+        Governing::Role => files
+            .roles
+            .iter()
+            .find(|role| role.role.file == file)
+            .map(|role| (role.hash, &role.text)),
+        Governing::Policy if file == POLICY => {
+            let policy = files.policy.as_ref();
+            if let Some(Err(errors)) = policy.map(|policy| &policy.parsed) {
+                return Err(bad(errors.join("\n")));
+            }
+            policy.map(|policy| (policy.hash, &policy.text))
+        }
+        Governing::Policy => None,
+    };
+    let (now, text) = found.ok_or_else(missing)?;
+    if now != hash {
+        return Err(GatewayError::Fault(Fault {
+            code: Code::HashMismatch,
+            message: format!("{file} is not what was shown; look again before you trust it"),
+            details: None,
+        }));
+    }
+    let (file, text) = (file.to_owned(), text.clone());
+    Ok(Fact::FileTrusted { project: governed.project.id, what, file, hash, text })
+}
+
+/// A person, who changes what governs a project.
+fn person(by: &Operator, project: &Project) -> Behalf {
+    Behalf {
+        principal: by.principal().to_owned(),
+        actor: by.actor().clone(),
+        project: project.clone(),
+        role: None,
+        session: None,
+        command: None,
+    }
+}
+
+/// The text with a rule behind it, all else as it was.
+fn join(text: &str, rule: &str) -> String {
+    let gap = if text.is_empty() || text.ends_with("\n\n") {
+        ""
+    } else if text.ends_with('\n') {
+        "\n"
+    } else {
+        "\n\n"
+    };
+    format!("{text}{gap}{}\n", rule.trim_end())
+}
+
+pub(crate) fn bad(message: String) -> GatewayError {
+    GatewayError::Fault(Fault { code: Code::BadGovernance, message, details: None })
+}
+
+fn role_view(governed: &Governed, file: &RoleFile) -> RoleView {
+    let trusted = is_trusted(governed, file);
+    let role = &file.role;
+    RoleView {
+        name: role.name.clone(),
+        description: role.description.clone(),
+        model: role.model.clone(),
+        skills: role.skills.iter().map(str::to_owned).collect(),
+        file: role.file.clone(),
+        imported: role.source == Source::Claude,
+        hash: file.hash,
+        trusted,
+        diff: (!trusted).then(|| trust_question(governed, file).diff),
+        notes: role.notes.clone(),
+    }
+}
+
+/// Writes a file of the project, if it is still what it was.
+fn write_if(folder: &Path, file: &str, before: &str, text: &str) -> Result<(), GatewayError> {
+    let failed = |error: beneath::BeneathError| bad(format!("cannot write {file}: {error}"));
+    let root = Root::open(folder).map_err(failed)?;
+    let now = root.read(Path::new(file), provost_core::role::FILE as u64).map_err(failed)?;
+    if now != before.as_bytes() {
+        return Err(bad(format!("{file} was changed by someone else just now; try again")));
+    }
+    root.write(Path::new(file), text.as_bytes(), beneath::Mode::Overwrite).map_err(failed)
+}
+
+/// Writes the person's own rules.
+fn write_rules(file: &Path, text: &str) -> Result<(), GatewayError> {
+    let shown = file.display();
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
+        return Err(bad(format!("{shown} is no place for rules")));
+    };
+    std::fs::create_dir_all(folder)
+        .map_err(|error| bad(format!("cannot make {shown}: {error}")))?;
+    let failed = |error: beneath::BeneathError| bad(format!("cannot write {shown}: {error}"));
+    let root = Root::open(folder).map_err(failed)?;
+    root.write(Path::new(name), text.as_bytes(), beneath::Mode::Overwrite).map_err(failed)
+}

@@ -1,0 +1,132 @@
+//! Bringing together what a decision needs, and asking for it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
+use provost_core::role::Role;
+use provost_proto::{Governing, Hash, Pin, Principal, TrustQuestion};
+use provost_sandbox::beneath::Root;
+
+use crate::governance::Governed;
+use crate::governance::files::RoleFile;
+use crate::{Gateway, GatewayError};
+
+/// The largest script that is pinned by what it holds.
+const SCRIPT: u64 = 16 * 1024 * 1024;
+
+/// Askers whose last action is remembered.
+const ASKERS: usize = 4096;
+
+/// What each asker did last, and how often in a row.
+#[derive(Debug, Default)]
+pub(crate) struct Rows(Mutex<HashMap<Principal, (Hash, u32)>>);
+
+impl Rows {
+    fn again(&self, asker: &str, hash: Hash) -> u32 {
+        let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.get(asker).filter(|(last, _)| *last == hash).map_or(0, |(_, times)| *times)
+    }
+
+    fn add(&self, asker: &str, hash: Hash) {
+        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if rows.len() >= ASKERS && !rows.contains_key(asker) {
+            rows.clear();
+        }
+        let row = rows.entry(asker.to_owned()).or_insert((hash, 0));
+        *row = if row.0 == hash { (hash, row.1.saturating_add(1)) } else { (hash, 1) };
+    }
+
+    fn forget(&self, asker: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(asker);
+    }
+}
+
+impl Gateway {
+    /// Decides about a matter as things stand.
+    pub(crate) async fn weigh(
+        &self,
+        governed: &Governed,
+        role: Option<&str>,
+        matter: Matter,
+    ) -> Result<Verdict, GatewayError> {
+        let pins = pins(&governed.project.path, &matter).await?;
+        let request = matter.request();
+        let standing = Standing {
+            rules: &governed.rules,
+            broken: governed.broken.as_deref(),
+            grants: &governed.grants,
+            mode: governed.mode(self.clock.now()),
+            now: self.clock.now(),
+            pins: &pins,
+            again: self.rows.again(&request.principal, matter.hash()),
+        };
+        let acting = acting(governed, role);
+        Ok(decide(matter, acting, &standing))
+    }
+
+    /// Remembers that this was allowed, to notice the same again and again.
+    pub(crate) fn remember(&self, asker: &str, hash: Hash) {
+        self.rows.add(asker, hash);
+    }
+
+    /// A person looked at it: the row begins anew.
+    pub(crate) fn forget_row(&self, asker: &str) {
+        self.rows.forget(asker);
+    }
+}
+
+/// In which role something is asked for, if it can be used.
+pub(crate) fn acting<'a>(governed: &'a Governed, role: Option<&'a str>) -> Acting<'a> {
+    let Some(role) = role else { return Acting::Oneself };
+    match governed.files.as_ref().and_then(|files| files.role(role)) {
+        None => Acting::Nobody { role, why: "is missing or cannot be read" },
+        Some(file) if is_trusted(governed, file) => Acting::In(&file.role),
+        Some(_) => Acting::Nobody { role, why: "is not trusted as it is now" },
+    }
+}
+
+pub(crate) fn is_trusted(governed: &Governed, file: &RoleFile) -> bool {
+    let trusted = governed.trusted(Governing::Role, &file.role.file);
+    trusted.is_some_and(|trusted| trusted.hash == file.hash)
+}
+
+/// The role's file, if it must be trusted before anything is decided.
+pub(crate) fn distrusted(governed: &Governed, role: Option<&str>) -> Option<TrustQuestion> {
+    let file = governed.files.as_ref()?.role(role?)?;
+    if is_trusted(governed, file) {
+        return None;
+    }
+    Some(trust_question(governed, file))
+}
+
+pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustQuestion {
+    let before = governed.trusted(Governing::Role, &file.role.file);
+    let old = before.map_or("", |before| &before.text);
+    TrustQuestion {
+        what: Governing::Role,
+        file: file.role.file.clone(),
+        hash: file.hash,
+        before: before.map(|before| before.hash),
+        diff: provost_core::diff::unified(old, &file.text, &file.role.file),
+    }
+}
+
+/// The scripts that a command would run, as they are now.
+pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, GatewayError> {
+    let scripts = matter.scripts();
+    if scripts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let folder = PathBuf::from(folder);
+    let read = move || {
+        let Ok(root) = Root::open(&folder) else { return Vec::new() };
+        let pin = |path: &str| {
+            let bytes = root.read(Path::new(path), SCRIPT).ok()?;
+            Some(Pin { path: path.to_owned(), hash: Role::hash(&bytes) })
+        };
+        scripts.iter().filter_map(|script| pin(script.as_str())).collect()
+    };
+    tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)
+}

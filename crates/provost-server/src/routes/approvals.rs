@@ -1,0 +1,95 @@
+//! Questions to people, and what they granted.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use provost_gateway::{GatewayError, Request};
+use provost_proto::{Answer as Said, Approval, ApprovalList, Grant, GrantList, Problem};
+use serde::Deserialize;
+
+use super::Answer;
+use super::governance::seen;
+use crate::Door;
+use crate::auth::{Look, Op};
+use crate::body::{JsonBody, Key, Path, Query};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    #[serde(default)]
+    all: bool,
+}
+
+/// List the open questions of all projects; with `all`, the resolved ones too.
+#[utoipa::path(get, path = "/api/approvals", params(("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 403, body = Problem)))]
+pub(crate) async fn everywhere(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Query(Which { all }): Query<Which>,
+) -> Answer<ApprovalList> {
+    let mut approvals = door.gateway.approvals(None, all).await?;
+    approvals.retain(|approval| reader.may_see(approval.project));
+    Ok(Json(ApprovalList { approvals }))
+}
+
+/// List the open questions of a project; with `all`, the resolved ones too.
+#[utoipa::path(get, path = "/api/projects/{p}/approvals", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 404, body = Problem)))]
+pub(crate) async fn list(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(name): Path<String>,
+    Query(Which { all }): Query<Which>,
+) -> Answer<ApprovalList> {
+    let project = seen(&door, &reader, &name).await?;
+    Ok(Json(ApprovalList { approvals: door.gateway.approvals(Some(project.id), all).await? }))
+}
+
+/// Show one question, open or not.
+#[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path)), responses((status = 200, body = Approval), (status = 404, body = Problem)))]
+pub(crate) async fn show(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(id): Path<String>,
+) -> Answer<Approval> {
+    let approval = door.gateway.approval(&id).await?;
+    if reader.may_see(approval.project) {
+        Ok(Json(approval))
+    } else {
+        Err(GatewayError::Missing { what: "question", name: id }.into())
+    }
+}
+
+/// Answer a question. The first valid answer counts; later ones get `APPROVAL_RESOLVED`.
+#[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = Said, responses((status = 200, body = Approval), (status = 403, body = Problem), (status = 409, body = Problem)))]
+pub(crate) async fn answer(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    Path(id): Path<String>,
+    JsonBody { value, command }: JsonBody<Said>,
+) -> Answer<Approval> {
+    Ok(Json(door.gateway.answer(Request { by: &by, command }, &id, value).await?))
+}
+
+/// List what was granted in a project; with `all`, also what holds no more.
+#[utoipa::path(get, path = "/api/projects/{p}/grants", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = GrantList), (status = 404, body = Problem)))]
+pub(crate) async fn grants(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(name): Path<String>,
+    Query(Which { all }): Query<Which>,
+) -> Answer<GrantList> {
+    let project = seen(&door, &reader, &name).await?;
+    Ok(Json(GrantList { grants: door.gateway.grants(&project, all).await? }))
+}
+
+/// Take a grant back.
+#[utoipa::path(delete, path = "/api/grants/{id}", params(("id" = String, Path)), responses((status = 200, body = Grant), (status = 404, body = Problem)))]
+pub(crate) async fn revoke(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    Path(id): Path<String>,
+    Key(command): Key,
+) -> Answer<Grant> {
+    Ok(Json(door.gateway.revoke_grant(Request { by: &by, command }, &id).await?))
+}
