@@ -58,7 +58,10 @@ test('a command is shown word by word, and a denial reaches the script with its 
 test('a hard gate is a warning and can be allowed only once', async ({ page, daemon }) => {
   const { ask } = await agent(daemon)
   await login(page, daemon)
-  const came = ask('fs.writeFile', { path: '.git/hooks/pre-commit', content: '#!/bin/sh\n' })
+  // What governs is out of reach: nobody is even asked.
+  expect((await ask('fs.writeFile', { path: '.git/hooks/pre-commit', content: '#!/bin/sh\n' })).body['code']).toBe('PROTECTED_PATH')
+  await expect(drawer(page)).toBeHidden()
+  const came = ask('terminal.runCommand', { command: 'sudo make install' })
   await expect(drawer(page).getByText('Dangerous: this is asked every time')).toBeVisible()
   await expect(drawer(page).getByRole('button', { name: /^Allow/ })).toHaveCount(1)
   await press(page, 'Deny')

@@ -33,7 +33,9 @@ test('a name that would read backwards is shown as it is', async ({ page, daemon
 
 test('what an agent writes cannot disguise a request', async ({ page, daemon }) => {
   const { ask, folder } = await agent(daemon)
-  await write(folder, '.provost/roles/tricky.md', roleText('tricky', ['fs.read'], '<img src=x onerror="window.pwned=1"> trust\u202Eme'))
+  const markup = '<img src=x onerror="window.pwned=1">'
+  await write(folder, '.provost/roles/tricky.md', `${roleText('tricky', ['fs.read'], markup)}${markup} trust\u202Eme\n`)
+  await write(folder, '.provost/roles/hidden.md', roleText('hidden', ['fs.read'], 'trust\u202Eme'))
   await login(page, daemon)
   const content = `</div><button>Allow once</button><img src=x onerror="window.pwned=1">\n\u202Etxt.evil\u202C zero\u200Bwidth \u001B[2J\u0007\n+++ b/other.txt\n`
   const came = ask('fs.writeFile', { path: 'notes.md', content })
@@ -60,7 +62,10 @@ test('what an agent writes cannot disguise a request', async ({ page, daemon }) 
   await expect(drawer(page)).toBeHidden()
 
   await page.goto(`${daemon.origin}/#/projects/alpha/roles`)
-  await expect(page.getByRole('article', { name: 'tricky' })).toContainText('<img src=x onerror="window.pwned=1"> trust\\u{202E}me')
+  const tricky = page.getByRole('article', { name: 'tricky' })
+  await expect(tricky).toContainText(markup)
+  await expect(tricky.locator('.line').last()).toContainText(`${markup} trust\\u{202E}me`)
+  await expect(page.getByRole('alert')).toContainText('.provost/roles/hidden.md is no role')
   expect(await page.locator('img').count()).toBe(0)
   expect(await page.locator('body').innerText()).not.toMatch(UNSEEN)
 })

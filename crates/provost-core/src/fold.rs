@@ -183,7 +183,11 @@ pub fn touched(fact: &Fact) -> Vec<(Key, Before)> {
     let action = |id: &ActionId| one(View::Actions, id.uuid(), Before::Needed);
     let kernel = |id: &ProjectId| one(View::Kernels, id.uuid(), Before::Needed);
     match fact {
-        Fact::DaemonStarted { .. } | Fact::DaemonStopped { .. } => Vec::new(),
+        // How a kernel's heart beats is a state of the moment, which no view keeps.
+        Fact::DaemonStarted { .. }
+        | Fact::DaemonStopped { .. }
+        | Fact::KernelUnresponsive { .. }
+        | Fact::KernelResponsive { .. } => Vec::new(),
         Fact::ProjectOpened { project, .. } => {
             one(View::Projects, project.uuid(), Before::Replaced)
         }

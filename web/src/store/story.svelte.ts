@@ -14,6 +14,8 @@ type Page = { readonly events: readonly Event[]; readonly next: number | null }
 
 /** How many bodies that are kept beside the log are fetched with a story; the others are named. */
 const BODIES = 40
+/** How long events that only the daemon can tell apart are gathered. */
+const LATE_MS = 500
 /** How many events a story has at most on screen. */
 export const STORY_LIMIT = 5_000
 
@@ -36,6 +38,7 @@ export class Story {
   #state = $state.raw<StoryState>({ kind: 'none' })
   #action: ActionId | null = null
   #turn = 0
+  #late: ReturnType<typeof setTimeout> | undefined
   readonly #loggedOut: () => void
 
   constructor(loggedOut: () => void) {
@@ -53,22 +56,39 @@ export class Story {
     if (action !== this.#action) this.#state = action === null ? { kind: 'none' } : { kind: 'reading' }
     this.#action = action
     if (action === null) return
+    const events = await this.#fetch(action, 0, turn)
+    if (events !== null && turn === this.#turn) this.#state = { kind: 'here', events }
+  }
+
+  /** The events after a place; null when it failed, or is no longer wanted. */
+  async #fetch(action: ActionId, from: number, turn: number): Promise<readonly Event[] | null> {
     const events: Event[] = []
-    let after = 0
-    for (;;) {
+    let after = from
+    while (events.length < STORY_LIMIT) {
       const answer = await ask<Page>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}` })
-      if (turn !== this.#turn) return
-      if (answer.kind === 'loggedOut') return this.#loggedOut()
-      if (answer.kind === 'refused') return void (this.#state = { kind: 'failed', reason: answer.problem.error })
-      if (answer.kind === 'unreachable') {
-        return void (this.#state = { kind: 'failed', reason: `The daemon gave no answer: ${answer.reason}.` })
+      if (turn !== this.#turn) return null
+      if (answer.kind !== 'ok') {
+        if (answer.kind === 'loggedOut') this.#loggedOut()
+        else this.#state = { kind: 'failed', reason: answer.kind === 'refused' ? answer.problem.error : `The daemon gave no answer: ${answer.reason}.` }
+        return null
       }
       events.push(...answer.value.events)
-      if (answer.value.next === null || events.length >= STORY_LIMIT) break
+      if (answer.value.next === null) break
       after = answer.value.next
     }
-    const whole = await opened(events)
-    if (turn === this.#turn) this.#state = { kind: 'here', events: whole }
+    return opened(events)
+  }
+
+  /** Asks the daemon for what came since, at most so often. */
+  async #catchUp(): Promise<void> {
+    this.#late = undefined
+    if (this.#action === null || this.#state.kind !== 'here') return
+    const turn = this.#turn
+    const known = this.#state.events
+    const more = await this.#fetch(this.#action, known.at(-1)?.seq ?? 0, turn)
+    if (more === null || turn !== this.#turn) return
+    const fresh = more.filter(({ seq }) => !known.some((event) => event.seq === seq))
+    this.#state = { kind: 'here', events: [...known, ...fresh].slice(0, STORY_LIMIT) }
   }
 
   /** Goes on with new events of the log. */
@@ -77,8 +97,8 @@ export class Story {
     const known = this.#state.events
     const last = known.at(-1)?.seq ?? 0
     // What a sealed event is about only its body tells, so the daemon has to.
-    if (events.some((event) => event.seq > last && isSealed(event) && /^(?:ACTION|APPROVAL|GRANT)_/.test(event.kind))) {
-      void this.read(this.#action)
+    if (this.#late !== undefined || events.some((event) => event.seq > last && isSealed(event) && /^(?:ACTION|APPROVAL|GRANT)_/.test(event.kind))) {
+      this.#late ??= setTimeout(() => void this.#catchUp(), LATE_MS)
       return
     }
     const questions = questionsOf(known)

@@ -45,6 +45,14 @@ pub(super) struct Written {
     at: Micros,
     streams: HashMap<Stream, Place>,
     events: Vec<Arc<Recorded>>,
+    blobs: usize,
+}
+
+impl Written {
+    /// About how much was written.
+    pub(super) fn bytes(&self) -> usize {
+        self.blobs + self.events.iter().map(|event| event.record().len()).sum::<usize>()
+    }
 }
 
 impl State {
@@ -73,7 +81,7 @@ impl State {
 
     /// Takes over what was committed, and hands out the new events.
     pub(super) fn advance(&mut self, written: Written) -> Vec<Arc<Recorded>> {
-        let Written { seq, hash, at, streams, events } = written;
+        let Written { seq, hash, at, streams, events, .. } = written;
         (self.seq, self.hash, self.at) = (seq, hash, at);
         if self.streams.len() + streams.len() > STREAMS {
             self.streams.clear();
@@ -101,6 +109,7 @@ impl<'a> Batch<'a> {
             at: state.at,
             streams: HashMap::new(),
             events: Vec::new(),
+            blobs: 0,
         };
         Self { db, state, clock, written, docs: BTreeMap::new() }
     }
@@ -216,6 +225,7 @@ impl<'a> Batch<'a> {
     }
 
     pub(super) fn blob(&mut self, hash: &Hash, bytes: &[u8]) -> Result<(), StoreError> {
+        self.written.blobs += bytes.len();
         self.db
             .prepare_cached("INSERT OR IGNORE INTO blobs VALUES (?1, ?2)")?
             .execute(params![hash.as_bytes(), bytes])?;

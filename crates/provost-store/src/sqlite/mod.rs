@@ -4,6 +4,7 @@
 //! and mostly do not need them, because the newest events are in memory.
 
 mod batch;
+mod checkpoint;
 mod reader;
 mod schema;
 mod verify;
@@ -58,7 +59,7 @@ impl Sqlite {
         let db = schema::open(&path)?;
         let recent = Arc::new(Recent::default());
         let (inbox, requests) = mpsc::channel(INBOX);
-        let (writer, head) = writer::start(db, clock, Arc::clone(&recent), requests)?;
+        let (writer, head) = writer::start(db, &path, clock, Arc::clone(&recent), requests)?;
         let readers = Readers::new(path.clone());
         Ok(Self { inbox: Some(inbox), writer: Some(writer), head, recent, readers, path })
     }

@@ -74,11 +74,21 @@ fn open_writable(path: &Path) -> Result<Connection, StoreError> {
     // Another process may look at the file, `sqlite3` or a backup, and hold it for a moment.
     db.busy_timeout(BUSY)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    // A checkpoint every few MiB keeps the WAL short; the limit gives the space back.
-    db.pragma_update(None, "wal_autocheckpoint", 2000)?;
+    // Checkpoints are made beside the writer; if they do not keep up, it makes one itself
+    // at 64 MiB, which bounds the WAL. The limit gives the space back.
+    db.pragma_update(None, "wal_autocheckpoint", 16 * 1024)?;
     db.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     db.pragma_update(None, "cache_size", -2000)?;
     migrate(&mut db, path)?;
+    Ok(db)
+}
+
+/// A second connection that may write, for the checkpoints.
+pub(super) fn open_beside(path: &Path) -> Result<Connection, StoreError> {
+    let db = Connection::open(path)?;
+    db.busy_timeout(BUSY)?;
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    db.pragma_update(None, "cache_size", -64)?;
     Ok(db)
 }
 

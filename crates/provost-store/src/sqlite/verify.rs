@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use provost_core::chain::{self, Record};
 use provost_core::fold::{Doc, Key, Stamp, View, World};
+use provost_proto::kernel::Printed;
 use provost_proto::{AuditReport, BadEvent, BlobRef, Fact, Hash, Seq, Stream, Version};
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -105,10 +106,23 @@ impl<'a> Walk<'a> {
     /// that was hashed.
     fn fact(&self, record: &Record) -> Result<Option<Fact>, String> {
         let Some(reference) = record.body.get("$blob").and(Some(&record.body)) else {
-            return Ok(Fact::read(&record.kind, &record.body));
+            let fact = Fact::read(&record.kind, &record.body);
+            if let Some(Fact::ActionOutput { output, .. }) = &fact
+                && let Printed::Kept(reference) = output.data
+            {
+                self.blob("output", &reference)?;
+            }
+            return Ok(fact);
         };
         let reference: BlobRef = serde_json::from_value(reference.clone())
             .map_err(|error| format!("its reference to a blob is broken: {error}"))?;
+        let body = serde_json::from_slice(&self.blob("body", &reference)?)
+            .map_err(|error| format!("its body is not JSON: {error}"))?;
+        Ok(Fact::read(&record.kind, &body))
+    }
+
+    /// The bytes of a blob, which must be the ones that were hashed.
+    fn blob(&self, what: &str, reference: &BlobRef) -> Result<Vec<u8>, String> {
         let bytes: Option<Vec<u8>> = self
             .db
             .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
@@ -117,13 +131,11 @@ impl<'a> Walk<'a> {
             })
             .map_err(|error| error.to_string())?;
         let bytes =
-            bytes.ok_or_else(|| format!("its body, blob {}, is missing", reference.hash))?;
+            bytes.ok_or_else(|| format!("its {what}, blob {}, is missing", reference.hash))?;
         if chain::digest(&bytes) != reference.hash {
-            return Err(format!("its body, blob {}, was changed", reference.hash));
+            return Err(format!("its {what}, blob {}, was changed", reference.hash));
         }
-        let body = serde_json::from_slice(&bytes)
-            .map_err(|error| format!("its body is not JSON: {error}"))?;
-        Ok(Fact::read(&record.kind, &body))
+        Ok(bytes)
     }
 
     /// What is wrong with the views, if anything is: the log is whole then, and

@@ -5,6 +5,7 @@
 //! commit), and while it syncs, the next group gathers. If a group fails, each
 //! of its requests is tried alone, so that one bad request cannot fail others.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -14,6 +15,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::batch::{Batch, State};
+use super::checkpoint::Checkpoints;
 use crate::append::Prepared;
 use crate::recent::Recent;
 use crate::{Appended, Clock, Durability, Idempotency, StoreError};
@@ -74,11 +76,13 @@ struct Writer {
     recent: Arc<Recent>,
     head: watch::Sender<Seq>,
     synchronous: Durability,
+    checkpoints: Checkpoints,
 }
 
 /// Starts the writer. It ends when the last sender is gone.
 pub(super) fn start(
     db: Connection,
+    path: &Path,
     clock: Clock,
     recent: Arc<Recent>,
     requests: mpsc::Receiver<Request>,
@@ -86,7 +90,9 @@ pub(super) fn start(
     db.pragma_update(None, "synchronous", "FULL")?;
     let state = State::load(&db, &clock)?;
     let (head, follow) = watch::channel(state.seq);
-    let writer = Writer { db, clock, state, recent, head, synchronous: Durability::Power };
+    let checkpoints = Checkpoints::start(path)?;
+    let synchronous = Durability::Power;
+    let writer = Writer { db, clock, state, recent, head, synchronous, checkpoints };
     let thread = thread::Builder::new()
         .name("log-writer".to_owned())
         .spawn(move || writer.run(requests))
@@ -106,6 +112,8 @@ impl Writer {
             }
             self.serve(&mut group);
         }
+        // The last connection to close clears the WAL away; that is this one.
+        drop(self.checkpoints);
         if let Err(error) = self.db.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())) {
             tracing::debug!(%error, "the log was closed without a checkpoint");
         }
@@ -151,6 +159,7 @@ impl Writer {
         }
         let written = batch.finish()?;
         step.commit()?;
+        self.checkpoints.committed(written.bytes());
         let fresh = self.state.advance(written);
         self.recent.push(fresh);
         self.head

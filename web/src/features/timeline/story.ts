@@ -1,6 +1,6 @@
 /** The story of one action, told in sentences from its events. Pure. */
 import type { ActionId, AllowedBy, Approval, ApprovalId, Event, RuleRef } from '../../proto/index.ts'
-import { ended } from './summary.ts'
+import { ended, shown } from './summary.ts'
 
 /** One step of the story. Texts may be an agent's: draw them with `Text` only. */
 export type Step = {
@@ -110,7 +110,7 @@ function inRole(role: string | undefined): string {
 function printed(event: Extract<Event, { kind: 'ACTION_OUTPUT' }>): readonly string[] {
   const { stream, data, dropped } = event.body.output
   const gap = dropped > 0 ? [`… ${String(dropped)} bytes were dropped`] : []
-  const lines = 'text' in data ? data.text.replace(/\n$/, '').split('\n') : [`${String(data.hex.length / 2)} bytes that are no text: ${data.hex}`]
+  const lines = shown(data).split('\n')
   return [...gap, ...(stream === 'stderr' ? lines.map((line) => `! ${line}`) : lines)]
 }
 
