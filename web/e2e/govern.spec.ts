@@ -157,6 +157,7 @@ test('everything that governs is in the palette', async ({ page, daemon }) => {
     await page.getByRole('combobox', { name: 'What to do' }).fill(words)
     await page.keyboard.press('Enter')
     await expect(page.getByRole('heading', { level: 1, name: heading })).toBeVisible()
+    await expect(page.getByText('Reading the')).toHaveCount(0)
   }
   await page.keyboard.press(`${MOD_KEY}+k`)
   await page.getByRole('combobox', { name: 'What to do' }).fill('mode auto')

@@ -14,15 +14,14 @@ export const SETTLE_MS = 500
 export class Desk {
   #open = $state(false)
   #settled = $state(false)
-  #selected: () => ApprovalId | null
-  readonly #select: (id: ApprovalId | null) => void
+  #selected = $state<ApprovalId | null>(null)
+  readonly #mirror: (id: ApprovalId | null) => void
   readonly #known = new Set<ApprovalId>()
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** The question on top is kept in the address; these read and write it there. */
-  constructor(selected: () => ApprovalId | null, select: (id: ApprovalId | null) => void) {
-    this.#selected = selected
-    this.#select = select
+  /** `mirror` writes the question on top into the address, so that it can be linked. */
+  constructor(mirror: (id: ApprovalId | null) => void) {
+    this.#mirror = mirror
   }
 
   /** Whether the drawer is open. */
@@ -37,32 +36,42 @@ export class Desk {
 
   /** The question on top. */
   get selected(): ApprovalId | null {
-    return this.#selected()
+    return this.#selected
   }
 
   /** Opens the drawer at a question, or at the first of these. */
   show(pending: readonly Approval[], id: ApprovalId | null = null): void {
-    const top = id ?? this.#selected() ?? pending[0]?.id ?? null
-    if (!this.#open || top !== this.#selected()) this.unsettle()
+    const top = id ?? this.#selected ?? pending[0]?.id ?? null
+    if (!this.#open || top !== this.#selected) this.unsettle()
     this.#open = true
-    this.#select(top)
+    this.#put(top)
   }
 
   /** Closes the drawer. It opens again when something new asks. */
   close(): void {
     this.#open = false
-    this.#select(null)
+    this.#put(null)
   }
 
   /** Puts another question on top. */
   select(id: ApprovalId | null): void {
-    if (id !== this.#selected()) this.unsettle()
-    this.#select(id)
+    if (id !== this.#selected) this.unsettle()
+    this.#put(id)
+  }
+
+  /** The address was changed by other means: what is on top stays, and is written there again. */
+  remind(): void {
+    if (this.#open) this.#mirror(this.#selected)
+  }
+
+  #put(id: ApprovalId | null): void {
+    this.#selected = id
+    this.#mirror(id)
   }
 
   /** Goes to the next or the one before, in this order. */
   move(order: readonly Approval[], by: 1 | -1): void {
-    const to = neighbor(order, this.#selected(), by)
+    const to = neighbor(order, this.#selected, by)
     if (to !== null) this.select(to)
   }
 
@@ -71,7 +80,7 @@ export class Desk {
     const fresh = pending.filter(({ id }) => !this.#known.has(id))
     for (const { id } of fresh) this.#known.add(id)
     if (fresh.length > 0 && !this.#open) this.show(pending)
-    else if (this.#open && this.#selected() === null && pending.length > 0) this.select(pending[0]?.id ?? null)
+    else if (this.#open && this.#selected === null && pending.length > 0) this.select(pending[0]?.id ?? null)
     return fresh
   }
 

@@ -56,7 +56,7 @@ export class Governance {
     this.#pending = $derived(byRisk(pendingOf(approvals)))
     this.#ended = $derived(endedOf(approvals))
     const loggedOut = (): void => log.loggedOut()
-    this.desk = new Desk(() => navigation.route.approval, (id) => navigation.approval(id))
+    this.desk = new Desk((id) => navigation.approval(id))
     this.roles = new Reading(loggedOut)
     this.policy = new Reading(loggedOut)
     this.story = new Story(loggedOut)

@@ -148,18 +148,22 @@ export class Store {
     const approvals = $derived(log.folded.approvals)
     return $effect.root(() => {
       $effect(() => {
+        // Read here, because what is read in `untrack` is not followed.
+        const [where, which] = [project, page]
         void mark
-        if (settled || project === null) untrack(() => governance.readFiles(project, page))
+        if (settled || where === null) untrack(() => governance.readFiles(where, which))
       })
       $effect(() => {
         if (settled && approvals.sealed >= 0) void untrack(() => governance.unseal())
       })
       $effect(() => {
-        if (settled || action === null) void untrack(() => governance.story.read(action))
+        const id = action
+        if (settled || id === null) void untrack(() => governance.story.read(id))
       })
       $effect(() => {
         void sealedGrants
-        if (project !== null && page === 'grants' && settled) void untrack(() => governance.readGrants(project))
+        const where = project
+        if (where !== null && page === 'grants' && settled) void untrack(() => governance.readGrants(where))
       })
       $effect(() => {
         const { all } = approvals
@@ -172,7 +176,9 @@ export class Store {
         })
       })
       $effect(() => {
-        if (linked !== null && !log.replaying) untrack(() => governance.showLinked(linked))
+        const id = linked
+        if (log.replaying) return
+        untrack(() => (id === null ? desk.remind() : governance.showLinked(id)))
       })
     })
   }
