@@ -108,9 +108,10 @@ test('keyboard only: move, allow for the session, deny; Enter and early keys do 
   await expect(drawer(page)).toBeHidden()
 })
 
-test('an answer in one browser shows at once in the other', async ({ browser, daemon }) => {
+test('an answer on a phone shows at once in another browser', async ({ browser, daemon }) => {
   const { ask } = await agent(daemon)
-  const [one, two] = await Promise.all([browser.newPage(), browser.newPage()])
+  const phone = { width: 390, height: 780 }
+  const [one, two] = await Promise.all([browser.newPage({ viewport: phone, hasTouch: true }), browser.newPage()])
   await login(one, daemon)
   await login(two, daemon)
   const came = ask('fs.writeFile', { path: 'a.txt', content: 'a' })

@@ -10,7 +10,7 @@ export type Permission = 'unsupported' | 'default' | 'granted' | 'denied'
 
 /** See the head of this file. */
 export class Alerts {
-  #permission = $state<Permission>('Notification' in globalThis ? Notification.permission : 'unsupported')
+  #permission = $state<Permission>(typeof Notification === 'undefined' ? 'unsupported' : Notification.permission)
 
   /** Whether the browser shows them. */
   get permission(): Permission {

@@ -32,6 +32,12 @@ describe('the story', () => {
     expect(steps[4]).toMatchObject({ tone: 'good', lines: ['changed: ["a.txt"]'] })
   })
 
+  it('says which parts of the wall stood', () => {
+    const layers = { seccomp: true, userNamespace: false, landlockAbi: 7, cgroup: true, nothing: null }
+    const [step] = stepsOf([event(1, { kind: 'ACTION_STARTED', body: { action: 'a1', project: 'p1', report: 1, pid: 7, profile: 'build', layers } })])
+    expect(step?.lines).toEqual(['behind: seccomp, cgroup', 'without: userNamespace', 'landlockAbi: 7'])
+  })
+
   it('gives the words of a denial', () => {
     const [step] = stepsOf([event(1, { kind: 'APPROVAL_ANSWERED', body: { approval: 'q1', project: 'p1', actionHash: 'h', decision: 'deny', scope: null, message: 'use pnpm' } })])
     expect(step).toMatchObject({ tone: 'bad', lines: ['use pnpm'] })

@@ -68,8 +68,7 @@ function told(event: Event): Told {
       return { tone: 'good', said: `It may run: ${why}${event.body.profile === undefined ? '' : `, under the profile ${event.body.profile}`}`, lines: [] }
     }
     case 'ACTION_STARTED': {
-      const layers = Object.entries(event.body.layers).map(([name, state]) => `${name}: ${text(state)}`)
-      return plain(`It ran as process ${String(event.body.pid)} under the profile ${event.body.profile}`, layers)
+      return plain(`It ran as process ${String(event.body.pid)} under the profile ${event.body.profile}`, wallLines(event.body.layers))
     }
     case 'ACTION_OUTPUT':
       return plain('It printed', printed(event))
@@ -112,6 +111,18 @@ function printed(event: Extract<Event, { kind: 'ACTION_OUTPUT' }>): readonly str
   const gap = dropped > 0 ? [`… ${String(dropped)} bytes were dropped`] : []
   const lines = shown(data).split('\n')
   return [...gap, ...(stream === 'stderr' ? lines.map((line) => `! ${line}`) : lines)]
+}
+
+/** The parts of the wall: those that stood, those that did not, and the rest as they are. */
+function wallLines(layers: Readonly<Record<string, unknown>>): readonly string[] {
+  const names = (state: boolean): string => Object.keys(layers).filter((name) => layers[name] === state).join(', ')
+  const rest = Object.entries(layers).filter(([, state]) => typeof state !== 'boolean' && state !== null)
+  const [stood, missing] = [names(true), names(false)]
+  return [
+    ...(stood === '' ? [] : [`behind: ${stood}`]),
+    ...(missing === '' ? [] : [`without: ${missing}`]),
+    ...rest.map(([name, state]) => `${name}: ${text(state)}`),
+  ]
 }
 
 function summaryLines(summary: unknown): readonly string[] {
