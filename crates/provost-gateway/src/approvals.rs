@@ -171,7 +171,7 @@ impl Gateway {
 
     /// Takes a question that is in the log into the copy.
     async fn adopt_question(&self, id: ApprovalId) -> Result<(), GatewayError> {
-        let doc = self.store.doc(View::Approvals, id.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Approvals, id.uuid()).await?;
         if let Some(approval) = doc.and_then(Doc::into_approval) {
             self.approvals.add(approval);
         }
@@ -184,7 +184,7 @@ impl Gateway {
         approval: &Approval,
         append: Append,
     ) -> Result<provost_store::Appended, GatewayError> {
-        let key = Key { view: View::Approvals, key: approval.id.uuid().to_string() };
+        let key = Key { view: View::Approvals, key: approval.id.uuid() };
         let unchanged = vec![(key, Doc::Approval(Box::new(approval.clone())))];
         let done = self.store.append(Append { unchanged, ..append }).await;
         match done {
@@ -219,7 +219,7 @@ impl Gateway {
     pub async fn approval(&self, id: &str) -> Result<Approval, GatewayError> {
         let missing = || GatewayError::Missing { what: "question", name: id.to_owned() };
         let parsed: ApprovalId = id.parse().map_err(|_| missing())?;
-        let doc = self.store.doc(View::Approvals, parsed.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Approvals, parsed.uuid()).await?;
         doc.and_then(Doc::into_approval).ok_or_else(missing)
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use provost_core::action::Effect;
+use provost_core::decide::Matter;
 use provost_core::permit::Permit;
 use provost_kernel::KernelError;
 use provost_proto::kernel::{Fault, Outcome, OutputStream};
@@ -15,8 +16,11 @@ use crate::actions::Behalf;
 use crate::kernels::{Finished, Waiting};
 use crate::{Gateway, GatewayError};
 
-/// The profile under which commands run.
-pub(crate) const PROFILE: &str = "build";
+/// The profile under which a command runs, as its kernel will report it.
+pub(crate) fn profile(matter: &Matter) -> Option<&'static str> {
+    let runs = matter.request().action.effect() == Effect::Run;
+    runs.then_some(if matter.network() { "build+network" } else { "build" })
+}
 
 /// Whether an action has ended when it is answered.
 #[derive(Debug)]

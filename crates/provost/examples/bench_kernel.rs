@@ -4,6 +4,7 @@
 //! `cargo xtask bench sandbox`, which builds the release binary first.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "a benchmark prints, and fails loudly"
 )]

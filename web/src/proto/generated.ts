@@ -671,9 +671,9 @@ export type CreateToken = {
  */
 class: TokenClass, 
 /**
- * The only project it may see. An agent's token needs one.
+ * The id or slug of the only project it may see. An agent's token needs one.
  */
-project?: ProjectId, 
+project?: string, 
 /**
  * The role it acts in. An agent's token needs one, others have none.
  */

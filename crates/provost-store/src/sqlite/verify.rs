@@ -7,18 +7,19 @@ use provost_core::fold::{Doc, Key, Stamp, View, World};
 use provost_proto::kernel::Printed;
 use provost_proto::{AuditReport, BadEvent, BlobRef, Fact, Hash, Seq, Stream, Version};
 use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
 
 use super::reader;
 use crate::StoreError;
 
 /// Walks the log from the first event to the last and stops at the first that
-/// is not what it was; then compares the views with what it has folded. Memory
-/// does not grow with the log, only with the number of streams and documents.
+/// is not what it was; where the views end, compares them with what it has folded.
+/// Memory does not grow with the log, only with the number of streams and documents.
 pub(super) fn walk(db: &mut Connection) -> Result<AuditReport, StoreError> {
     let step = db.transaction()?;
     let mut walk = Walk::new(&step);
     let bad = walk.all()?.map(|why| BadEvent { seq: walk.seq + 1, why });
-    let views = if bad.is_none() { walk.views() } else { None };
+    let views = if bad.is_none() { walk.found.take() } else { None };
     Ok(AuditReport { events: walk.seq, head: walk.hash, bad, views })
 }
 
@@ -28,12 +29,19 @@ struct Walk<'a> {
     hash: Hash,
     versions: HashMap<Stream, Version>,
     world: World,
+    /// Up to which event the documents on disk go.
+    folded: Seq,
+    /// What is wrong with them.
+    found: Option<String>,
 }
 
 impl<'a> Walk<'a> {
     fn new(db: &'a Connection) -> Self {
         let (versions, world) = (HashMap::new(), World::default());
-        Self { db, seq: 0, hash: Hash::ZERO, versions, world }
+        // In older files they go to the end.
+        let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
+        let folded = folded.unwrap_or(Seq::MAX);
+        Self { db, seq: 0, hash: Hash::ZERO, versions, world, folded, found: None }
     }
 
     /// What is wrong with the event after the last good one, if anything is.
@@ -45,6 +53,9 @@ impl<'a> Walk<'a> {
         )?;
         let mut rows = all.query([])?;
         loop {
+            if self.seq == self.folded {
+                self.found = self.views();
+            }
             match rows.next() {
                 Ok(Some(row)) => {
                     if let Err(why) = self.step(row) {
@@ -55,6 +66,9 @@ impl<'a> Walk<'a> {
                 // SQLite itself cannot read the page any more.
                 Err(error) => return Ok(Some(format!("it cannot be read: {error}"))),
             }
+        }
+        if self.seq < self.folded {
+            self.found = self.views();
         }
         // The log must end where it once reached, or its tail was cut off.
         let ask = |sql| db.query_row(sql, [], |row| row.get::<_, Seq>(0));
@@ -142,8 +156,8 @@ impl<'a> Walk<'a> {
     /// they can be folded from it again.
     fn views(&self) -> Option<String> {
         for view in View::ALL {
-            let mut stored: BTreeMap<String, Doc> = match reader::docs(self.db, view) {
-                Ok(docs) => docs.into_iter().collect(),
+            let mut stored: BTreeMap<Uuid, Doc> = match reader::docs(self.db, view) {
+                Ok(docs) => docs.into_iter().map(|filed| (filed.key, filed.doc)).collect(),
                 Err(StoreError::View { view, key, why }) => {
                     return Some(format!("{view} {key} cannot be read: {why}"));
                 }

@@ -133,7 +133,7 @@ async fn a_view_that_was_changed_is_found() {
             "not what the log",
         ),
         ("DELETE FROM docs", "not what the log says"),
-        ("UPDATE docs SET key = '0'", "not what the log says"),
+        ("UPDATE docs SET key = zeroblob(16)", "not what the log says"),
     ] {
         let (store, folder) = fresh();
         append(&store, one(Stream::Sys, opened(Clock::system().id(), "app"))).await;

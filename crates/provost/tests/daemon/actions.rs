@@ -540,3 +540,20 @@ async fn a_kernel_without_a_daemon_and_without_work_ends_itself() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+#[tokio::test]
+async fn a_command_reaches_the_network_only_if_it_asked_to() {
+    let home = Home::new();
+    let daemon = home.up();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let command = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
+    for (network, said) in [(false, ""), (true, "connected\n")] {
+        let params = json!({ "command": command, "network": network });
+        let (_, answer) = daemon.act("terminal.runCommand", params).await;
+        assert_eq!(answer["result"]["stdout"], said, "{answer}");
+    }
+    let started = daemon.events("ACTION_STARTED").await;
+    let profiles: Vec<_> = started.iter().map(|event| &event["profile"]).collect();
+    assert_eq!(profiles, ["build", "build+network"]);
+}
