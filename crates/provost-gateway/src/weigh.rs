@@ -1,9 +1,11 @@
 //! Bringing together what a decision needs, and asking for it.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use provost_core::action::{Action, RelPath};
 use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
 use provost_core::role::Role;
 use provost_proto::{Governing, Hash, Pin, Principal, TrustQuestion};
@@ -52,6 +54,7 @@ impl Gateway {
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
         let pins = pins(&governed.project.path, &matter).await?;
+        let leads_to = leads_to(Path::new(&governed.project.path), &matter);
         let request = matter.request();
         let standing = Standing {
             rules: &governed.rules,
@@ -60,7 +63,8 @@ impl Gateway {
             mode: governed.mode(self.clock.now()),
             now: self.clock.now(),
             pins: &pins,
-            again: self.rows.again(&request.principal, matter.hash()),
+            leads_to: &leads_to,
+            again: self.rows.again(&request.principal, matter.sameness()),
         };
         let acting = acting(governed, role);
         Ok(decide(matter, acting, &standing))
@@ -115,7 +119,7 @@ pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustQuest
 
 /// The scripts that a command would run, as they are now.
 pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, GatewayError> {
-    let scripts = matter.scripts();
+    let scripts = matter.scripts(folder);
     if scripts.is_empty() {
         return Ok(Vec::new());
     }
@@ -123,10 +127,52 @@ pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, Gate
     let read = move || {
         let Ok(root) = Root::open(&folder) else { return Vec::new() };
         let pin = |path: &str| {
-            let bytes = root.read(Path::new(path), SCRIPT).ok()?;
-            Some(Pin { path: path.to_owned(), hash: Role::hash(&bytes) })
+            let hash = match root.read(Path::new(path), SCRIPT) {
+                Ok(bytes) => Role::hash(&bytes),
+                // Too large to read, or a link that leads out: pinned all the same.
+                Err(_) => looks(&folder.join(path))?,
+            };
+            Some(Pin { path: path.to_owned(), hash })
         };
         scripts.iter().filter_map(|script| pin(script.as_str())).collect()
     };
     tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)
+}
+
+/// A file by what changes whenever it does, if it is one. It is not opened: what
+/// is named here may be anything by then.
+fn looks(file: &Path) -> Option<Hash> {
+    let meta = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
+    let changed = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
+    let look = format!("{:?}", (meta.dev(), meta.ino(), meta.size(), changed));
+    Some(Role::hash(look.as_bytes()))
+}
+
+/// Where links lead the paths that a file action names, for those that are
+/// elsewhere in the project. What leads out of it, the kernel refuses.
+fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
+    let action = &matter.request().action;
+    let Action::File(_) = action else { return Vec::new() };
+    let real = |path: RelPath| {
+        let there = real(folder, Path::new(path.as_str()))?;
+        RelPath::new(there.to_str()?).ok().filter(|there| *there != path)
+    };
+    action.paths().into_iter().filter_map(real).collect()
+}
+
+/// A path beneath a folder without links; what is not there yet keeps its name.
+fn real(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let mut missing = Vec::new();
+    for there in path.ancestors() {
+        match folder.join(there).canonicalize() {
+            Ok(found) => {
+                let beneath = found.strip_prefix(folder).ok()?;
+                return Some(
+                    missing.iter().rev().fold(beneath.to_owned(), |at, name| at.join(name)),
+                );
+            }
+            Err(_) => missing.push(there.file_name()?),
+        }
+    }
+    None
 }
