@@ -194,9 +194,14 @@ impl Gateway {
     ) -> Result<Done, GatewayError> {
         let (id, hash) = (permit.id(), permit.hash());
         let gateway = Arc::clone(self);
-        let work = tokio::spawn(async move { gateway.run(&behalf, permit).await });
+        let waiting = self.wait_for(&permit);
+        let work = tokio::spawn(async move { gateway.run(&behalf, permit, waiting).await });
         match timeout(wait, work).await {
-            Err(_) => Ok(Done::Running(answer(id, hash, ActionStatus::Running, None))),
+            Err(_) => {
+                // What it prints from here on is in the log, and need not be in memory.
+                self.kernels.nobody_waits(id);
+                Ok(Done::Running(answer(id, hash, ActionStatus::Running, None)))
+            }
             Ok(Err(_)) => Err(GatewayError::Stopping),
             Ok(Ok(ended)) => Ok(done(id, hash, ended?)),
         }
@@ -246,7 +251,7 @@ impl Gateway {
     pub async fn action(&self, id: &str) -> Result<ActionView, GatewayError> {
         let not_found = || GatewayError::ActionNotFound(id.to_owned());
         let parsed: ActionId = id.parse().map_err(|_| not_found())?;
-        let doc = self.store.doc(View::Actions, parsed.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Actions, parsed.uuid()).await?;
         doc.and_then(Doc::into_action).ok_or_else(not_found)
     }
 

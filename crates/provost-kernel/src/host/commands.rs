@@ -17,13 +17,13 @@ use provost_sandbox::environment;
 use provost_sandbox::probe;
 use provost_sandbox::profile::{Places, Policy, Profile};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use super::HostOptions;
 use super::process::{GRACE, Order, Process, Run, see_through};
 use super::space::Space;
 use crate::ActionError;
+use crate::place::{Place, Scratch};
 use crate::spool::Spool;
 
 /// Commands that have ended and can still be looked at.
@@ -42,7 +42,8 @@ pub(super) struct Commands {
     data: PathBuf,
     environment: Vec<(OsString, OsString)>,
     spool: Arc<Spool>,
-    wall: OnceLock<(Wall, TempDir)>,
+    place: Place,
+    wall: OnceLock<(Wall, Scratch)>,
     book: Mutex<Book>,
 }
 
@@ -63,6 +64,7 @@ impl Commands {
             data: options.data.clone(),
             environment: environment::allowed(options.environment.iter().cloned()),
             spool,
+            place: Place::at(&options.place),
             wall: OnceLock::new(),
             book: Mutex::default(),
         }
@@ -281,14 +283,10 @@ impl Commands {
     /// The wall, made when the first command needs it.
     fn wall(&self) -> Result<&Wall, ActionError> {
         if self.wall.get().is_none() {
-            let scratch = tempfile::Builder::new().prefix("provost-").tempdir_in("/tmp").map_err(
-                |error| {
-                    ActionError::new(
-                        Code::Internal,
-                        format!("no folder for temporary files: {error}"),
-                    )
-                },
-            )?;
+            let scratch = self.place.scratch().map_err(|error| {
+                let message = format!("no folder for temporary files: {error}");
+                ActionError::new(Code::Internal, message)
+            })?;
             let places = Places {
                 project: &self.project,
                 home: &self.home,
