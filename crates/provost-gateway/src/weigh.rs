@@ -18,6 +18,9 @@ use crate::{Gateway, GatewayError};
 /// The largest script that is pinned by what it holds.
 const SCRIPT: u64 = 16 * 1024 * 1024;
 
+/// How many links to what is not there yet are followed, as many as the system would.
+const LINKS: u32 = 40;
+
 /// Askers whose last action is remembered.
 const ASKERS: usize = 4096;
 
@@ -153,26 +156,27 @@ fn looks(file: &Path) -> Option<Hash> {
 fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
     let action = &matter.request().action;
     let Action::File(_) = action else { return Vec::new() };
-    let real = |path: RelPath| {
-        let there = real(folder, Path::new(path.as_str()))?;
-        RelPath::new(there.to_str()?).ok().filter(|there| *there != path)
+    let elsewhere = |path: RelPath| {
+        let there = real(&folder.join(path.as_str()), LINKS)?;
+        let there = RelPath::new(there.strip_prefix(folder).ok()?.to_str()?).ok()?;
+        (there != path).then_some(there)
     };
-    action.paths().into_iter().filter_map(real).collect()
+    action.paths().into_iter().filter_map(elsewhere).collect()
 }
 
-/// A path beneath a folder without links; what is not there yet keeps its name.
-fn real(folder: &Path, path: &Path) -> Option<PathBuf> {
-    let mut missing = Vec::new();
+/// A path without links; what is not there yet keeps its name, also behind a
+/// link that leads to it.
+fn real(path: &Path, links: u32) -> Option<PathBuf> {
+    let mut missing = PathBuf::new();
     for there in path.ancestors() {
-        match folder.join(there).canonicalize() {
-            Ok(found) => {
-                let beneath = found.strip_prefix(folder).ok()?;
-                return Some(
-                    missing.iter().rev().fold(beneath.to_owned(), |at, name| at.join(name)),
-                );
-            }
-            Err(_) => missing.push(there.file_name()?),
+        if let Ok(found) = there.canonicalize() {
+            return Some(found.join(missing));
         }
+        if let Ok(target) = there.read_link() {
+            let next = there.parent()?.join(target).join(missing);
+            return real(&next, links.checked_sub(1)?);
+        }
+        missing = Path::new(there.file_name()?).join(missing);
     }
     None
 }
