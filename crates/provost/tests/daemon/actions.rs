@@ -18,7 +18,7 @@ impl Running {
         request.send().await.unwrap().json().await.unwrap()
     }
 
-    async fn post(&self, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
+    pub(super) async fn post(&self, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
         let request = Self::http().post(format!("{}{path}", self.base)).bearer_auth(token);
         let response = request.json(body).send().await.unwrap();
         (response.status(), response.json().await.unwrap_or(Value::Null))
@@ -356,7 +356,7 @@ async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
 }
 
 #[tokio::test]
-async fn an_agent_that_asks_for_nonsense_has_no_skill_for_it_either() {
+async fn an_agent_that_asks_for_nonsense_is_told_so_and_the_log_says_that_it_asked() {
     let home = Home::new();
     let daemon = home.up();
     let project = daemon.get("/api/projects/app").await["id"].clone();
@@ -369,7 +369,7 @@ async fn an_agent_that_asks_for_nonsense_has_no_skill_for_it_either() {
         json!({ "action": "\u{202e}".repeat(5000), "params": [] }),
     ] {
         let (status, answer) = daemon.post("/api/projects/app/actions", agent, &body).await;
-        assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("SKILL_DENIED")), "{answer}");
+        assert_eq!((status.as_u16(), &answer["code"]), (422, &json!("INVALID_ACTION")), "{answer}");
     }
     assert_eq!(daemon.events("ACTION_DENIED").await.len(), 3);
 }

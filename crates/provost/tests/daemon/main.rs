@@ -3,7 +3,9 @@
 
 mod actions;
 mod cli;
+mod govern;
 mod kill;
+mod story;
 mod survive;
 
 use std::fs::File;
@@ -45,6 +47,7 @@ impl Home {
             .env("USER", "ann")
             .env("PROVOST_DATA", self.data())
             .env("PROVOST_LISTEN", "127.0.0.1:0")
+            .env("PROVOST_POLICY", self.path("policy.toml"))
             .args(args)
             .timeout(Duration::from_mins(2));
         command
