@@ -112,7 +112,7 @@ pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
     text(&mut out, b",\"kind\":", parts.kind);
     text(&mut out, b",\"principal\":", parts.principal);
     number(&mut out, b",\"seq\":", parts.seq);
-    text(&mut out, b",\"stream\":", &parts.stream.to_string());
+    write_stream(&mut out, parts.stream);
     number(&mut out, b",\"version\":", parts.version);
     out.push(b'}');
     out
@@ -151,19 +151,22 @@ fn optional(out: &mut Vec<u8>, key: &[u8], value: Option<&str>) {
 }
 
 fn number(out: &mut Vec<u8>, key: &[u8], value: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut rest = value;
-    loop {
-        at -= 1;
-        digits[at] = b"0123456789"[usize::try_from(rest % 10).unwrap_or(0)];
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
     out.extend_from_slice(key);
-    out.extend_from_slice(&digits[at..]);
+    canonical::write_digits(out, value);
+}
+
+/// The name of a stream holds nothing that is escaped.
+fn write_stream(out: &mut Vec<u8>, stream: Stream) {
+    let (kind, uuid): (&[u8], _) = match stream {
+        Stream::Sys => return out.extend_from_slice(b",\"stream\":\"sys\""),
+        Stream::Project(id) => (b",\"stream\":\"project/", id.uuid()),
+        Stream::Session(id) => (b",\"stream\":\"session/", id.uuid()),
+        Stream::Notebook(id) => (b",\"stream\":\"notebook/", id.uuid()),
+    };
+    out.extend_from_slice(kind);
+    let mut buffer = [0; uuid::fmt::Hyphenated::LENGTH];
+    out.extend_from_slice(uuid.as_hyphenated().encode_lower(&mut buffer).as_bytes());
+    out.push(b'"');
 }
 
 /// The hash of a record that follows the one with the hash `prev`.
@@ -194,15 +197,23 @@ pub fn wire(record: &[u8], prev: &Hash, hash: &Hash) -> Vec<u8> {
 
 /// The canonical body of a fact.
 pub fn body(fact: &provost_proto::Fact) -> Result<Vec<u8>, NotCanonical> {
-    let mut out = Vec::with_capacity(256);
-    canonical::write(&mut out, &fact.body()?)?;
-    Ok(out)
+    const BEFORE: &[u8] = b"{\"body\":";
+    const BEHIND: &[u8] = b",\"kind\":\"\"}";
+    let mut text = canonical::to_vec(fact)?;
+    // In the canonical `{"body":…,"kind":"…"}` the body stands between texts that we know.
+    if !text.starts_with(BEFORE) {
+        return Err(serde::ser::Error::custom("a fact without a body"));
+    }
+    text.truncate(text.len() - BEHIND.len() - fact.kind().len());
+    text.drain(..BEFORE.len());
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use provost_proto::Fact;
     use serde_json::json;
     use uuid::Uuid;
 
@@ -231,6 +242,16 @@ mod tests {
         members.remove("prev");
         members.remove("hash");
         assert_eq!(canonical::to_vec(&value).unwrap(), record);
+    }
+
+    #[test]
+    fn every_stream_is_named_in_the_record_as_it_names_itself() {
+        let id = Uuid::from_u128(5);
+        let (project, session) = (Stream::Project(id.into()), Stream::Session(id.into()));
+        for stream in [Stream::Sys, project, session, Stream::Notebook(id.into())] {
+            let record = encode(&Parts { stream, ..parts(b"{}") });
+            assert_eq!(Record::read(&record).unwrap().stream, stream);
+        }
     }
 
     #[test]
@@ -267,6 +288,22 @@ mod tests {
             });
             let value: Value = serde_json::from_slice(&record).unwrap();
             prop_assert_eq!(canonical::to_vec(&value).unwrap(), record);
+        }
+
+        #[test]
+        fn the_body_of_a_fact_is_the_canonical_form_of_its_body(text in ".*", n in 0..(1_u64 << 53)) {
+            let fact = Fact::ActionRequested {
+                action: Uuid::from_u128(n.into()).into(),
+                project: Uuid::from_u128(1).into(),
+                name: text.clone(),
+                params: json!({ "z": n, "a": [text, null], "m": { "y": 1.5, "b": true } }),
+                what: text,
+                action_hash: Hash::ZERO,
+                role: None,
+                session: None,
+            };
+            let expected = canonical::to_vec(&fact.body().unwrap()).unwrap();
+            prop_assert_eq!(body(&fact).unwrap(), expected);
         }
     }
 }

@@ -54,7 +54,7 @@ impl View {
         Self::Trusted,
     ];
 
-    /// As it stands on disk.
+    /// As people read it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Projects => "projects",
@@ -67,16 +67,30 @@ impl View {
             Self::Trusted => "trusted",
         }
     }
+
+    /// As it stands in the keys of documents on disk. Never change one.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Projects => 1,
+            Self::Tokens => 2,
+            Self::Actions => 3,
+            Self::Kernels => 4,
+            Self::Modes => 5,
+            Self::Approvals => 6,
+            Self::Grants => 7,
+            Self::Trusted => 8,
+        }
+    }
 }
 
-/// The address of one document. Keys are UUIDv7 texts, so a view read in the
-/// order of its keys is in the order of its making.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The address of one document. Keys are UUIDv7, so a view read in the order of
+/// its keys is in the order of its making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The view.
     pub view: View,
     /// The document in it.
-    pub key: String,
+    pub key: Uuid,
 }
 
 /// One document of a view.
@@ -178,31 +192,36 @@ pub enum Before {
 }
 
 /// The documents that a fact touches.
-pub fn touched(fact: &Fact) -> Vec<(Key, Before)> {
-    let one = |view, id: Uuid, before| vec![(Key { view, key: id.to_string() }, before)];
-    let action = |id: &ActionId| one(View::Actions, id.uuid(), Before::Needed);
-    let kernel = |id: &ProjectId| one(View::Kernels, id.uuid(), Before::Needed);
-    match fact {
-        Fact::DaemonStarted { .. } | Fact::DaemonStopped { .. } => Vec::new(),
+pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
+    let one = |view, key: Uuid, before| [Some((Key { view, key }, before)), None];
+    let action = |id: &ActionId, before| one(View::Actions, id.uuid(), before);
+    let kernel = |id: &ProjectId, before| one(View::Kernels, id.uuid(), before);
+    let touched = match fact {
+        // How a kernel's heart beats is a state of the moment, which no view keeps.
+        Fact::DaemonStarted { .. }
+        | Fact::DaemonStopped { .. }
+        | Fact::KernelUnresponsive { .. }
+        | Fact::KernelResponsive { .. } => [None, None],
         Fact::ProjectOpened { project, .. } => {
             one(View::Projects, project.uuid(), Before::Replaced)
         }
         Fact::ProjectClosed { project } => one(View::Projects, project.uuid(), Before::Needed),
         Fact::TokenCreated { token, .. } => one(View::Tokens, token.uuid(), Before::Replaced),
         Fact::TokenRevoked { token } => one(View::Tokens, token.uuid(), Before::Needed),
-        Fact::KernelStarted { project, .. } => one(View::Kernels, project.uuid(), Before::Replaced),
+        Fact::KernelStarted { project, .. } => kernel(project, Before::Replaced),
         Fact::KernelLost { project, .. }
         | Fact::KernelStopped { project, .. }
-        | Fact::ActionOutput { project, .. } => kernel(project),
+        | Fact::ActionOutput { project, .. } => kernel(project, Before::Needed),
         Fact::ActionRequested { action: id, .. } | Fact::ActionRead { action: id, .. } => {
-            one(View::Actions, id.uuid(), Before::Replaced)
+            action(id, Before::Replaced)
         }
         Fact::ActionWaiting { action: id, .. }
         | Fact::ActionDenied { action: id, .. }
-        | Fact::ActionAllowed { action: id, .. } => action(id),
+        | Fact::ActionAllowed { action: id, .. } => action(id, Before::Needed),
         Fact::ActionStarted { action: id, project, .. }
         | Fact::ActionFinished { action: id, project, .. } => {
-            [action(id), kernel(project)].concat()
+            let [doc, _] = kernel(project, Before::Needed);
+            [action(id, Before::Needed)[0], doc]
         }
         Fact::ModeChanged { project, .. } => one(View::Modes, project.uuid(), Before::Replaced),
         Fact::ApprovalAsked { approval, .. } => {
@@ -220,9 +239,10 @@ pub fn touched(fact: &Fact) -> Vec<(Key, Before)> {
         }
         // Told for people; what they say is read from the files themselves.
         Fact::RoleLoaded { .. } | Fact::RoleRejected { .. } | Fact::PolicyChanged { .. } => {
-            Vec::new()
+            [None, None]
         }
-    }
+    };
+    touched.into_iter().flatten()
 }
 
 /// Folds one fact into one of the documents it touches.

@@ -10,7 +10,7 @@
 mod path;
 mod word;
 
-pub use path::Path;
+pub use path::{Hint, Path};
 pub use word::{Word, escape};
 
 /// The longest pattern, in bytes; the longest path there is.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_core::action::{Action, BadAction, Effect};
-use provost_core::decide::{Allowed, Denied, Matter, Request as Asked, Verdict};
+use provost_core::decide::{Acting, Allowed, Denied, Matter, Request as Asked, Verdict};
 use provost_core::fold::{Doc, View};
 use provost_core::permit::Permit;
 use provost_proto::kernel::{Fault, Outcome};
@@ -16,9 +16,9 @@ use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreEr
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::execute::{Ended, PROFILE};
+use crate::execute::{Ended, profile};
 use crate::governance::Governed;
-use crate::weigh::distrusted;
+use crate::weigh::{acting, distrusted};
 use crate::{Caller, Gateway, GatewayError};
 
 /// Reads that are over at once: they are recorded with what came of them.
@@ -83,7 +83,8 @@ impl Gateway {
         };
         let action = match Action::parse(&name, params) {
             Err(error) if caller.class() == TokenClass::Agent => {
-                return self.deny_nonsense(&behalf, &name, &error).await;
+                let governed = self.governed(known.project.id).await?;
+                return self.deny_nonsense(&governed, &behalf, &name, &error).await;
             }
             parsed => parsed?,
         };
@@ -141,10 +142,11 @@ impl Gateway {
         }
     }
 
-    /// An agent asked for what is no action at all: it has no skill for that
-    /// either, and the log says that it asked.
+    /// An agent asked for what is no action at all: the log says that it asked, and
+    /// one without a role learns no more than that it has no skill.
     async fn deny_nonsense(
         &self,
+        governed: &Governed,
         behalf: &Behalf,
         name: &str,
         error: &BadAction,
@@ -161,7 +163,12 @@ impl Gateway {
             role: behalf.role.clone(),
             session: behalf.session,
         };
-        let fault = Fault { code: Code::InvalidAction, message: error.to_string(), details: None };
+        let fault = if let Acting::In(_) = acting(governed, behalf.role.as_deref()) {
+            Fault { code: Code::InvalidAction, message: error.to_string(), details: None }
+        } else {
+            let message = "this token has no skill for that".to_owned();
+            Fault { code: Code::SkillDenied, message, details: None }
+        };
         let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
         self.write(behalf, Durability::Power, vec![requested, denied]).await?;
         Err(GatewayError::Fault(fault))
@@ -194,9 +201,14 @@ impl Gateway {
     ) -> Result<Done, GatewayError> {
         let (id, hash) = (permit.id(), permit.hash());
         let gateway = Arc::clone(self);
-        let work = tokio::spawn(async move { gateway.run(&behalf, permit).await });
+        let waiting = self.wait_for(&permit);
+        let work = tokio::spawn(async move { gateway.run(&behalf, permit, waiting).await });
         match timeout(wait, work).await {
-            Err(_) => Ok(Done::Running(answer(id, hash, ActionStatus::Running, None))),
+            Err(_) => {
+                // What it prints from here on is in the log, and need not be in memory.
+                self.kernels.nobody_waits(id);
+                Ok(Done::Running(answer(id, hash, ActionStatus::Running, None)))
+            }
             Ok(Err(_)) => Err(GatewayError::Stopping),
             Ok(Ok(ended)) => Ok(done(id, hash, ended?)),
         }
@@ -246,7 +258,7 @@ impl Gateway {
     pub async fn action(&self, id: &str) -> Result<ActionView, GatewayError> {
         let not_found = || GatewayError::ActionNotFound(id.to_owned());
         let parsed: ActionId = id.parse().map_err(|_| not_found())?;
-        let doc = self.store.doc(View::Actions, parsed.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Actions, parsed.uuid()).await?;
         doc.and_then(Doc::into_action).ok_or_else(not_found)
     }
 
@@ -327,7 +339,7 @@ pub(crate) fn requested(behalf: &Behalf, matter: &Matter) -> Fact {
 /// What must be in the log before this may run.
 pub(crate) fn allowing(behalf: &Behalf, allowed: &Allowed, mut facts: Vec<Fact>) -> Append {
     let effect = allowed.matter().request().action.effect();
-    facts.push(allowed.fact((effect == Effect::Run).then_some(PROFILE)));
+    facts.push(allowed.fact(profile(allowed.matter())));
     // Nothing that changes the world starts before the disk knows of it.
     let durability = match effect {
         Effect::Read | Effect::Process => Durability::Process,

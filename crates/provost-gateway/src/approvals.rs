@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use provost_core::action::Action;
 use provost_core::decide::{Asking, Matter, Request as Asked};
 use provost_core::fold::{Doc, Key, View};
+use provost_core::permit::Permit;
 use provost_proto::kernel::Fault;
 use provost_proto::{
     ActionId, Approval, ApprovalId, ApprovalStatus, Code, Fact, ProjectId, Question, TrustQuestion,
@@ -24,6 +25,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::actions::{Behalf, events, requested};
 use crate::execute::Ended;
 use crate::governance::Governed;
+use crate::kernels::Waiting;
 use crate::{Caller, Gateway, GatewayError};
 
 /// How an action ended, for whoever asked for it and waits.
@@ -72,6 +74,12 @@ impl Approvals {
         let (reply, end) = oneshot::channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(action, reply);
         end
+    }
+
+    /// Whether whoever asked still waits.
+    fn is_waited_for(&self, action: ActionId) -> bool {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.get(&action).is_some_and(|reply| !reply.is_closed())
     }
 
     /// Tells whoever waits how it ended.
@@ -163,7 +171,7 @@ impl Gateway {
 
     /// Takes a question that is in the log into the copy.
     async fn adopt_question(&self, id: ApprovalId) -> Result<(), GatewayError> {
-        let doc = self.store.doc(View::Approvals, id.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Approvals, id.uuid()).await?;
         if let Some(approval) = doc.and_then(Doc::into_approval) {
             self.approvals.add(approval);
         }
@@ -176,7 +184,7 @@ impl Gateway {
         approval: &Approval,
         append: Append,
     ) -> Result<provost_store::Appended, GatewayError> {
-        let key = Key { view: View::Approvals, key: approval.id.uuid().to_string() };
+        let key = Key { view: View::Approvals, key: approval.id.uuid() };
         let unchanged = vec![(key, Doc::Approval(Box::new(approval.clone())))];
         let done = self.store.append(Append { unchanged, ..append }).await;
         match done {
@@ -211,7 +219,7 @@ impl Gateway {
     pub async fn approval(&self, id: &str) -> Result<Approval, GatewayError> {
         let missing = || GatewayError::Missing { what: "question", name: id.to_owned() };
         let parsed: ApprovalId = id.parse().map_err(|_| missing())?;
-        let doc = self.store.doc(View::Approvals, parsed.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Approvals, parsed.uuid()).await?;
         doc.and_then(Doc::into_approval).ok_or_else(missing)
     }
 
@@ -266,6 +274,11 @@ impl Gateway {
         self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
         self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
         Ok(())
+    }
+
+    /// The end of a command, if whoever asked for it still waits.
+    fn wait_for_asker(&self, permit: &Permit) -> Option<Waiting> {
+        self.approvals.is_waited_for(permit.id()).then(|| self.wait_for(permit)).flatten()
     }
 
     /// On whose behalf a question was asked.

@@ -161,7 +161,7 @@ impl Gateway {
         if let Some(known) = search.about.get(&id) {
             return Ok(*known);
         }
-        let doc = self.store.doc(View::Approvals, id.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Approvals, id.uuid()).await?;
         let action = doc.and_then(Doc::into_approval).map(|approval| approval.action);
         search.about.insert(id, action);
         Ok(action)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use provost_core::action::Effect;
+use provost_core::decide::Matter;
 use provost_core::permit::Permit;
 use provost_kernel::KernelError;
 use provost_proto::kernel::{Fault, Outcome, OutputStream};
@@ -12,11 +13,14 @@ use provost_store::Durability;
 use serde_json::{Value, json};
 
 use crate::actions::Behalf;
-use crate::kernels::Finished;
+use crate::kernels::{Finished, Waiting};
 use crate::{Gateway, GatewayError};
 
-/// The profile under which commands run.
-pub(crate) const PROFILE: &str = "build";
+/// The profile under which a command runs, as its kernel will report it.
+pub(crate) fn profile(matter: &Matter) -> Option<&'static str> {
+    let runs = matter.request().action.effect() == Effect::Run;
+    runs.then_some(if matter.network() { "build+network" } else { "build" })
+}
 
 /// Whether an action has ended when it is answered.
 #[derive(Debug)]
@@ -31,12 +35,19 @@ impl Gateway {
         self: &Arc<Self>,
         behalf: &Behalf,
         permit: Permit,
+        waiting: Option<Waiting>,
     ) -> Result<Ended, GatewayError> {
         if permit.action().effect() == Effect::Run {
-            self.run_command(behalf, permit).await
+            self.run_command(behalf, permit, waiting).await
         } else {
             self.on_the_spot(behalf, permit).await
         }
+    }
+
+    /// Someone waits for the end of a command and for what it prints.
+    pub(crate) fn wait_for(&self, permit: &Permit) -> Option<Waiting> {
+        let command = permit.action().effect() == Effect::Run && !permit.action().is_background();
+        command.then(|| self.kernels.expect(permit.id()))
     }
 
     /// Hands a permit to the project's kernel.
@@ -69,10 +80,9 @@ impl Gateway {
         self: &Arc<Self>,
         behalf: &Behalf,
         permit: Permit,
+        waiting: Option<Waiting>,
     ) -> Result<Ended, GatewayError> {
         let id = permit.id();
-        let background = permit.action().is_background();
-        let waiting = self.kernels.expect(id);
         match self.execute(&behalf.project, permit).await {
             Err(fault) => {
                 let (project, outcome) = (behalf.project.id, failed(fault.clone()));
@@ -80,11 +90,14 @@ impl Gateway {
                 self.write(behalf, Durability::Process, vec![finished]).await?;
                 Err(GatewayError::Fault(fault))
             }
-            Ok(process) if background => Ok(Ended::GoesOn(process)),
-            Ok(_) => {
-                let finished = waiting.end().await.ok_or(GatewayError::Stopping)?;
-                result_of(finished).map(Ended::Now)
-            }
+            Ok(process) => match waiting {
+                // What it prints is in the log, and need not be in memory.
+                None => Ok(Ended::GoesOn(process)),
+                Some(waiting) => {
+                    let finished = waiting.end().await.ok_or(GatewayError::Stopping)?;
+                    result_of(finished).map(Ended::Now)
+                }
+            },
         }
     }
 }
@@ -104,7 +117,7 @@ pub(crate) fn outcome_of(result: &Result<Value, Fault>, began: Instant) -> Outco
 /// What a command's caller is told: what it printed and how it ended.
 fn result_of(finished: Finished) -> Result<Value, GatewayError> {
     let Finished { outcome, output } = finished;
-    let text = |stream| String::from_utf8_lossy(&output.of(stream)).into_owned();
+    let text = |stream| output.of(stream);
     if let Some(mut fault) = outcome.fault.clone() {
         fault.details = Some(json!({
             "stdout": text(OutputStream::Stdout),
@@ -138,7 +151,7 @@ pub(crate) fn fault(error: &KernelError) -> Fault {
     match error {
         KernelError::Fault(fault) => fault.clone(),
         KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
-        KernelError::Start(_) => {
+        KernelError::Start(_) | KernelError::Newer { .. } => {
             Fault { code: Code::Unavailable, message: error.to_string(), details: None }
         }
     }

@@ -221,7 +221,7 @@ impl Gateway {
     pub(crate) async fn find_grant(&self, id: &str) -> Result<Grant, GatewayError> {
         let missing = || GatewayError::Missing { what: "grant", name: id.to_owned() };
         let parsed: GrantId = id.parse().map_err(|_| missing())?;
-        let doc = self.store.doc(View::Grants, parsed.uuid().to_string()).await?;
+        let doc = self.store.doc(View::Grants, parsed.uuid()).await?;
         doc.and_then(Doc::into_grant).ok_or_else(missing)
     }
 }

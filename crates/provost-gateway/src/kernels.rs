@@ -23,8 +23,8 @@ use uuid::Uuid;
 
 use crate::execute::lost;
 use crate::{Gateway, GatewayError};
-pub(crate) use waiting::Finished;
 use waiting::Waiter;
+pub(crate) use waiting::{Finished, Waiting};
 
 /// How long a kernel may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);

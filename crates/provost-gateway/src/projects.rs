@@ -144,7 +144,7 @@ impl Gateway {
     async fn take_over(&self, id: ProjectId) -> Result<(), GatewayError> {
         // With the turn in hand, so that what is older never comes after what is newer.
         let _turn = self.turn().await?;
-        if let Some(doc) = self.store.doc(View::Projects, id.uuid().to_string()).await? {
+        if let Some(doc) = self.store.doc(View::Projects, id.uuid()).await? {
             self.governance.learn(doc);
         }
         Ok(())
@@ -154,7 +154,7 @@ impl Gateway {
     pub async fn project(&self, name: &str) -> Result<Project, GatewayError> {
         let not_found = || GatewayError::ProjectNotFound(name.to_owned());
         if let Ok(id) = name.parse::<ProjectId>() {
-            let doc = self.store.doc(View::Projects, id.uuid().to_string()).await?;
+            let doc = self.store.doc(View::Projects, id.uuid()).await?;
             return doc.and_then(Doc::into_project).ok_or_else(not_found);
         }
         self.all_projects().await?.into_iter().find(|p| p.slug == name).ok_or_else(not_found)

@@ -11,7 +11,7 @@ use provost_core::policy::Rule;
 use provost_proto::{AnswerScope, Choice, Question, TrustQuestion};
 use provost_sandbox::beneath::Root;
 
-use crate::execute::PROFILE;
+use crate::execute::profile;
 use crate::governance::Governed;
 use crate::weigh::pins;
 use crate::{Gateway, GatewayError};
@@ -65,7 +65,6 @@ impl Gateway {
         let diff = tokio::task::spawn_blocking(move || diff(&folder, &wanted))
             .await
             .map_err(|_| GatewayError::Stopping)?;
-        let runs = action.effect() == Effect::Run;
         Ok(Question {
             name: action.name().to_owned(),
             params: action.params(),
@@ -74,7 +73,7 @@ impl Gateway {
             demands,
             cwd: matter.cwd().as_str().to_owned(),
             diff,
-            profile: if runs { PROFILE } else { "none" }.to_owned(),
+            profile: profile(matter).unwrap_or("none").to_owned(),
             network: matter.network(),
             rules: Vec::new(),
             gate: None,

@@ -167,9 +167,6 @@ impl Gateway {
         wanted: CreateToken,
     ) -> Result<(Secret, Token), GatewayError> {
         check(&wanted)?;
-        if let Some(project) = wanted.project {
-            self.project(&project.uuid().to_string()).await?;
-        }
         self.hand_out(wanted, Holder::Itself(request)).await
     }
 
@@ -179,6 +176,10 @@ impl Gateway {
         holder: Holder<'_>,
     ) -> Result<(Secret, Token), GatewayError> {
         let CreateToken { class, project, role, label, ttl_minutes } = wanted;
+        let project = match project {
+            Some(name) => Some(self.project(&name).await?.id),
+            None => None,
+        };
         let secret = Secret::random(&format!("provost_{}_", class_name(class)))?;
         let now = self.clock.now();
         let (principal, actor, holder, command) = match holder {
@@ -229,7 +230,7 @@ impl Gateway {
         for _ in 0..ROUNDS {
             // First the version, then the look: what changes after is a conflict.
             let version = self.store.version(Stream::Sys).await?;
-            let doc = self.store.doc(View::Tokens, token.uuid().to_string()).await?;
+            let doc = self.store.doc(View::Tokens, token.uuid()).await?;
             if doc.and_then(Doc::into_token).is_none_or(|known| known.revoked_at.is_some()) {
                 return Err(not_found());
             }

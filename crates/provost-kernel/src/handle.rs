@@ -17,12 +17,12 @@ use provost_proto::kernel::{
 use provost_sandbox::launch;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::place::Place;
-use crate::wire::{self, Frame};
+use crate::wire::{self, Frame, Frames};
 
 /// Questions that may wait to be sent.
 const INBOX: usize = 256;
@@ -61,6 +61,17 @@ pub enum KernelError {
     /// It is there, but does not answer in time.
     #[error("the project's kernel does not answer")]
     Unresponsive,
+    /// It speaks a protocol that this daemon does not know yet.
+    #[error(
+        "the project's kernel speaks protocol {kernel}, and this daemon only {PROTOCOL}; \
+         start the newer Provost, or stop the kernel, process {pid}"
+    )]
+    Newer {
+        /// Its protocol.
+        kernel: u32,
+        /// Its process id.
+        pid: u32,
+    },
     /// The action failed, as the kernel says.
     #[error("{}", .0.message)]
     Fault(Fault),
@@ -101,22 +112,31 @@ impl Kernel {
         launch::detached(program, args, &place.log(), &[]).map_err(failed)?;
         let connecting = async {
             loop {
-                if let Some(found) = Self::find(place).await {
-                    return found;
+                match Self::find(place).await {
+                    Err(KernelError::Lost) => sleep(LOOK).await,
+                    found => return found,
                 }
-                sleep(LOOK).await;
             }
         };
-        timeout(START, connecting).await.map_err(|_| {
+        timeout(START, connecting).await.unwrap_or_else(|_| {
             let said = std::fs::read_to_string(place.log()).unwrap_or_default();
             let last = said.lines().last().unwrap_or("it said nothing").to_owned();
-            KernelError::Start(last)
+            Err(KernelError::Start(last))
         })
     }
 
-    /// Connects to the kernel that is there already, if one is.
-    pub async fn find(place: &Place) -> Option<(Self, Reports)> {
-        let mut stream = place.connect().await.ok()?;
+    /// Connects to the kernel that is there already; `Lost` if none is.
+    pub async fn find(place: &Place) -> Result<(Self, Reports), KernelError> {
+        let (kernel, reports) = Self::greet(place).await.ok_or(KernelError::Lost)?;
+        let Welcome { protocol, pid, .. } = kernel.welcome;
+        if protocol > PROTOCOL {
+            return Err(KernelError::Newer { kernel: protocol, pid });
+        }
+        Ok((kernel, reports))
+    }
+
+    async fn greet(place: &Place) -> Option<(Self, Reports)> {
+        let stream = place.connect().await.ok()?;
         let own = rustix::process::geteuid().as_raw();
         if stream.peer_cred().ok()?.uid() != own {
             tracing::warn!("the socket of a kernel belongs to another user");
@@ -124,13 +144,15 @@ impl Kernel {
         }
         let secret = place.secret().ok()?;
         let hello = question(0, Ask::Hello { secret, protocol: PROTOCOL });
-        wire::write(&mut stream, &hello).await.ok()?;
-        let answer = timeout(HELLO, wire::read(&mut stream)).await.ok()?.ok()??;
+        let (read, mut write) = stream.into_split();
+        let mut read = Frames::new(read);
+        wire::write(&mut write, &hello).await.ok()?;
+        let answer = timeout(HELLO, read.next()).await.ok()?.ok()??;
         let Frame::Answer(Answer { result: Some(welcome), .. }) = answer else { return None };
         let welcome = serde_json::from_value(welcome).ok()?;
         let (inbox, questions) = mpsc::channel(INBOX);
         let (up, reports) = mpsc::channel(REPORTS);
-        tokio::spawn(talk(stream, questions, up));
+        tokio::spawn(talk(read, write, questions, up));
         Some((Self { inbox, welcome }, Reports(reports)))
     }
 
@@ -231,15 +253,15 @@ fn question(id: u64, ask: Ask) -> Frame {
 
 /// Owns the socket until it closes.
 async fn talk(
-    stream: UnixStream,
+    mut read: Frames<OwnedReadHalf>,
+    mut write: OwnedWriteHalf,
     mut questions: mpsc::Receiver<(Ask, oneshot::Sender<Answer>)>,
     reports: mpsc::Sender<Report>,
 ) {
-    let (mut read, mut write) = stream.into_split();
     let (frames, mut incoming) = mpsc::channel(REPORTS);
     // Reading is not to be cut off in the midst of a frame, so it has its own task.
     let reader = tokio::spawn(async move {
-        while let Ok(Some(frame)) = wire::read(&mut read).await {
+        while let Ok(Some(frame)) = read.next().await {
             let sent = match frame {
                 Frame::Report(report) => reports.send(report).await.is_ok(),
                 Frame::Answer(answer) => frames.send(answer).await.is_ok(),

@@ -1,14 +1,18 @@
-//! The folder of a kernel: its socket and its secret.
+//! The folder of a kernel: its socket, its secret, and where its scratch folder is.
 //!
 //! The path of a socket may have no more than 108 bytes, and a data folder may
 //! be deep, so both ends reach the socket through a handle of its folder.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
 use uuid::Uuid;
 
@@ -34,6 +38,7 @@ impl Place {
 
     /// Makes the folder with a new secret in it, for a kernel to be started.
     pub fn prepare(&self) -> io::Result<()> {
+        self.sweep();
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
         let draft = self.0.join("secret.new");
         let mut options = OpenOptions::new();
@@ -73,10 +78,104 @@ impl Place {
         Ok((folder, path))
     }
 
+    /// Makes a private folder for the temporary files of commands. It is not in
+    /// the place itself, which no command may reach; where it is stands here, so
+    /// that it is found when the kernel could not remove it.
+    pub(crate) fn scratch(&self) -> io::Result<Scratch> {
+        let folder = tempfile::Builder::new().prefix("provost-").tempdir_in("/tmp")?;
+        let lock = File::open(folder.path())?;
+        flock(&lock, FlockOperation::NonBlockingLockShared)?;
+        fs::write(self.0.join(SCRATCH), folder.path().as_os_str().as_bytes())?;
+        Ok(Scratch { folder, _lock: lock })
+    }
+
+    /// Removes the scratch folder of a kernel that was killed; one that lives
+    /// keeps its own.
+    pub fn sweep(&self) {
+        let note = self.0.join(SCRATCH);
+        let Ok(text) = fs::read(&note) else { return };
+        let path = PathBuf::from(OsString::from_vec(text));
+        match remove_scratch(&path) {
+            Ok(()) => drop(fs::remove_file(note)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => drop(fs::remove_file(note)),
+            Err(error) => {
+                tracing::debug!(%error, path = %path.display(), "a scratch folder was left");
+            }
+        }
+    }
+
     /// Takes everything away; nobody is here any more.
     pub fn clear(&self) {
         if let Err(error) = fs::remove_dir_all(&self.0) {
             tracing::debug!(%error, "the folder of a kernel could not be removed");
         }
+    }
+}
+
+/// The file that says where the scratch folder is.
+const SCRATCH: &str = "scratch";
+
+/// A scratch folder, held while the kernel lives and removed with it.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    folder: TempDir,
+    /// The kernel ends without a word when it is killed, but the lock ends with it.
+    _lock: File,
+}
+
+impl Scratch {
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Removes a folder that is ours, where we make them, and that nobody holds.
+fn remove_scratch(path: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(path)?;
+    let named = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"provost-"));
+    let ours = found.uid() == rustix::process::geteuid().as_raw();
+    if !(found.is_dir() && named && ours && path.parent() == Some(Path::new("/tmp"))) {
+        return Err(io::Error::other("it is not a scratch folder of ours"));
+    }
+    let lock = File::open(path)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    fs::remove_dir_all(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scratch_of_a_dead_kernel_is_removed_and_that_of_a_living_one_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::at(&folder.path().join("kernel"));
+        place.prepare().unwrap();
+        let scratch = place.scratch().unwrap();
+        let path = scratch.path().to_owned();
+        fs::write(path.join("left"), "x").unwrap();
+        place.sweep();
+        assert!(path.join("left").exists(), "its kernel lives");
+        // Killed: the lock is gone, the folder is not.
+        let Scratch { folder: left, _lock: lock } = scratch;
+        drop(lock);
+        let path = left.keep();
+        place.sweep();
+        assert!(!path.exists());
+        place.sweep();
+    }
+
+    #[test]
+    fn nothing_is_swept_that_is_not_a_scratch_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::at(&folder.path().join("kernel"));
+        place.prepare().unwrap();
+        let other = folder.path().join("provost-project");
+        fs::create_dir(&other).unwrap();
+        for path in [other.clone(), PathBuf::from("/tmp"), folder.path().join("none")] {
+            fs::write(place.folder().join(SCRATCH), path.as_os_str().as_bytes()).unwrap();
+            place.sweep();
+        }
+        assert!(other.exists());
     }
 }

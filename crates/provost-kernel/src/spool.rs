@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -36,6 +36,9 @@ struct Kept {
     segments: VecDeque<Segment>,
     last: ReportNumber,
     bytes: u64,
+    /// The file of a segment that was acknowledged. Writing over it is cheaper
+    /// than giving its pages back and asking for new ones.
+    spare: Option<File>,
 }
 
 /// One file, with where each report in it lies.
@@ -85,10 +88,11 @@ impl Spool {
         }
         report.number = kept.last + 1;
         let number = report.number;
-        let bytes = wire::encode(&Frame::Report(report))?;
-        let size = u64::try_from(bytes.len()).unwrap_or(0);
+        let (head, payload) = wire::encode(&Frame::Report(report))?;
+        let length = head.len() + payload.len();
+        let size = u64::try_from(length).unwrap_or(0);
         if kept.segments.back().is_none_or(|segment| segment.size >= SEGMENT) {
-            let file = self.new_file()?;
+            let file = kept.spare.take().map_or_else(|| self.new_file(), Ok)?;
             kept.segments.push_back(Segment {
                 file,
                 first: number - 1,
@@ -97,8 +101,8 @@ impl Spool {
             });
         }
         if let Some(segment) = kept.segments.back_mut() {
-            segment.file.write_all_at(&bytes, segment.size)?;
-            segment.places.push((segment.size, bytes.len()));
+            write_both(&segment.file, &head, &payload, segment.size)?;
+            segment.places.push((segment.size, length));
             segment.size += size;
         }
         kept.last = number;
@@ -117,26 +121,35 @@ impl Spool {
         Ok(file)
     }
 
-    /// The frames after a report, as bytes; about `enough` of them.
-    pub(crate) fn after(
+    /// The frames after a report, as bytes in the buffer, about `enough` of
+    /// them, with the number of the last; none if there are none.
+    pub(crate) fn after<'a>(
         &self,
         number: ReportNumber,
         enough: usize,
-    ) -> io::Result<(Vec<u8>, ReportNumber)> {
+        buffer: &'a mut Vec<u8>,
+    ) -> io::Result<(&'a [u8], ReportNumber)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut bytes, mut last) = (Vec::new(), number);
-        for segment in kept.segments.iter().filter(|segment| segment.last() > number) {
-            let skip = usize::try_from(last.saturating_sub(segment.first)).unwrap_or(usize::MAX);
-            for &(offset, length) in segment.places.iter().skip(skip) {
-                if bytes.len() >= enough {
-                    return Ok((bytes, last));
-                }
-                let at = bytes.len();
-                bytes.resize(at + length, 0);
-                segment.file.read_exact_at(&mut bytes[at..], offset)?;
-                last = last.max(segment.first) + 1;
+        let Some(segment) = kept.segments.iter().find(|segment| segment.last() > number) else {
+            return Ok((&[], number));
+        };
+        // Frames lie one behind the other, so that one read gets them all.
+        let skip = usize::try_from(number.saturating_sub(segment.first)).unwrap_or(usize::MAX);
+        let wanted = segment.places.iter().skip(skip);
+        let (mut size, mut last) = (0, number.max(segment.first));
+        for &(_, length) in wanted.clone() {
+            if size >= enough {
+                break;
             }
+            size += length;
+            last += 1;
         }
+        let from = wanted.clone().next().map_or(0, |&(offset, _)| offset);
+        if buffer.len() < size {
+            buffer.resize(size, 0);
+        }
+        let bytes = &mut buffer[..size];
+        segment.file.read_exact_at(bytes, from)?;
         Ok((bytes, last))
     }
 
@@ -146,6 +159,7 @@ impl Spool {
         while kept.segments.front().is_some_and(|segment| segment.last() <= up_to) {
             if let Some(segment) = kept.segments.pop_front() {
                 kept.bytes -= segment.size;
+                kept.spare = Some(segment.file);
             }
         }
         drop(kept);
@@ -153,24 +167,35 @@ impl Spool {
     }
 }
 
+/// Writes the head and what follows it, in one go as long as the system takes all.
+fn write_both(file: &File, head: &[u8], payload: &[u8], at: u64) -> io::Result<()> {
+    let parts = [IoSlice::new(head), IoSlice::new(payload)];
+    let n = rustix::io::retry_on_intr(|| rustix::io::pwritev(file, &parts, at))?;
+    let offset = |n: usize| at + u64::try_from(n).unwrap_or(0);
+    file.write_all_at(head.get(n..).unwrap_or_default(), offset(n))?;
+    let rest = payload.get(n.saturating_sub(head.len())..).unwrap_or_default();
+    file.write_all_at(rest, offset(n.max(head.len())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Frames;
     use provost_proto::kernel::{Output, OutputStream};
     use std::time::Duration;
     use tokio::time::timeout;
 
     fn output(n: u64, size: usize) -> Happened {
-        let data = vec![b'x'; size];
+        let data = vec![b'x'; size].into();
         Happened::Output(Output { stream: OutputStream::Stdout, offset: n, dropped: 0, data })
     }
 
     async fn numbers(spool: &Spool, after: ReportNumber) -> Vec<ReportNumber> {
-        let (mut seen, mut last) = (Vec::new(), after);
+        let (mut seen, mut last, mut buffer) = (Vec::new(), after, Vec::new());
         loop {
-            let (bytes, up_to) = spool.after(last, 10_000).unwrap();
-            let mut rest = &bytes[..];
-            while let Some(Frame::Report(report)) = wire::read(&mut rest).await.unwrap() {
+            let (bytes, up_to) = spool.after(last, 50_000, &mut buffer).unwrap();
+            let mut frames = Frames::new(bytes);
+            while let Some(Frame::Report(report)) = frames.next().await.unwrap() {
                 seen.push(report.number);
             }
             if up_to == last {

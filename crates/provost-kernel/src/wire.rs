@@ -1,17 +1,32 @@
 //! Frames on the socket between the daemon and a kernel.
 //!
-//! A length (u32, big endian), a kind (one byte), the payload: JSON. The length
-//! is checked before anything is allocated.
+//! A length (u32, big endian), a kind (one byte), the payload: JSON, except for
+//! what commands print, which is a head of fixed size and the bytes as they
+//! are. The length is checked before anything is allocated.
 
 use std::io;
 
-use provost_proto::kernel::{Answer, FRAME, Question, Report};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use provost_proto::kernel::{
+    Answer, FRAME, Happened, Output, OutputStream, Printed, Question, Report,
+};
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use uuid::Uuid;
 
 const QUESTION: u8 = 1;
 const ANSWER: u8 = 2;
 const REPORT: u8 = 3;
+const OUTPUT: u8 = 4;
+
+/// The length and the kind.
+const HEAD: usize = 5;
+
+/// What stands before the bytes of some output: number, action, stream, offset, dropped.
+const OUTPUT_HEAD: usize = 8 + 16 + 1 + 8 + 8;
+
+/// Bytes asked for at once.
+const READ: usize = 256 * 1024;
 
 /// What can stand in a frame.
 #[derive(Debug)]
@@ -21,49 +36,198 @@ pub(crate) enum Frame {
     Report(Report),
 }
 
-/// The bytes of a frame.
-pub(crate) fn encode(frame: &Frame) -> io::Result<Vec<u8>> {
-    let (kind, payload) = match frame {
-        Frame::Question(question) => (QUESTION, serde_json::to_vec(question)?),
-        Frame::Answer(answer) => (ANSWER, serde_json::to_vec(answer)?),
-        Frame::Report(report) => (REPORT, serde_json::to_vec(report)?),
-    };
-    let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= FRAME);
-    let length = length.ok_or_else(|| io::Error::other("a frame is too large to be sent"))?;
-    let mut bytes = Vec::with_capacity(payload.len() + 5);
-    bytes.extend_from_slice(&length.to_be_bytes());
-    bytes.push(kind);
-    bytes.extend_from_slice(&payload);
+/// The bytes of a frame. What a command printed is not copied but stands apart.
+pub(crate) fn encode(frame: &Frame) -> io::Result<(Vec<u8>, Bytes)> {
+    match frame {
+        Frame::Question(question) => in_json(QUESTION, question),
+        Frame::Answer(answer) => in_json(ANSWER, answer),
+        Frame::Report(report) => match &report.what {
+            Happened::Output(Output { stream, offset, dropped, data: Printed::Bytes(data) }) => {
+                let mut bytes = head(OUTPUT, OUTPUT_HEAD + data.len())?;
+                bytes.put_u64(report.number);
+                bytes.put_slice(report.action.uuid().as_bytes());
+                bytes.put_u8(match stream {
+                    OutputStream::Stdout => 1,
+                    OutputStream::Stderr => 2,
+                });
+                bytes.put_u64(*offset);
+                bytes.put_u64(*dropped);
+                Ok((bytes, data.clone()))
+            }
+            Happened::Output(_) | Happened::Started { .. } | Happened::Finished(_) => {
+                in_json(REPORT, report)
+            }
+        },
+    }
+}
+
+fn in_json(kind: u8, payload: &impl serde::Serialize) -> io::Result<(Vec<u8>, Bytes)> {
+    let payload = serde_json::to_vec(payload)?;
+    Ok((head(kind, payload.len())?, payload.into()))
+}
+
+fn head(kind: u8, length: usize) -> io::Result<Vec<u8>> {
+    let checked = u32::try_from(length).ok().filter(|_| length <= FRAME);
+    let checked = checked.ok_or_else(|| io::Error::other("a frame is too large to be sent"))?;
+    let mut bytes = Vec::with_capacity(HEAD + OUTPUT_HEAD);
+    bytes.put_u32(checked);
+    bytes.put_u8(kind);
     Ok(bytes)
+}
+
+/// Frames of reports as a daemon wants them that knows JSON only.
+pub(crate) async fn in_words(frames: &[u8]) -> io::Result<Vec<u8>> {
+    let (mut frames, mut words) = (Frames::new(frames), Vec::new());
+    while let Some(frame) = frames.next().await? {
+        if let Frame::Report(report) = frame {
+            let (head, payload) = in_json(REPORT, &report)?;
+            words.extend_from_slice(&head);
+            words.extend_from_slice(&payload);
+        }
+    }
+    Ok(words)
 }
 
 /// Writes a frame.
 pub(crate) async fn write(to: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> io::Result<()> {
-    to.write_all(&encode(frame)?).await
+    let (mut head, payload) = encode(frame)?;
+    head.extend_from_slice(&payload);
+    to.write_all(&head).await
 }
 
-/// Reads a frame; `None` at the end.
-pub(crate) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
-    let mut head = [0; 5];
-    match from.read_exact(&mut head).await {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        other => other?,
-    };
-    let [a, b, c, d, kind] = head;
-    let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
-    if length > FRAME {
-        return Err(io::Error::other(format!("a frame of {length} bytes is too large")));
+/// Reads frames. Nothing is lost if the wait for the next one is given up.
+#[derive(Debug)]
+pub(crate) struct Frames<R> {
+    from: R,
+    buffer: BytesMut,
+}
+
+impl<R: AsyncRead + Unpin> Frames<R> {
+    pub(crate) fn new(from: R) -> Self {
+        Self { from, buffer: BytesMut::new() }
     }
-    let mut payload = vec![0; length];
-    from.read_exact(&mut payload).await?;
-    Ok(Some(match kind {
+
+    /// The next frame; `None` at the end.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
+        loop {
+            let missing = match self.length()? {
+                Some(length) if self.buffer.len() >= HEAD + length => {
+                    let mut frame = self.buffer.split_to(HEAD + length);
+                    let kind = frame[HEAD - 1];
+                    frame.advance(HEAD);
+                    return read(kind, frame.freeze()).map(Some);
+                }
+                Some(length) => HEAD + length - self.buffer.len(),
+                None => HEAD,
+            };
+            // A new buffer only when this one is used up: frames that wait hold on to it.
+            if self.buffer.capacity() - self.buffer.len() < missing {
+                self.buffer.reserve(missing.max(READ));
+            }
+            if self.from.read_buf(&mut self.buffer).await? == 0 {
+                return match self.buffer.len() {
+                    0 => Ok(None),
+                    _ => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
+            }
+        }
+    }
+
+    /// The length of the next frame, if that is there.
+    fn length(&self) -> io::Result<Option<usize>> {
+        let Some(&[a, b, c, d]) = self.buffer.first_chunk::<4>() else { return Ok(None) };
+        let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        if length > FRAME {
+            return Err(io::Error::other(format!("a frame of {length} bytes is too large")));
+        }
+        Ok(Some(length))
+    }
+}
+
+fn read(kind: u8, mut payload: Bytes) -> io::Result<Frame> {
+    Ok(match kind {
         QUESTION => Frame::Question(parse(&payload)?),
         ANSWER => Frame::Answer(parse(&payload)?),
         REPORT => Frame::Report(parse(&payload)?),
-        other => return Err(io::Error::other(format!("a frame of the unknown kind {other}"))),
-    }))
+        OUTPUT if payload.len() >= OUTPUT_HEAD => {
+            let number = payload.get_u64();
+            let action = Uuid::from_u128(payload.get_u128()).into();
+            let stream = match payload.get_u8() {
+                1 => OutputStream::Stdout,
+                2 => OutputStream::Stderr,
+                other => return Err(io::Error::other(format!("output of the stream {other}"))),
+            };
+            let (offset, dropped) = (payload.get_u64(), payload.get_u64());
+            let output = Output { stream, offset, dropped, data: payload.into() };
+            Frame::Report(Report { number, action, what: Happened::Output(output) })
+        }
+        other => {
+            return Err(io::Error::other(format!(
+                "a frame of the kind {other} with {} bytes is not understood",
+                payload.len()
+            )));
+        }
+    })
 }
 
 fn parse<T: DeserializeOwned>(payload: &[u8]) -> io::Result<T> {
     serde_json::from_slice(payload).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(number: u64, data: &[u8]) -> Report {
+        let what = Happened::Output(Output {
+            stream: OutputStream::Stderr,
+            offset: 7,
+            dropped: 3,
+            data: data.to_vec().into(),
+        });
+        Report { number, action: Uuid::from_u128(9).into(), what }
+    }
+
+    async fn reports(mut frames: Frames<impl AsyncRead + Unpin>) -> Vec<Report> {
+        let mut all = Vec::new();
+        while let Some(Frame::Report(report)) = frames.next().await.unwrap() {
+            all.push(report);
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn output_of_any_bytes_arrives_as_it_was_sent_in_either_protocol() {
+        let large = vec![b'x'; 70_000];
+        let sent = [&b""[..], b"text\n", &[0xff, 0, 0x80], &large].map(|data| report(4, data));
+        let mut bytes = Vec::new();
+        for report in &sent {
+            write(&mut bytes, &Frame::Report(report.clone())).await.unwrap();
+        }
+        assert_eq!(reports(Frames::new(&bytes[..])).await, sent);
+        let words = in_words(&bytes).await.unwrap();
+        assert_ne!(words, bytes);
+        assert_eq!(reports(Frames::new(&words[..])).await, sent);
+    }
+
+    #[tokio::test]
+    async fn a_frame_that_is_cut_off_is_an_error_and_not_an_end() {
+        let mut bytes = Vec::new();
+        write(&mut bytes, &Frame::Report(report(1, b"abc"))).await.unwrap();
+        for cut in 1..bytes.len() {
+            let mut frames = Frames::new(&bytes[..cut]);
+            assert!(frames.next().await.is_err(), "cut at {cut}");
+        }
+        assert!(Frames::new(&b""[..]).next().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn output_without_its_head_or_of_an_unknown_stream_is_refused() {
+        let mut short = head(OUTPUT, 3).unwrap();
+        short.extend_from_slice(b"abc");
+        assert!(Frames::new(&short[..]).next().await.is_err());
+        let mut strange = head(OUTPUT, OUTPUT_HEAD).unwrap();
+        strange.extend_from_slice(&[9; OUTPUT_HEAD]);
+        assert!(Frames::new(&strange[..]).next().await.is_err());
+    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use provost_kernel::host::{self, HostOptions};
-use provost_kernel::{Kernel, Place};
+use provost_kernel::{Kernel, KernelError, Place};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -108,6 +108,70 @@ async fn the_daemon_that_comes_later_takes_the_place_of_the_one_before() {
     timeout(LONG, host.task).await.unwrap().unwrap();
     assert!(!Path::new(host.place.folder()).exists(), "nothing is left behind");
     assert!(host.folder.path().exists());
+}
+
+/// The next frame: its kind and its payload.
+async fn next(stream: &mut UnixStream) -> (u8, Vec<u8>) {
+    let mut head = [0; 5];
+    timeout(LONG, stream.read_exact(&mut head)).await.unwrap().unwrap();
+    let mut payload = vec![0; u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize];
+    stream.read_exact(&mut payload).await.unwrap();
+    (head[4], payload)
+}
+
+#[tokio::test]
+async fn a_daemon_of_an_older_protocol_gets_output_in_json_and_a_newer_one_as_bytes() {
+    const ACTION: &str = "00000000-0000-0000-0000-000000000001";
+    let host = Host::start().await;
+    let secret = std::fs::read_to_string(host.place.folder().join("secret")).unwrap();
+    let ask = |method: &str, params: &str| {
+        frame(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#))
+    };
+    let run = format!(
+        r#"{{"id":"{ACTION}","action":"terminal.runCommand","params":{{"argv":["/bin/echo","hi"]}}}}"#
+    );
+    // The first starts the command; both read its reports from the first on.
+    for (protocol, kind) in [(1, 3), (2, 4)] {
+        let mut stream = host.knock().await;
+        let hello = format!(r#"{{"secret":"{secret}","protocol":{protocol}}}"#);
+        stream.write_all(&ask("hello", &hello)).await.unwrap();
+        assert_eq!(next(&mut stream).await.0, 2, "welcome");
+        if protocol == 1 {
+            stream.write_all(&ask("execute", &run)).await.unwrap();
+        }
+        stream.write_all(&ask("attach", r#"{"after":0}"#)).await.unwrap();
+        let mut reports = Vec::new();
+        while reports.len() < 3 {
+            let (kind, payload) = next(&mut stream).await;
+            if kind != 2 {
+                reports.push((kind, String::from_utf8_lossy(&payload).into_owned()));
+            }
+        }
+        let kinds: Vec<_> = reports.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [3, kind, 3], "started, output, finished: {reports:?}");
+        assert!(reports[1].1.contains("hi"), "{reports:?}");
+        assert_eq!(reports[1].1.contains("\"kind\":\"output\""), protocol == 1, "{reports:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_kernel_that_is_newer_than_the_daemon_is_left_alone_and_the_daemon_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::at(&folder.path().join("kernel"));
+    place.prepare().unwrap();
+    let listener = tokio::net::UnixListener::bind(place.folder().join("socket")).unwrap();
+    let newer = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        next(&mut stream).await;
+        let boot = "00000000-0000-0000-0000-000000000002";
+        let welcome =
+            format!(r#"{{"protocol":99,"boot":"{boot}","pid":7,"version":"9","running":[]}}"#);
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{welcome}}}"#);
+        stream.write_all(&frame(2, &answer)).await.unwrap();
+    });
+    let error = timeout(LONG, Kernel::find(&place)).await.unwrap().unwrap_err();
+    assert!(matches!(error, KernelError::Newer { kernel: 99, pid: 7 }), "{error}");
+    newer.await.unwrap();
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     ActionId, ActionStatus, AnswerScope, Approval, ApprovalId, Code, Decision, DemandView, Event,
-    Governing, Grant, Hash, Mode, Project, ProjectId, RuleRef, Seq, SessionId, Token, TokenClass,
+    Governing, Grant, Hash, Mode, Project, RuleRef, Seq, SessionId, Token, TokenClass,
 };
 
 /// What every error looks like at the door.
@@ -67,10 +67,10 @@ pub struct ProjectList {
 pub struct CreateToken {
     /// What it may do.
     pub class: TokenClass,
-    /// The only project it may see. An agent's token needs one.
+    /// The id or slug of the only project it may see. An agent's token needs one.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]
-    pub project: Option<ProjectId>,
+    pub project: Option<String>,
     /// The role it acts in. An agent's token needs one, others have none.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]

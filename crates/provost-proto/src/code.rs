@@ -125,8 +125,6 @@ codes! {
     CmdNotFound = "CMD_NOT_FOUND", 422;
     /// The command was ended by a signal.
     Killed = "KILLED", 422;
-    /// The command printed more than was asked for.
-    OutputLimit = "OUTPUT_LIMIT", 422;
     /// A fault of Provost.
     Internal = "INTERNAL", 500;
     /// The project's kernel process ended while it was needed.

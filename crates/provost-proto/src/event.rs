@@ -240,6 +240,20 @@ pub enum Fact {
         /// Its version.
         version: String,
     },
+    /// A project's kernel process is there but does not answer in time.
+    KernelUnresponsive {
+        /// The project.
+        project: ProjectId,
+        /// Which kernel process.
+        boot: Uuid,
+    },
+    /// A project's kernel process that did not answer does so again.
+    KernelResponsive {
+        /// The project.
+        project: ProjectId,
+        /// Which kernel process.
+        boot: Uuid,
+    },
     /// A project's kernel process does not answer any more, and what ran in it
     /// is gone.
     KernelLost {
@@ -540,6 +554,8 @@ impl Fact {
             Self::TokenCreated { .. } => "TOKEN_CREATED",
             Self::TokenRevoked { .. } => "TOKEN_REVOKED",
             Self::KernelStarted { .. } => "KERNEL_STARTED",
+            Self::KernelUnresponsive { .. } => "KERNEL_UNRESPONSIVE",
+            Self::KernelResponsive { .. } => "KERNEL_RESPONSIVE",
             Self::KernelLost { .. } => "KERNEL_LOST",
             Self::KernelStopped { .. } => "KERNEL_STOPPED",
             Self::ActionRequested { .. } => "ACTION_REQUESTED",

@@ -4,6 +4,7 @@
 //! the daemon asks, the kernel answers. What happens to commands comes up as
 //! numbered reports, which the kernel keeps until the daemon has them in the
 //! log: after a crash of the daemon nothing is lost and nothing is doubled.
+//! What commands print travels as the bytes it is, not as JSON.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+pub use crate::output::{Output, OutputStream, Printed};
 use crate::{ActionId, Code};
 
 /// The version of this protocol. A kernel outlives the daemon that started it,
-/// so a daemon speaks to kernels of older versions too.
-pub const PROTOCOL: u32 = 1;
+/// so each end speaks to older versions of the other too, and a daemon leaves
+/// alone a kernel that is newer than itself.
+///
+/// - 1: all reports are JSON.
+/// - 2: output is sent as bytes behind a fixed head.
+pub const PROTOCOL: u32 = 2;
+
+/// The first protocol in which output is sent as bytes.
+pub const OUTPUT_AS_BYTES: u32 = 2;
 
 /// The longest frame. Larger ones are refused before anything is allocated.
 pub const FRAME: usize = 24 * 1024 * 1024;
@@ -185,37 +194,6 @@ pub enum Happened {
     Finished(Outcome),
 }
 
-/// Some output of a command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-pub struct Output {
-    /// Which of its outputs.
-    pub stream: OutputStream,
-    /// How many bytes of this output came before.
-    #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub offset: u64,
-    /// How many bytes before these were dropped, because there was too much.
-    #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub dropped: u64,
-    /// The bytes: text where they are UTF-8, else hexadecimal digits.
-    #[serde(with = "bytes_as_text")]
-    #[cfg_attr(feature = "ts", ts(type = "{ text: string } | { hex: string }"))]
-    pub data: Vec<u8>,
-}
-
-/// Which output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum OutputStream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
 /// How an action ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -235,46 +213,4 @@ pub struct Outcome {
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub summary: Value,
-}
-
-/// Bytes as text where they are UTF-8, else as hexadecimal.
-mod bytes_as_text {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    enum Form<'a> {
-        Text(std::borrow::Cow<'a, str>),
-        Hex(String),
-    }
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Form::Text(text.into()).serialize(serializer),
-            Err(_) => Form::Hex(hex(bytes)).serialize(serializer),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u8>, D::Error> {
-        match Form::deserialize(d)? {
-            Form::Text(text) => Ok(text.into_owned().into_bytes()),
-            Form::Hex(hex) => unhex(&hex).ok_or_else(|| de::Error::custom("not hexadecimal")),
-        }
-    }
-
-    fn hex(bytes: &[u8]) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-        bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-    }
-
-    fn unhex(text: &str) -> Option<Vec<u8>> {
-        let digits: Option<Vec<u8>> = text
-            .chars()
-            .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
-            .collect();
-        let digits = digits?;
-        let (pairs, rest) = digits.as_chunks::<2>();
-        rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
-    }
 }

@@ -13,6 +13,7 @@ mod hash;
 mod id;
 pub mod kernel;
 pub mod limits;
+mod output;
 mod stream;
 #[cfg(feature = "ts")]
 pub mod typescript;

@@ -29,6 +29,7 @@ mod inside;
 mod mounts;
 mod plan;
 mod raw;
+mod ready;
 mod ruleset;
 mod spawn;
 mod stack;

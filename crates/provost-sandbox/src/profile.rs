@@ -22,6 +22,8 @@
 //!   between it and the project are mounted onto themselves, so that they cannot
 //!   be renamed away and replaced. A protected path that does not exist cannot be
 //!   mounted: a command can make it. [`Policy::planted`] tells afterwards.
+//!   Repositories inside the project are treated the same, as far as they are
+//!   found (see [`Nested`]).
 //! - else the siblings get the rules. Then a command can change everything that
 //!   is there, and make new files everywhere but at the project's top (and in the
 //!   other folders on the way to a protected path, such as `.git`). Give the
@@ -37,10 +39,13 @@
 //! a hook that was planted does not.
 
 mod explain;
+mod nested;
 mod paths;
 
 use std::path::{Path, PathBuf};
 
+pub use nested::Nested;
+use provost_core::action::protected::REPOSITORY;
 use serde::{Deserialize, Serialize};
 
 /// How much a child may do.
@@ -98,8 +103,11 @@ pub struct Policy {
     pub readable: Vec<PathBuf>,
     /// What can be neither read nor written, though the rest can be read.
     pub hidden: Vec<PathBuf>,
-    /// What cannot be written though it is inside something writable.
+    /// What cannot be written though it is inside something writable: at the top
+    /// of the project, and of the repositories inside it.
     pub protected: Vec<PathBuf>,
+    /// The repositories inside the project, as they were when it was looked at last.
+    pub nested: Nested,
     /// Folders beneath the project that are made before a run where new names at
     /// the top cannot be made during it (see the module's documentation).
     pub outputs: Vec<PathBuf>,
@@ -131,9 +139,9 @@ impl Policy {
             }
             Profile::Terminal => vec![PathBuf::from("/")],
         };
-        let protected = match profile {
-            Profile::Build | Profile::Serve => paths::protected(project),
-            Profile::Read | Profile::Terminal => Vec::new(),
+        let nested = match profile {
+            Profile::Build | Profile::Serve => Nested::find(project),
+            Profile::Read | Profile::Terminal => Nested { complete: true, ..Nested::default() },
         };
         let network = match profile {
             Profile::Read | Profile::Build => Network::None,
@@ -147,10 +155,22 @@ impl Policy {
             writable,
             readable: Vec::new(),
             hidden,
-            protected,
+            protected: protected(profile, project, &nested),
+            nested,
             outputs: Vec::new(),
             network,
         }
+    }
+
+    /// The same with the repositories that are inside the project now; `None` if
+    /// they are those that were.
+    pub(crate) fn look_again(&self) -> Option<Self> {
+        if self.protected.is_empty() {
+            return None;
+        }
+        let nested = Nested::find(&self.project);
+        let protected = protected(self.profile, &self.project, &nested);
+        (nested != self.nested).then(|| Self { protected, nested, ..self.clone() })
     }
 
     /// The same with the whole network, for a run that was granted it.
@@ -166,7 +186,11 @@ impl Policy {
     /// The protected paths that do not exist now, and which a command may
     /// therefore be able to make. Ask before a run, and [`Self::planted`] after.
     pub fn absent(&self) -> Vec<PathBuf> {
-        self.protected.iter().filter(|path| path.symlink_metadata().is_err()).cloned().collect()
+        // A repository that is made, or a file that says where one is, brings hooks along.
+        let repository = self.project.join(REPOSITORY);
+        let repository = (!self.protected.is_empty()).then_some(&repository);
+        let all = self.protected.iter().chain(repository);
+        all.filter(|path| path.symlink_metadata().is_err()).cloned().collect()
     }
 
     /// Which of these exist by now.
@@ -177,6 +201,15 @@ impl Policy {
     /// Whether the profile is behind the wall, rather than the person's own shell.
     pub fn is_confined(&self) -> bool {
         self.profile != Profile::Terminal
+    }
+}
+
+fn protected(profile: Profile, project: &Path, nested: &Nested) -> Vec<PathBuf> {
+    match profile {
+        Profile::Build | Profile::Serve => {
+            paths::protected(project).into_iter().chain(nested.protected()).collect()
+        }
+        Profile::Read | Profile::Terminal => Vec::new(),
     }
 }
 

@@ -9,13 +9,16 @@
 )]
 #![expect(clippy::cast_precision_loss, reason = "figures for people have few digits")]
 
+use std::cell::Cell;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_core::chain::{self, Record};
 use provost_core::fold::World;
-use provost_proto::{Actor, Fact, Hash, ProjectId, Stream, TokenClass};
+use provost_proto::kernel::Outcome;
+use provost_proto::{ActionId, Actor, Fact, Hash, ProjectId, Stream};
 use provost_store::{
     Append, Clock, Durability, NewEvent, Scope, Sqlite, Store, StoreOptions, Tail,
 };
@@ -36,7 +39,12 @@ fn main() {
         durable_appends(&runtime);
     }
     if wanted("cost") {
-        cost_of_one(&runtime);
+        cost_of_one(&runtime, WRITERS);
+    }
+    if wanted("small") {
+        for tasks in [1, 4, 16] {
+            cost_of_one(&runtime, tasks);
+        }
     }
     if wanted("replay") {
         replay(&runtime);
@@ -53,18 +61,29 @@ fn plain() -> Fact {
     Fact::DaemonStopped { reason: "x".repeat(100) }
 }
 
-/// An event that is folded into a view.
-fn folded(clock: &Clock) -> Fact {
-    Fact::TokenCreated {
-        token: clock.id(),
-        class: TokenClass::Viewer,
-        project: None,
+/// What the log says of an action that reads a file, as the gateway says it: the
+/// first two in one append, which makes a document, the last when it is done.
+fn requested(project: ProjectId, action: ActionId) -> Fact {
+    Fact::ActionRequested {
+        action,
+        project,
+        name: "fs.readFile".to_owned(),
+        params: serde_json::json!({ "path": "src/main.rs" }),
+        what: "Read src/main.rs".to_owned(),
+        action_hash: Hash::ZERO,
         role: None,
-        holder: None,
-        label: "a label".to_owned(),
-        digest: Hash::ZERO,
-        expires_at: None,
+        session: None,
     }
+}
+
+fn allowed(action: ActionId) -> Fact {
+    Fact::ActionAllowed { action, by: "operator".to_owned(), why: None, profile: None }
+}
+
+fn finished(project: ProjectId, action: ActionId) -> Fact {
+    let summary = serde_json::json!({ "changed": null });
+    let outcome = Outcome { exit_code: None, signal: None, duration_ms: 3, fault: None, summary };
+    Fact::ActionFinished { action, project, report: None, outcome }
 }
 
 fn one(fact: Fact, durability: Durability) -> Append {
@@ -97,16 +116,22 @@ fn insert(db: &Connection, rows: usize, record: &[u8]) {
     step.commit().unwrap();
 }
 
-fn record_size(runtime: &tokio::runtime::Runtime, fact: Fact) -> usize {
+/// How large the records are that come of these appends.
+fn record_sizes(runtime: &tokio::runtime::Runtime, appends: Vec<Append>) -> Vec<usize> {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
-    let appended = runtime.block_on(store.append(one(fact, Durability::Process))).unwrap();
-    appended.events()[0].record().len()
+    let mut sizes = Vec::new();
+    for append in appends {
+        let appended = runtime.block_on(store.append(append)).unwrap();
+        sizes.extend(appended.events().iter().map(|event| event.record().len()));
+    }
+    sizes
 }
 
 fn durable_appends(runtime: &tokio::runtime::Runtime) {
     const EACH: usize = 300;
-    let record = vec![b'x'; record_size(runtime, plain())];
+    let sizes = record_sizes(runtime, vec![one(plain(), Durability::Power)]);
+    let record = vec![b'x'; sizes[0]];
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
         let folder = tempfile::tempdir().unwrap();
@@ -141,37 +166,102 @@ fn durable_appends(runtime: &tokio::runtime::Runtime) {
     verdict("64 durable writers / raw batches of 64", median(ratios), &Bound::AtLeast(0.30));
 }
 
-/// CPU, not wall time, of the whole process per event: 64 tasks that append one
-/// event at a time, against a bare INSERT of a row of the same size that commits
-/// by itself; and, for information, against one in a group of 64, which is how
-/// the log writes such appends.
-fn cost_of_one(runtime: &tokio::runtime::Runtime) {
-    const GROUPS: usize = 400;
-    const SINGLES: usize = 5000;
-    let clock = Clock::system();
-    let projects: Vec<ProjectId> = (0..16).map(|_| clock.id()).collect();
-    let opened = |n: usize| Fact::ProjectOpened {
+/// What is appended in a benchmark: how many times, by how many tasks at once.
+struct Load {
+    what: &'static str,
+    bound: Bound,
+    /// The appends of one task in its n-th turn, one after the other.
+    turn: Box<dyn Fn(usize) -> Vec<Append>>,
+}
+
+/// Ids as they would be made if 50 000 things began every second: every id is a
+/// UUIDv7, so new documents come nearly in the order of time.
+fn new_ids() -> impl Fn() -> uuid::Uuid {
+    let at = Cell::new(Clock::system().now());
+    move || {
+        let now = at.replace(at.get() + 20);
+        Clock::from_fn(move || now).id()
+    }
+}
+
+fn loads() -> [Load; 5] {
+    let ids = Rc::new(new_ids());
+    let project = ProjectId::new(ids());
+    let projects: Vec<ProjectId> = (0..16).map(|_| ids().into()).collect();
+    let append = move |facts: Vec<Fact>| {
+        let stream = Stream::Project(project);
+        let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None });
+        Append { events: events.collect(), ..one(plain(), Durability::Process) }
+    };
+    let opened = move |n: usize| Fact::ProjectOpened {
         project: projects[n % projects.len()],
         name: "app".to_owned(),
         slug: "app".to_owned(),
         path: "/home/ann/src/app".to_owned(),
     };
-    let new = |_| folded(&clock);
-    for (what, fact) in [
-        ("an event", &(|_| plain()) as &dyn Fn(usize) -> Fact),
-        ("an event folded into a document", &opened),
-        ("an event that makes a document", &new),
-    ] {
-        let record = vec![b'x'; record_size(runtime, fact(0))];
-        let (mut ratios, mut grouped) = (Vec::new(), Vec::new());
+    let (first, second, third) = (Rc::clone(&ids), Rc::clone(&ids), ids);
+    [
+        Load {
+            what: "an event",
+            bound: Bound::AtMost(3.0),
+            turn: Box::new(move |_| vec![append(vec![plain()])]),
+        },
+        Load {
+            what: "an event folded into one of 16 documents",
+            bound: Bound::AtMost(3.0),
+            turn: Box::new(move |n| vec![append(vec![opened(n)])]),
+        },
+        Load {
+            what: "an event of an action: asked and allowed, then finished",
+            bound: Bound::AtMost(3.0),
+            turn: Box::new(move |_| {
+                let action = ActionId::new(first());
+                let asked = vec![requested(project, action), allowed(action)];
+                vec![append(asked), append(vec![finished(project, action)])]
+            }),
+        },
+        Load {
+            what: "an event of a new action: asked and allowed",
+            bound: Bound::AtMost(3.0),
+            turn: Box::new(move |_| {
+                let action = ActionId::new(second());
+                vec![append(vec![requested(project, action), allowed(action)])]
+            }),
+        },
+        Load {
+            what: "an event that makes a document and is all that is ever said of it",
+            bound: Bound::None,
+            turn: Box::new(move |_| vec![append(vec![requested(project, third().into())])]),
+        },
+    ]
+}
+
+/// CPU, not wall time, of the whole process per event, against a bare INSERT of a
+/// row of the same size: in a group of as many rows as there are tasks, which is
+/// how the log writes appends that come together; and, for information, one that
+/// commits by itself.
+fn cost_of_one(runtime: &tokio::runtime::Runtime, tasks: usize) {
+    const EVENTS: usize = 25_600;
+    const SINGLES: usize = 2000;
+    let only: Option<usize> = std::env::args().nth(2).and_then(|n| n.parse().ok());
+    for (n, load) in loads().into_iter().enumerate() {
+        if only.is_some_and(|only| only != n) {
+            continue;
+        }
+        let sizes = record_sizes(runtime, (load.turn)(0));
+        let per_turn = sizes.len();
+        let turns = EVENTS / tasks / per_turn;
+        let events = turns * tasks * per_turn;
+        let record = vec![b'x'; sizes.iter().sum::<usize>() / per_turn];
+        let (mut ratios, mut alone) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let folder = tempfile::tempdir().unwrap();
             let db = bare(folder.path(), "NORMAL");
             let before = cpu();
-            for _ in 0..GROUPS {
-                insert(&db, BATCH, &record);
+            for _ in 0..events / tasks {
+                insert(&db, tasks, &record);
             }
-            let group = cpu().saturating_sub(before).as_secs_f64() / (GROUPS * BATCH) as f64;
+            let group = cpu().saturating_sub(before).as_secs_f64() / events as f64;
             let before = cpu();
             for _ in 0..SINGLES {
                 insert(&db, 1, &record);
@@ -179,23 +269,27 @@ fn cost_of_one(runtime: &tokio::runtime::Runtime) {
             let single = cpu().saturating_sub(before).as_secs_f64() / SINGLES as f64;
 
             let store = store(folder.path());
-            let append = |n| one(fact(n), Durability::Process);
-            let queues: Vec<Vec<Append>> = (0..WRITERS)
-                .map(|writer| (0..GROUPS).map(|n| append(writer * GROUPS + n)).collect())
-                .collect();
-            let ours = append_all(runtime, &store, queues) / (GROUPS * BATCH) as f64;
+            let mut queues = vec![Vec::new(); tasks];
+            for n in 0..turns {
+                for (task, queue) in queues.iter_mut().enumerate() {
+                    queue.extend((load.turn)(n * tasks + task));
+                }
+            }
+            let ours = append_all(runtime, &store, queues) / events as f64;
+            ratios.push(ours / group);
+            alone.push(ours / single);
             println!(
-                "  INSERT {:>6.2} µs, in a group {:>5.2} µs   {what} {:>6.2} µs",
-                single * 1e6,
+                "  INSERT in a group of {tasks} {:>5.2} µs, alone {:>5.2} µs   log {:>5.2} µs",
                 group * 1e6,
+                single * 1e6,
                 ours * 1e6
             );
-            ratios.push(ours / single);
-            grouped.push(ours / group);
         }
-        verdict(&format!("CPU of {what} / bare INSERT"), median(ratios), &Bound::AtMost(3.0));
-        let what = format!("CPU of {what} / bare INSERT in a group of 64");
-        verdict(&what, median(grouped), &Bound::None);
+        let Load { what, bound, .. } = load;
+        println!("for information: against an INSERT that commits alone {:.2}", median(alone));
+        let bound = if tasks == WRITERS { bound } else { Bound::None };
+        let what = format!("CPU of {what} / bare INSERT in a group of {tasks}");
+        verdict(&what, median(ratios), &bound);
     }
 }
 
@@ -271,6 +365,7 @@ fn replay(runtime: &tokio::runtime::Runtime) {
     verdict("KiB grown while replaying a million", grown as f64, &Bound::AtMost(16_384.0));
 }
 
+#[derive(Clone, Copy)]
 enum Bound {
     AtLeast(f64),
     AtMost(f64),

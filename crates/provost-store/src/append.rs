@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use provost_core::chain;
 use provost_core::fold::{Doc, Key};
-use provost_proto::{Actor, EventId, Fact, Hash, Principal, Stream, Version, limits};
+use provost_proto::kernel::Printed;
+use provost_proto::{Actor, BlobRef, EventId, Fact, Hash, Principal, Stream, Version, limits};
 
 use crate::{Recorded, StoreError};
 
@@ -98,21 +100,44 @@ pub(crate) struct Prepared {
     pub(crate) fact: Fact,
     pub(crate) cause: Option<EventId>,
     pub(crate) body: Vec<u8>,
-    pub(crate) blob: Option<(Hash, Vec<u8>)>,
+    pub(crate) blob: Option<(Hash, Bytes)>,
 }
 
 impl Prepared {
     pub(crate) fn new(event: NewEvent) -> Result<Self, StoreError> {
-        let NewEvent { stream, fact, cause } = event;
-        let body = chain::body(&fact)?;
-        if body.len() <= limits::INLINE_BODY {
-            return Ok(Self { stream, fact, cause, body, blob: None });
+        let NewEvent { stream, mut fact, cause } = event;
+        // Much output is not even tried as JSON.
+        let mut blob = lift_output(&mut fact, limits::INLINE_BODY)?;
+        let mut body = chain::body(&fact)?;
+        if body.len() > limits::INLINE_BODY {
+            blob = lift_output(&mut fact, 0)?;
+            body = if blob.is_some() { chain::body(&fact)? } else { body };
         }
-        check_blob(&body)?;
-        let hash = chain::digest(&body);
-        let reference = format!("{{\"$blob\":\"{hash}\",\"size\":{}}}", body.len()).into_bytes();
-        Ok(Self { stream, fact, cause, body: reference, blob: Some((hash, body)) })
+        if body.len() > limits::INLINE_BODY {
+            check_blob(&body)?;
+            let hash = chain::digest(&body);
+            let reference = format!("{{\"$blob\":\"{hash}\",\"size\":{}}}", body.len());
+            let bytes = std::mem::replace(&mut body, reference.into_bytes());
+            blob = Some((hash, bytes.into()));
+        }
+        Ok(Self { stream, fact, cause, body, blob })
     }
+}
+
+/// Takes output of more than `over` bytes out of its fact and puts a reference
+/// in its place, so that it is kept as it was printed and never becomes JSON.
+fn lift_output(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Bytes)>, StoreError> {
+    if let Fact::ActionOutput { output, .. } = fact
+        && let Printed::Bytes(bytes) = &output.data
+        && bytes.len() > over
+    {
+        check_blob(bytes)?;
+        let (hash, bytes) = (chain::digest(bytes), bytes.clone());
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        output.data = Printed::Kept(BlobRef { hash, size });
+        return Ok(Some((hash, bytes)));
+    }
+    Ok(None)
 }
 
 /// Whether these bytes may be a blob.

@@ -76,7 +76,7 @@ pub enum StoreError {
         /// The view.
         view: &'static str,
         /// The document in it.
-        key: String,
+        key: uuid::Uuid,
     },
     /// The store was closed.
     #[error("the log is closed")]

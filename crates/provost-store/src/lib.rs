@@ -22,6 +22,7 @@ use futures::future::BoxFuture;
 use provost_core::fold::{Doc, View};
 use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, Version};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 pub use append::{Append, Appended, Durability, Idempotency, NewEvent};
 pub use clock::Clock;
@@ -50,8 +51,9 @@ pub struct Page {
 
 /// What every engine of the log can do.
 pub trait Store: Send + Sync + std::fmt::Debug + 'static {
-    /// Appends events, all or none. When it returns they are in the log, as
-    /// durably as was asked.
+    /// Appends events, all or none. When the future is done they are in the log,
+    /// as durably as was asked. They are on their way before it is first polled,
+    /// and dropping it does not call them back.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Appended, StoreError>>;
 
     /// Reads at most `limit` events of the scope after a place.
@@ -65,6 +67,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// The place of the last event, now and whenever it changes.
     fn head(&self) -> watch::Receiver<Seq>;
 
+    /// Why the log could not be written the last time something was; `None` as soon
+    /// as it could again.
+    fn failure(&self) -> Option<StoreError>;
+
     /// The events of a command that was carried out before, if it was.
     fn repeated(
         &self,
@@ -76,7 +82,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn version(&self, stream: Stream) -> BoxFuture<'_, Result<Version, StoreError>>;
 
     /// One document of a view.
-    fn doc(&self, view: View, key: String) -> BoxFuture<'_, Result<Option<Doc>, StoreError>>;
+    fn doc(&self, view: View, key: Uuid) -> BoxFuture<'_, Result<Option<Doc>, StoreError>>;
 
     /// All documents of a view, in the order they were made.
     fn docs(&self, view: View) -> BoxFuture<'_, Result<Vec<Doc>, StoreError>>;

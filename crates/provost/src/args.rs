@@ -136,6 +136,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it needs to know where the daemon is to listen.
+    pub(crate) fn listens(&self) -> bool {
+        self.serve_args().is_some() || matches!(self, Self::Config(..))
+    }
+
     /// What was said of the daemon.
     pub(crate) fn serve_args(&self) -> Option<&ServeArgs> {
         if let Self::Serve(args) | Self::Up(UpArgs { serve: args, .. }) = self {

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use bytes::Bytes;
 use provost_gateway::Secret;
 use provost_proto::Problem;
 use reqwest::{Method, RequestBuilder, Response};
@@ -70,6 +71,11 @@ impl Client {
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         let request = self.request(Method::GET, path).timeout(PATIENCE);
         Ok(send(request).await?.json().await?)
+    }
+
+    pub(crate) async fn bytes(&self, path: &str) -> anyhow::Result<Bytes> {
+        let request = self.request(Method::GET, path).timeout(PATIENCE);
+        Ok(send(request).await?.bytes().await?)
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(

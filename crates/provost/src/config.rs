@@ -22,7 +22,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +91,7 @@ pub(crate) struct Browser {
 #[serde(deny_unknown_fields)]
 struct File {
     data: Option<PathBuf>,
-    listen: Option<SocketAddr>,
+    listen: Option<String>,
     allow_hosts: Option<Vec<String>>,
     log: Option<String>,
     kernel_idle_minutes: Option<u64>,
@@ -118,15 +118,17 @@ impl Config {
         };
         let serve = cli.command.serve_args().cloned().unwrap_or_default();
         let data = layer(default_data, written.data, variable("PROVOST_DATA")?, cli.data.clone());
+        let listen = layer(
+            default_listen().to_string(),
+            written.listen,
+            variable("PROVOST_LISTEN")?,
+            serve.listen.map(|address| address.to_string()),
+        );
+        let listen = where_to_listen(&listen, &file, cli)?;
         let config = Self {
             file,
             data: Value { value: absolute(&data.value)?, ..data },
-            listen: layer(
-                default_listen(),
-                written.listen,
-                variable("PROVOST_LISTEN")?,
-                serve.listen,
-            ),
+            listen,
             allow_hosts: layer(
                 Vec::new(),
                 written.allow_hosts,
@@ -213,6 +215,19 @@ impl Config {
     }
 }
 
+fn where_to_listen(
+    text: &Value<String>,
+    file: &Path,
+    cli: &Cli,
+) -> anyhow::Result<Value<SocketAddr>> {
+    match address(text, file) {
+        Ok(address) => Ok(Value { value: address, source: text.source }),
+        // Where the daemon listens is in its folder, so nobody else looks at this.
+        Err(_) if !cli.command.listens() => Ok(layer(default_listen(), None, None, None)),
+        Err(error) => Err(error),
+    }
+}
+
 fn default_listen() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 3001).into()
 }
@@ -225,6 +240,22 @@ fn layer<T>(default: T, file: Option<T>, environment: Option<T>, flag: Option<T>
         (None, None, None) => (default, Source::Default),
     };
     Value { value, source }
+}
+
+/// The address that someone wrote down.
+fn address(listen: &Value<String>, file: &Path) -> anyhow::Result<SocketAddr> {
+    let text = &listen.value;
+    text.parse().map_err(|_| {
+        let place = match listen.source {
+            Source::Default | Source::Flag => "--listen".to_owned(),
+            Source::Environment => "the variable PROVOST_LISTEN".to_owned(),
+            Source::File => format!("`listen` in {}", file.display()),
+        };
+        anyhow!(
+            "{place} is `{text}`, which is no address to listen on\n\
+             hint: it is an IP address and a port, such as 127.0.0.1:3001 or [::1]:3001"
+        )
+    })
 }
 
 /// An environment variable, if it is set to anything.

@@ -123,7 +123,23 @@ pid: number,
 /**
  * Its version.
  */
-version: string, } } | { "kind": "KERNEL_LOST", "body": { 
+version: string, } } | { "kind": "KERNEL_UNRESPONSIVE", "body": { 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * Which kernel process.
+ */
+boot: string, } } | { "kind": "KERNEL_RESPONSIVE", "body": { 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * Which kernel process.
+ */
+boot: string, } } | { "kind": "KERNEL_LOST", "body": { 
 /**
  * The project.
  */
@@ -607,7 +623,7 @@ expiresAt: number | null,
  */
 revokedAt: number | null, };
 
-export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "TOO_MANY_PROCESSES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "CMD_NOT_FOUND" | "KILLED" | "OUTPUT_LIMIT" | "INTERNAL" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "TIMEOUT" | "NO_SPACE";
+export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "TOO_MANY_PROCESSES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "CMD_NOT_FOUND" | "KILLED" | "INTERNAL" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "TIMEOUT" | "NO_SPACE";
 
 export type Problem = { 
 /**
@@ -655,9 +671,9 @@ export type CreateToken = {
  */
 class: TokenClass, 
 /**
- * The only project it may see. An agent's token needs one.
+ * The id or slug of the only project it may see. An agent's token needs one.
  */
-project?: ProjectId, 
+project?: string, 
 /**
  * The role it acts in. An agent's token needs one, others have none.
  */
@@ -1567,9 +1583,9 @@ offset: number,
  */
 dropped: number, 
 /**
- * The bytes: text where they are UTF-8, else hexadecimal digits.
+ * What was printed.
  */
-data: { text: string } | { hex: string }, };
+data: { text: string } | { hex: string } | { blob: { $blob: string, size: number } }, };
 
 export type OutputStream = "stdout" | "stderr";
 

@@ -14,7 +14,7 @@ mod move_file;
 pub mod patch;
 mod path;
 mod process;
-mod protected;
+pub mod protected;
 mod read_file;
 pub(crate) mod run_command;
 mod search_files;

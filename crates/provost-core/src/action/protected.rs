@@ -1,8 +1,14 @@
-//! Paths that govern what Provost, git, editors and other agents do.
+//! Paths that govern what Provost, git, editors and other agents do: the one list.
 //!
 //! Who may write one of them may run whatever they like the next time a person
 //! commits, opens the folder or pushes. So no mode and no rule skips the
 //! question for them.
+//!
+//! Actions on files are refused wherever in the project such a path lies. A
+//! command cannot be asked path by path, so the wall around it makes read-only
+//! what [`for_commands`] says: all of the list at the top of the project, but of
+//! a repository only the [`PARTS`] that run something, since `git commit` must
+//! write the rest; and those parts of the repositories inside the project.
 
 use super::RelPath;
 
@@ -16,6 +22,15 @@ const fn guarded(path: &'static str, why: &'static str) -> Guarded {
     Guarded { path, why }
 }
 
+/// Where a repository is.
+pub const REPOSITORY: &str = ".git";
+
+/// Where a repository keeps those of its submodules.
+pub const SUBMODULES: &str = "modules";
+
+/// What of a repository decides what git runs.
+pub const PARTS: &[&str] = &["hooks", "config", "config.worktree", "info/attributes"];
+
 const GIT: &str = "git runs what its hooks and configuration name";
 const PROVOST: &str = "it governs what Provost allows and runs";
 const AGENT: &str = "it governs what agents are told and may do";
@@ -23,10 +38,9 @@ const TOOLS: &str = "it names programs that agents and editors start";
 const SHELL: &str = "shells run it when they enter the folder";
 const CI: &str = "it runs with the secrets of the project's automation";
 
-/// Small letters only; names are compared without regard to case, because some
-/// file systems do.
+/// Names are compared without regard to case, because some file systems do.
 const GUARDED: &[Guarded] = &[
-    guarded(".git", GIT),
+    guarded(REPOSITORY, GIT),
     // The short name that Windows file systems give it.
     guarded("git~1", GIT),
     guarded(".gitmodules", GIT),
@@ -55,6 +69,8 @@ const GUARDED: &[Guarded] = &[
     guarded(".forgejo/workflows", CI),
     guarded(".gitea/workflows", CI),
     guarded(".gitlab-ci.yml", CI),
+    guarded(".cirrus.yml", CI),
+    guarded("appveyor.yml", CI),
     guarded(".circleci", CI),
     guarded(".buildkite", CI),
     guarded(".travis.yml", CI),
@@ -63,7 +79,7 @@ const GUARDED: &[Guarded] = &[
     guarded(".woodpecker", CI),
     guarded("azure-pipelines.yml", CI),
     guarded("bitbucket-pipelines.yml", CI),
-    guarded("jenkinsfile", CI),
+    guarded("Jenkinsfile", CI),
 ];
 
 /// Why a path may not be changed without a person's word, if so.
@@ -73,13 +89,24 @@ const GUARDED: &[Guarded] = &[
 pub fn protected(path: &RelPath) -> Option<&'static str> {
     let names: Vec<String> = path.components().map(fold).collect();
     let hit = |guarded: &&Guarded| {
-        let parts: Vec<&str> = guarded.path.split('/').collect();
+        let parts: Vec<String> = guarded.path.split('/').map(fold).collect();
         (0..names.len()).any(|start| {
             // Either the whole guarded path lies on the way, or the way ends within it.
             parts.iter().zip(&names[start..]).all(|(part, name)| part == name)
         })
     };
     GUARDED.iter().find(hit).map(|guarded| guarded.why)
+}
+
+/// What a command may not write, relative to the top of the project.
+pub fn for_commands() -> impl Iterator<Item = String> {
+    GUARDED.iter().flat_map(|guarded| {
+        if guarded.path == REPOSITORY {
+            PARTS.iter().map(|part| format!("{REPOSITORY}/{part}")).collect()
+        } else {
+            vec![guarded.path.to_owned()]
+        }
+    })
 }
 
 /// Up and down again, so that letters with two small forms (`ſ`) become one.

@@ -18,7 +18,29 @@ enum Part {
 /// A pattern for a path: every way its braces can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    ways: Vec<Vec<Part>>,
+    ways: Vec<Way>,
+}
+
+/// What can be told of every path that a pattern matches, for an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint<'a> {
+    /// It is this folder or lies beneath it.
+    Folder(&'a str),
+    /// Its last name is this.
+    Name(&'a str),
+    /// What follows the last dot in it is this.
+    Extension(&'a str),
+    /// Nothing.
+    None,
+}
+
+/// One way to read a pattern. What every match begins and ends with rules most
+/// paths out by two comparisons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Way {
+    begins: String,
+    ends: String,
+    parts: Vec<Part>,
 }
 
 impl Path {
@@ -30,42 +52,72 @@ impl Path {
         if text.len() > LONGEST {
             return Err(BadPattern::TooLong);
         }
-        let ways = braces(text)?.iter().map(|way| parts(way)).collect::<Result<_, _>>()?;
+        let ways =
+            braces(text)?.iter().map(|way| parts(way).map(Way::new)).collect::<Result<_, _>>()?;
         Ok(Self { ways })
+    }
+
+    /// What can be told of the paths that match, for each way to read the pattern.
+    /// It holds for [`Self::matches_folder`] too.
+    pub fn hints(&self) -> impl Iterator<Item = Hint<'_>> {
+        self.ways.iter().map(Way::hint)
     }
 
     /// Whether the path matches; names with one slash between them.
     pub fn matches(&self, path: &str) -> bool {
-        self.matches_named(path, path.rsplit('/').next().unwrap_or(path))
+        self.ways.iter().any(|way| {
+            path.starts_with(&way.begins) && path.ends_with(&way.ends) && walk(&way.parts, path)
+        })
     }
 
-    /// The same for whoever knows the path's last name already. Most patterns end
-    /// in a name, so that one comparison rules most of them out.
-    pub fn matches_named(&self, path: &str, name: &str) -> bool {
-        self.ways.iter().any(|way| match way.last() {
-            Some(Part::Name(last)) if !last.matches(name) => false,
-            Some(Part::Name(_) | Part::Deep) | None => walk(way, path),
+    /// Whether the path is a folder that a pattern like `folder/**` is all about.
+    pub fn matches_folder(&self, path: &str) -> bool {
+        self.ways.iter().any(|way| match way.parts.as_slice() {
+            [stem @ .., Part::Name(any), Part::Deep] if *any == Word::ALL => {
+                path.starts_with(&way.begins) && walk(stem, path)
+            }
+            [..] => false,
         })
     }
 
     /// Whether the pattern surely names something beneath this folder.
     pub fn lies_beneath(&self, path: &str) -> bool {
         self.ways.iter().any(|way| {
-            let mut parts = way.iter();
-            path == "."
-                || path.split('/').all(|name| match parts.next() {
-                    Some(Part::Name(word)) => word.exact() == Some(name),
-                    Some(Part::Deep) | None => false,
-                }) && parts.next().is_some()
+            let mut parts = way.parts.iter();
+            let along = path.split('/').all(|name| match parts.next() {
+                Some(Part::Name(word)) => word.exact() == Some(name),
+                Some(Part::Deep) | None => false,
+            });
+            path == "." || along && parts.next().is_some()
         })
     }
+}
 
-    /// Whether the path is a folder that a pattern like `folder/**` is all about.
-    pub fn matches_folder(&self, path: &str) -> bool {
-        self.ways.iter().any(|way| match way.as_slice() {
-            [stem @ .., Part::Name(any), Part::Deep] if *any == Word::ALL => walk(stem, path),
-            [..] => false,
-        })
+impl Way {
+    fn new(parts: Vec<Part>) -> Self {
+        let name = |part: &Part| match part {
+            Part::Name(word) => word.exact().map(str::to_owned),
+            Part::Deep => None,
+        };
+        let begins = parts.iter().map_while(name).collect::<Vec<_>>().join("/");
+        let ends = match parts.last() {
+            Some(Part::Name(word)) => word.ends(),
+            Some(Part::Deep) | None => String::new(),
+        };
+        Self { begins, ends, parts }
+    }
+
+    fn hint(&self) -> Hint<'_> {
+        let exact = match self.parts.last() {
+            Some(Part::Name(word)) => word.exact(),
+            Some(Part::Deep) | None => None,
+        };
+        match (self.begins.as_str(), exact, self.ends.rsplit_once('.')) {
+            ("", Some(name), _) => Hint::Name(name),
+            ("", None, Some((_, extension))) => Hint::Extension(extension),
+            ("", None, None) => Hint::None,
+            (folder, _, _) => Hint::Folder(folder),
+        }
     }
 }
 

@@ -59,6 +59,21 @@ impl Word {
         }
     }
 
+    /// What every word that matches ends with.
+    pub(super) fn ends(&self) -> String {
+        match &self.0 {
+            Kind::Exact(word) => word.clone(),
+            Kind::All => String::new(),
+            Kind::Steps(steps) => {
+                let fixed = steps.iter().rev().map_while(|step| match step {
+                    Step::One(c) => Some(*c),
+                    Step::Any | Step::Run => None,
+                });
+                fixed.collect::<Vec<_>>().into_iter().rev().collect()
+            }
+        }
+    }
+
     /// Whether the whole word matches.
     pub fn matches(&self, word: &str) -> bool {
         match &self.0 {

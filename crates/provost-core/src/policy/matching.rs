@@ -100,10 +100,9 @@ impl<'r> Matched<'r> {
 }
 
 impl Rule {
-    /// Whether the rule is about this.
+    /// Whether a rule on this skill is about this.
     pub(super) fn matches(&self, subject: &Subject<'_>) -> bool {
-        self.skills.has(subject.skill)
-            && self.written.modes.as_ref().is_none_or(|modes| modes.contains(&subject.mode))
+        self.written.modes.as_ref().is_none_or(|modes| modes.contains(&subject.mode))
             && self.is_for(subject.role)
             && self.selects(subject.skill, subject.target)
     }
@@ -134,8 +133,7 @@ impl Rule {
             (Select::All, Target::Nothing) => true,
             (Select::All, Target::Outside(_) | Target::Opaque) => reading == Reading::Generous,
             (Select::Paths(paths), Target::Path(path)) => {
-                let name = path.rsplit('/').next().unwrap_or(path);
-                paths.matches(path, name, reach(skill), reading)
+                paths.matches(path, reach(skill), reading)
             }
             (Select::Paths(paths), Target::Outside(path)) => {
                 reading == Reading::Generous && paths.may_mean(path)
@@ -151,16 +149,15 @@ impl Rule {
 
     fn selects_run(&self, run: &Run, reading: Reading) -> bool {
         let Select::Command { argv, without, hosts } = &self.select else { return false };
-        if reading == Reading::Narrow && !is_plain(run) {
-            return false;
-        }
         let wrapped = |pattern: &super::argv::Argv| {
             reading == Reading::Generous && run.through.iter().any(|name| pattern.is_all_of(name))
         };
         let words = argv.as_ref().is_none_or(|pattern| {
             pattern.matches(&run.argv, reading) && !holds(without, &run.argv) || wrapped(pattern)
         });
-        words && hosts.as_ref().is_none_or(|hosts| reaches(hosts, &run.hosts, reading))
+        words
+            && hosts.as_ref().is_none_or(|hosts| reaches(hosts, &run.hosts, reading))
+            && (reading == Reading::Generous || is_plain(run))
     }
 }
 
@@ -186,7 +183,7 @@ fn reaches(hosts: &[Word], named: &[String], reading: Reading) -> bool {
 }
 
 /// What is moved or deleted goes with all beneath it.
-fn reach(skill: &str) -> Reach {
+pub(super) fn reach(skill: &str) -> Reach {
     match skill {
         "fs.moveFile" | "fs.deleteFile" => Reach::Beneath,
         _ => Reach::Itself,

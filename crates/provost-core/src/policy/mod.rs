@@ -23,6 +23,7 @@ mod error;
 mod evaluate;
 mod example;
 mod explain;
+mod index;
 mod matching;
 mod place;
 mod read;

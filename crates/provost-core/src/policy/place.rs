@@ -23,10 +23,10 @@ pub(super) enum Reach {
 }
 
 impl Paths {
-    /// Whether a path inside the project matches; `name` is its last name.
-    pub(super) fn matches(&self, path: &str, name: &str, reach: Reach, reading: Reading) -> bool {
+    /// Whether a path inside the project matches.
+    pub(super) fn matches(&self, path: &str, reach: Reach, reading: Reading) -> bool {
         let hit = |pattern: &Path| {
-            pattern.matches_named(path, name)
+            pattern.matches(path)
                 || match (reading, reach) {
                     (Reading::Narrow, _) => false,
                     (Reading::Generous, Reach::Itself) => pattern.matches_folder(path),
@@ -35,7 +35,7 @@ impl Paths {
                     }
                 }
         };
-        let excepted = || self.except.iter().any(|pattern| pattern.matches_named(path, name));
+        let excepted = || self.except.iter().any(|pattern| pattern.matches(path));
         self.path.iter().any(hit) && !excepted()
     }
 
@@ -46,7 +46,7 @@ impl Paths {
             path.split('/').filter(|name| !matches!(*name, "" | "." | "..")).collect();
         (0..names.len()).any(|start| {
             let end = names[start..].join("/");
-            self.matches(&end, names[names.len() - 1], Reach::Itself, Reading::Generous)
+            self.matches(&end, Reach::Itself, Reading::Generous)
         })
     }
 }

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::argv::{Argv, base};
-use super::matching::{Force, Hit, Matched, Subject, Target};
-use super::rule::{Rule, Select};
+use super::index::Index;
+use super::matching::{Force, Hit, Matched, Subject, reach};
+use super::rule::Rule;
 use super::{Layer, Policy, Trust, Verdict};
-use crate::command::Run;
 use crate::skill;
 
 /// The rules of all layers.
@@ -21,18 +20,6 @@ struct Entry {
     layer: Layer,
     force: Force,
     rule: Rule,
-}
-
-/// The rules on one skill, by what they are narrowed to. Numbers are places in
-/// [`Rules::entries`], in order.
-#[derive(Debug, Clone, Default)]
-struct Index {
-    all: Vec<usize>,
-    paths: Vec<usize>,
-    /// By the program's name, where a rule names one.
-    programs: HashMap<String, Vec<usize>>,
-    /// The other rules about commands.
-    commands: Vec<usize>,
 }
 
 impl Rules {
@@ -82,23 +69,10 @@ impl Rules {
 
     pub(super) fn matching_into(&self, subject: &Subject<'_>, hits: &mut Vec<usize>) {
         let Some(index) = self.skills.get(subject.skill) else { return };
-        let mut look = |places: &[usize]| {
+        index.each(subject.target, reach(subject.skill), |places| {
             let about = |place: &&usize| self.entries[**place].rule.matches(subject);
             hits.extend(places.iter().filter(about));
-        };
-        look(&index.all);
-        match subject.target {
-            Target::Path(_) | Target::Outside(_) => look(&index.paths),
-            Target::Run(run) => {
-                look(&index.commands);
-                for name in names(run) {
-                    if let Some(places) = index.programs.get(name) {
-                        look(places);
-                    }
-                }
-            }
-            Target::Opaque | Target::Nothing => {}
-        }
+        });
     }
 }
 
@@ -108,24 +82,67 @@ impl Entry {
     }
 }
 
-impl Index {
-    fn add(&mut self, place: usize, rule: &Rule) {
-        let programs = match &rule.select {
-            Select::All => return self.all.push(place),
-            Select::Paths(_) => return self.paths.push(place),
-            Select::Command { argv, .. } => argv.as_ref().and_then(Argv::programs),
-        };
-        let Some(programs) = programs else { return self.commands.push(place) };
-        for program in programs {
-            self.programs.entry(program.to_owned()).or_default().push(place);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Run;
+    use crate::policy::Target;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use provost_proto::Mode;
+
+    const PATTERNS: &[&str] =
+        &["a/**", "**/b", "*", "**", "a/b", "{a,c}/*.b", "**/a/**", "?", "a/*/c", "*.b", "c/{a,b}"];
+
+    const PATHS: &[&str] =
+        &[".", "a", "b", "a/b", "a/b/c", "c/x.b", "x.b", "c", "c/a/b", "/a/b", "../b", "a/c"];
+
+    fn rule() -> impl Strategy<Value = String> {
+        let command = select(vec![
+            "argv = ['git', '**']",
+            "argv = [['git', 'ls'], 'a']",
+            "argv = ['g*', '**']",
+            "argv = ['*']",
+            "host = ['h']",
+            "",
+        ]);
+        let about = prop_oneof![
+            (select(vec!["fs.*", "*"]), select(PATTERNS))
+                .prop_map(|(on, path)| format!("on = ['{on}']\npath = ['{path}']")),
+            command.prop_map(|about| format!("on = ['terminal.*']\n{about}")),
+        ];
+        let effect = select(vec!["allow", "ask", "deny"]);
+        (effect, about).prop_map(|(effect, about)| format!("effect = '{effect}'\n{about}\n"))
+    }
+
+    proptest! {
+        #[test]
+        fn the_index_finds_what_looking_at_every_rule_finds(
+            rules in prop::collection::vec(rule(), 1..8),
+        ) {
+            let number = |(n, rule): (usize, &String)| format!("[[rule]]\nid = 'r{n}'\n{rule}");
+            let text = rules.iter().enumerate().map(number).collect::<Vec<_>>().concat();
+            let policy = Policy::parse(Layer::User, "x", &text).unwrap();
+            let rules = Rules::new(Policy::empty(Layer::Builtin), policy, None);
+            let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+            let runs = ["git", "git a", "/bin/git a", "ls a", "x"].map(|argv| Run {
+                argv: words(argv),
+                through: words("ls"),
+                hosts: words("h"),
+                ..Run::default()
+            });
+            let paths = PATHS.iter().flat_map(|path| [Target::Path(path), Target::Outside(path)]);
+            let others = [Target::Opaque, Target::Nothing];
+            for target in paths.chain(runs.iter().map(Target::Run)).chain(others) {
+                for skill in ["fs.readFile", "fs.deleteFile", "terminal.runCommand"] {
+                    let subject = Subject { skill, role: None, mode: Mode::Auto, target };
+                    let about = |hit: &Hit<'_>| {
+                        hit.rule.skills().has(skill) && hit.rule.matches(&subject)
+                    };
+                    let expected: Vec<_> = rules.iter().filter(about).collect();
+                    prop_assert_eq!(rules.matching(&subject).hits, expected, "{:?}", subject);
+                }
+            }
         }
     }
-}
-
-/// The names under which a command may be meant: as written, without its
-/// folder, and those of its wrappers.
-fn names(run: &Run) -> impl Iterator<Item = &str> {
-    let program = run.argv.first().map_or("", String::as_str);
-    let base = Some(base(program)).filter(|base| *base != program);
-    std::iter::once(program).chain(base).chain(run.through.iter().map(String::as_str))
 }

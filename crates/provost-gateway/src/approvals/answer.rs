@@ -181,8 +181,9 @@ impl Gateway {
         self.remember(&behalf.principal, hash);
         let permit = permit(allowed, &recorded)?;
         let gateway = Arc::clone(self);
+        let waiting = self.wait_for_asker(&permit);
         tokio::spawn(async move {
-            let ended = gateway.run(&behalf, permit).await;
+            let ended = gateway.run(&behalf, permit, waiting).await;
             gateway.approvals.end(action, ended);
         });
         Ok(())

@@ -40,8 +40,9 @@ impl Gateway {
                 let recorded = self.store.append(allowing(&behalf, &allowed, Vec::new()));
                 let permit = permit(allowed, &recorded.await?)?;
                 let gateway = Arc::clone(self);
+                let waiting = self.wait_for_asker(&permit);
                 tokio::spawn(async move {
-                    let ended = gateway.run(&behalf, permit).await;
+                    let ended = gateway.run(&behalf, permit, waiting).await;
                     gateway.approvals.end(action, ended);
                 });
             }

@@ -37,9 +37,9 @@ impl Gateway {
             {
                 group.push(next);
             }
-            let facts: Vec<_> = group.iter().map(|report| fact_of(project, report)).collect();
             // A log that cannot be written stops the kernel's reports, and so its commands.
-            while let Err(error) = self.record_in(project, facts.clone(), Durability::Process).await
+            while let Err(error) =
+                self.record_in(project, facts_of(project, &group), Durability::Process).await
             {
                 if matches!(error, GatewayError::Store(StoreError::Closed)) {
                     return;
@@ -65,17 +65,35 @@ impl Gateway {
             let began = Instant::now();
             let beat = tokio::time::timeout(PATIENCE, kernel.ping()).await;
             let beat = beat.is_ok_and(|answer| answer.is_ok()).then(|| began.elapsed());
-            if beat.is_none() && kernel.is_there() {
-                tracing::warn!(%project, "the kernel does not answer");
-            }
-            let mut connected =
-                self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
-            match connected.get_mut(&project) {
-                Some(known) if known.kernel.welcome().boot == kernel.welcome().boot => {
-                    known.beat = beat;
+            let changed = {
+                let mut connected =
+                    self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
+                let boot = kernel.welcome().boot;
+                match connected.get_mut(&project) {
+                    Some(known) if known.kernel.welcome().boot == boot && kernel.is_there() => {
+                        let before = std::mem::replace(&mut known.beat, beat);
+                        before.is_some() != beat.is_some()
+                    }
+                    Some(_) | None => return,
                 }
-                Some(_) | None => return,
+            };
+            if changed {
+                self.tell_heart(project, &kernel, beat.is_some()).await;
             }
+        }
+    }
+
+    /// Beats are not logged, but that they stop and come back is.
+    async fn tell_heart(&self, project: ProjectId, kernel: &Kernel, beats: bool) {
+        let boot = kernel.welcome().boot;
+        tracing::warn!(%project, beats, "the kernel's heart stopped or beats again");
+        let fact = if beats {
+            Fact::KernelResponsive { project, boot }
+        } else {
+            Fact::KernelUnresponsive { project, boot }
+        };
+        if let Err(error) = self.record_in(project, vec![fact], Durability::Process).await {
+            tracing::error!(%error, "the state of a kernel could not be written");
         }
     }
 
@@ -89,6 +107,7 @@ impl Gateway {
                 connected.remove(&project);
             }
         }
+        self.place(project).sweep();
         let told = self.kernels.ending.lock().unwrap_or_else(PoisonError::into_inner).remove(&boot);
         let fact = if told {
             Fact::KernelStopped { project, boot }
@@ -168,6 +187,10 @@ impl Gateway {
         self.store.append(append).await?;
         Ok(())
     }
+}
+
+fn facts_of(project: ProjectId, reports: &[Report]) -> Vec<Fact> {
+    reports.iter().map(|report| fact_of(project, report)).collect()
 }
 
 fn fact_of(project: ProjectId, report: &Report) -> Fact {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
-use provost_kernel::Kernel;
+use provost_kernel::{Kernel, KernelError};
 use provost_proto::{Fact, KernelStatus, KernelView, Project, ProjectId, ProjectStatus};
 use provost_store::Durability;
 
@@ -33,11 +33,15 @@ impl Gateway {
         view: &KernelView,
     ) -> Result<(), GatewayError> {
         let found = Kernel::find(&self.place(project.id)).await;
-        let Some((kernel, reports)) = found.filter(|(k, _)| k.welcome().boot == view.boot) else {
-            let why = "it was gone when the daemon came back".to_owned();
-            let fact = Fact::KernelLost { project: project.id, boot: view.boot, why };
-            self.record_in(project.id, vec![fact], Durability::Process).await?;
-            return self.settle(project.id, &[]).await;
+        let gone = || "it was gone when the daemon came back".to_owned();
+        let found = match found {
+            Ok(found) if found.0.welcome().boot == view.boot => Ok(found),
+            Ok(_) | Err(KernelError::Lost) => Err(gone()),
+            Err(error) => Err(error.to_string()),
+        };
+        let (kernel, reports) = match found {
+            Ok(found) => found,
+            Err(why) => return self.lost_at_start(project.id, view, why).await,
         };
         // Those that ended meanwhile without a report are asked for by name.
         let unfinished = self.unfinished(project.id).await?;
@@ -64,5 +68,17 @@ impl Gateway {
             tracing::warn!(why, "a kernel was lost while it was found again");
         }
         Ok(())
+    }
+
+    async fn lost_at_start(
+        &self,
+        project: ProjectId,
+        view: &KernelView,
+        why: String,
+    ) -> Result<(), GatewayError> {
+        self.place(project).sweep();
+        let fact = Fact::KernelLost { project, boot: view.boot, why };
+        self.record_in(project, vec![fact], Durability::Process).await?;
+        self.settle(project, &[]).await
     }
 }

@@ -3,26 +3,40 @@
 use std::sync::PoisonError;
 
 use provost_proto::ActionId;
-use provost_proto::kernel::{Happened, Outcome, Output, OutputStream, Report};
+use provost_proto::kernel::{Happened, Outcome, Output, OutputStream, Printed, Report};
 use tokio::sync::oneshot;
 
 use super::Kernels;
 
 /// What a command printed, as far as it was kept.
 #[derive(Debug, Default)]
-pub(crate) struct Printed(Vec<(OutputStream, Vec<u8>)>);
+pub(crate) struct Heard {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
 
-impl Printed {
+impl Heard {
     fn add(&mut self, output: &Output) {
+        let to = match output.stream {
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
+        };
         if output.dropped > 0 {
             let mark = format!("\n… {} bytes were dropped here …\n", output.dropped);
-            self.0.push((output.stream, mark.into_bytes()));
+            to.extend_from_slice(mark.as_bytes());
         }
-        self.0.push((output.stream, output.data.clone()));
+        // A kernel sends bytes; only the log has references.
+        if let Printed::Bytes(bytes) = &output.data {
+            to.extend_from_slice(bytes);
+        }
     }
 
-    pub(crate) fn of(&self, stream: OutputStream) -> Vec<u8> {
-        self.0.iter().filter(|(of, _)| *of == stream).flat_map(|(_, data)| data.clone()).collect()
+    pub(crate) fn of(&self, stream: OutputStream) -> String {
+        let bytes = match stream {
+            OutputStream::Stdout => &self.stdout,
+            OutputStream::Stderr => &self.stderr,
+        };
+        String::from_utf8_lossy(bytes).into_owned()
     }
 }
 
@@ -30,12 +44,12 @@ impl Printed {
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) outcome: Outcome,
-    pub(crate) output: Printed,
+    pub(crate) output: Heard,
 }
 
 #[derive(Debug)]
 pub(super) struct Waiter {
-    output: Printed,
+    output: Heard,
     reply: oneshot::Sender<Finished>,
 }
 
@@ -53,15 +67,19 @@ impl Kernels {
     /// Asks to be told of the end of a command.
     pub(crate) fn expect(&self, id: ActionId) -> Waiting {
         let (reply, end) = oneshot::channel();
-        let waiter = Waiter { output: Printed::default(), reply };
+        let waiter = Waiter { output: Heard::default(), reply };
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, waiter);
         Waiting(end)
+    }
+
+    /// Whoever asked has gone, or was told that it goes on.
+    pub(crate) fn nobody_waits(&self, id: ActionId) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
     /// Tells whoever waits what was written to the log.
     pub(super) fn tell(&self, report: &Report) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that went away are forgotten with the next command that ends.
         match &report.what {
             Happened::Started { .. } => {}
             Happened::Output(output) => {

@@ -17,13 +17,13 @@ use provost_sandbox::environment;
 use provost_sandbox::probe;
 use provost_sandbox::profile::{Places, Policy, Profile};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use super::HostOptions;
 use super::process::{GRACE, Order, Process, Run, see_through};
 use super::space::Space;
 use crate::ActionError;
+use crate::place::{Place, Scratch};
 use crate::spool::Spool;
 
 /// Commands that have ended and can still be looked at.
@@ -42,7 +42,10 @@ pub(super) struct Commands {
     data: PathBuf,
     environment: Vec<(OsString, OsString)>,
     spool: Arc<Spool>,
-    wall: OnceLock<(Wall, TempDir)>,
+    place: Place,
+    scratch: OnceLock<Scratch>,
+    wall: OnceLock<Wall>,
+    open_wall: OnceLock<Wall>,
     book: Mutex<Book>,
 }
 
@@ -63,7 +66,10 @@ impl Commands {
             data: options.data.clone(),
             environment: environment::allowed(options.environment.iter().cloned()),
             spool,
+            place: Place::at(&options.place),
+            scratch: OnceLock::new(),
             wall: OnceLock::new(),
+            open_wall: OnceLock::new(),
             book: Mutex::default(),
         }
     }
@@ -202,7 +208,7 @@ impl Commands {
             let message = format!("{AT_ONCE} commands run already; stop one first");
             return Err(ActionError::new(Code::TooManyProcesses, message));
         }
-        let wall = self.wall()?;
+        let wall = self.wall(params.network)?;
         let policy = wall.policy();
         let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
         space.check().map_err(|Fault { code, message, .. }| ActionError::new(code, message))?;
@@ -213,7 +219,7 @@ impl Commands {
         let (process, orders) = Process::new(id, what, child.pid());
         let started = Happened::Started {
             pid: process.pid,
-            profile: "build".to_owned(),
+            profile: if params.network { "build+network" } else { "build" }.to_owned(),
             layers: layers(&applied),
         };
         self.spool.push(id, started).await.map_err(|error| {
@@ -278,34 +284,38 @@ impl Commands {
         command
     }
 
-    /// The wall, made when the first command needs it.
-    fn wall(&self) -> Result<&Wall, ActionError> {
-        if self.wall.get().is_none() {
-            let scratch = tempfile::Builder::new().prefix("provost-").tempdir_in("/tmp").map_err(
-                |error| {
-                    ActionError::new(
-                        Code::Internal,
-                        format!("no folder for temporary files: {error}"),
-                    )
-                },
-            )?;
-            let places = Places {
-                project: &self.project,
-                home: &self.home,
-                data: &self.data,
-                scratch: scratch.path(),
-            };
-            let policy = Policy::new(Profile::Build, &places);
+    /// The wall, made when the first command needs it; another for commands that
+    /// were granted the network.
+    fn wall(&self, network: bool) -> Result<&Wall, ActionError> {
+        let kept = if network { &self.open_wall } else { &self.wall };
+        if kept.get().is_none() {
+            let policy = Policy::new(Profile::Build, &self.places()?);
+            let policy = if network { policy.with_network() } else { policy };
             let machine = probe::machine();
             let wall = Wall::new(policy, &machine, Layers::Auto, Limits::default())
                 .map_err(|error| refused(&error))?;
             // Two that come at once make two, and one of them is used.
-            drop(self.wall.set((wall, scratch)));
+            drop(kept.set(wall));
         }
-        self.wall
-            .get()
-            .map(|(wall, _)| wall)
-            .ok_or_else(|| ActionError::new(Code::Internal, "the sandbox could not be kept"))
+        kept.get().ok_or_else(|| ActionError::new(Code::Internal, "the sandbox could not be kept"))
+    }
+
+    /// Where a command may be, with a folder for what it keeps for a while.
+    fn places(&self) -> Result<Places<'_>, ActionError> {
+        if self.scratch.get().is_none() {
+            let scratch = self.place.scratch().map_err(|error| {
+                let message = format!("no folder for temporary files: {error}");
+                ActionError::new(Code::Internal, message)
+            })?;
+            drop(self.scratch.set(scratch));
+        }
+        let missing = || ActionError::new(Code::Internal, "no folder for temporary files");
+        Ok(Places {
+            project: &self.project,
+            home: &self.home,
+            data: &self.data,
+            scratch: self.scratch.get().ok_or_else(missing)?.path(),
+        })
     }
 
     fn list(&self) -> Value {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::action::{Action, FileAction};
-use provost_proto::kernel::{Answer, Ask, Fault, Question, ReportNumber, RpcError, Version2};
+use provost_proto::kernel::{
+    Answer, Ask, Fault, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
+};
 use provost_proto::{ActionId, Code};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -16,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Host;
-use crate::wire::{self, Frame};
+use crate::wire::{self, Frame, Frames};
 use crate::{ActionError, files};
 
 /// How long the daemon may take to come for the first time.
@@ -37,7 +39,7 @@ const PIECE: usize = 256 * 1024;
 /// Takes connections until the kernel is to end.
 pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Duration) {
     let mut current: JoinSet<()> = JoinSet::new();
-    let mut strangers: JoinSet<Option<UnixStream>> = JoinSet::new();
+    let mut strangers: JoinSet<Option<Daemon>> = JoinSet::new();
     // Whoever started this kernel is about to come.
     let mut needed = Instant::now() + FIRST;
     loop {
@@ -58,10 +60,10 @@ pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Dura
                 }
             }
             Some(greeted) = strangers.join_next(), if !strangers.is_empty() => {
-                if let Ok(Some(stream)) = greeted {
+                if let Ok(Some(daemon)) = greeted {
                     // The daemon that comes later is the one that lives.
                     current.abort_all();
-                    current.spawn(serve(Arc::clone(host), stream));
+                    current.spawn(serve(Arc::clone(host), daemon));
                 }
             }
             accepted = listener.accept(), if strangers.len() < STRANGERS => match accepted {
@@ -76,27 +78,35 @@ pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Dura
     }
 }
 
+/// Who was let in.
+struct Daemon {
+    read: Frames<OwnedReadHalf>,
+    write: OwnedWriteHalf,
+    protocol: u32,
+}
+
 /// Lets in who is the same user and knows the secret.
-async fn greet(host: &Host, mut stream: UnixStream) -> Option<UnixStream> {
+async fn greet(host: &Host, stream: UnixStream) -> Option<Daemon> {
     let own = rustix::process::geteuid().as_raw();
     let peer = stream.peer_cred().ok().map(|peer| peer.uid());
     if peer != Some(own) {
         tracing::warn!(?peer, "another user tried to connect");
         return None;
     }
-    let Ok(Ok(Some(Frame::Question(question)))) = timeout(HELLO, wire::read(&mut stream)).await
-    else {
+    let (read, mut write) = stream.into_split();
+    let mut read = Frames::new(read);
+    let Ok(Ok(Some(Frame::Question(question)))) = timeout(HELLO, read.next()).await else {
         return None;
     };
-    let Ask::Hello { secret, .. } = &question.ask else { return None };
+    let Ask::Hello { secret, protocol } = &question.ask else { return None };
     if !same(secret.as_bytes(), host.secret.as_bytes()) {
         tracing::warn!("someone tried to connect with a wrong secret");
         return None;
     }
     let welcome = serde_json::to_value(host.welcome()).unwrap_or_default();
     let answer = Frame::Answer(answer(question.id, Ok(welcome)));
-    wire::write(&mut stream, &answer).await.ok()?;
-    Some(stream)
+    wire::write(&mut write, &answer).await.ok()?;
+    Some(Daemon { read, write, protocol: *protocol })
 }
 
 /// Compares in a time that does not tell where they differ.
@@ -104,12 +114,13 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
-async fn serve(host: Arc<Host>, stream: UnixStream) {
-    let (read, write) = stream.into_split();
+async fn serve(host: Arc<Host>, daemon: Daemon) {
+    let Daemon { read, write, protocol } = daemon;
     let (outbox, answers) = mpsc::channel(OUTBOX);
     let (attach, attached) = mpsc::channel(1);
     let mut tasks = JoinSet::new();
-    tasks.spawn(send(Arc::clone(&host), write, answers, attached));
+    let reports = Sending { write, protocol, buffer: Vec::new() };
+    tasks.spawn(send(Arc::clone(&host), reports, answers, attached));
     tasks.spawn(listen(host, read, outbox, attach));
     // Whichever ends first ends the connection.
     tasks.join_next().await;
@@ -117,12 +128,12 @@ async fn serve(host: Arc<Host>, stream: UnixStream) {
 
 async fn listen(
     host: Arc<Host>,
-    mut read: OwnedReadHalf,
+    mut read: Frames<OwnedReadHalf>,
     outbox: mpsc::Sender<Answer>,
     attach: mpsc::Sender<ReportNumber>,
 ) {
     loop {
-        let question = match wire::read(&mut read).await {
+        let question = match read.next().await {
             Ok(Some(Frame::Question(question))) => question,
             Ok(Some(Frame::Answer(_) | Frame::Report(_)) | None) => return,
             Err(error) => {
@@ -216,7 +227,7 @@ async fn on_files(
 /// Sends answers as they come and reports from where the daemon is.
 async fn send(
     host: Arc<Host>,
-    mut write: OwnedWriteHalf,
+    mut to: Sending,
     mut answers: mpsc::Receiver<Answer>,
     mut attached: mpsc::Receiver<ReportNumber>,
 ) {
@@ -227,12 +238,12 @@ async fn send(
         let sent = tokio::select! {
             biased;
             answer = answers.recv() => match answer {
-                Some(answer) => wire::write(&mut write, &Frame::Answer(answer)).await,
+                Some(answer) => wire::write(&mut to.write, &Frame::Answer(answer)).await,
                 None => return,
             },
             Some(after) = attached.recv() => { cursor = Some(after); Ok(()) }
             () = std::future::ready(()), if behind => {
-                reports(&host, &mut write, &mut cursor).await
+                to.reports(&host, &mut cursor).await
             }
             changed = newest.changed(), if !behind => {
                 if changed.is_err() { return }
@@ -246,15 +257,24 @@ async fn send(
     }
 }
 
-async fn reports(
-    host: &Host,
-    write: &mut OwnedWriteHalf,
-    cursor: &mut Option<ReportNumber>,
-) -> io::Result<()> {
-    let (bytes, last) = host.spool.after(cursor.unwrap_or(0), PIECE)?;
-    write.write_all(&bytes).await?;
-    *cursor = Some(last);
-    Ok(())
+/// Where answers and reports go.
+struct Sending {
+    write: OwnedWriteHalf,
+    protocol: u32,
+    buffer: Vec<u8>,
+}
+
+impl Sending {
+    async fn reports(&mut self, host: &Host, cursor: &mut Option<ReportNumber>) -> io::Result<()> {
+        let (bytes, last) = host.spool.after(cursor.unwrap_or(0), PIECE, &mut self.buffer)?;
+        if self.protocol < OUTPUT_AS_BYTES {
+            self.write.write_all(&wire::in_words(bytes).await?).await?;
+        } else {
+            self.write.write_all(bytes).await?;
+        }
+        *cursor = Some(last);
+        Ok(())
+    }
 }
 
 fn answer(id: u64, result: Result<Value, ActionError>) -> Answer {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use bytes::{Buf as _, Bytes};
 use provost_proto::kernel::{Output, OutputStream};
 
 /// Sorts what a command prints into what is sent now, what may be sent at the
@@ -21,7 +22,7 @@ pub(super) struct Keeper {
 struct Chunk {
     stream: OutputStream,
     offset: u64,
-    data: Vec<u8>,
+    data: Bytes,
 }
 
 impl Keeper {
@@ -39,7 +40,7 @@ impl Keeper {
     }
 
     /// Takes what was printed; returns what is to be sent now.
-    pub(super) fn take(&mut self, stream: OutputStream, mut data: Vec<u8>) -> Option<Output> {
+    pub(super) fn take(&mut self, stream: OutputStream, mut data: Bytes) -> Option<Output> {
         let offset = self.seen[index(stream)];
         self.seen[index(stream)] += length(&data);
         // The head ends at a character, and once it has ended it stays so.
@@ -51,7 +52,7 @@ impl Keeper {
             let offset = offset + length(&data);
             self.keep(Chunk { stream, offset, data: rest });
         }
-        (!data.is_empty()).then_some(Output { stream, offset, dropped: 0, data })
+        (!data.is_empty()).then(|| Output { stream, offset, dropped: 0, data: data.into() })
     }
 
     fn keep(&mut self, chunk: Chunk) {
@@ -67,7 +68,7 @@ impl Keeper {
             if cut == front.data.len() {
                 self.tail.pop_front();
             } else {
-                front.data.drain(..cut);
+                front.data.advance(cut);
                 front.offset += u64::try_from(cut).unwrap_or(0);
             }
         }
@@ -82,7 +83,7 @@ impl Keeper {
             stream,
             offset,
             dropped: std::mem::take(&mut dropped),
-            data,
+            data: data.into(),
         })
         .collect()
     }
@@ -136,13 +137,21 @@ pub(super) fn unfinished(data: &[u8]) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use provost_proto::kernel::Printed;
 
     const OUT: OutputStream = OutputStream::Stdout;
+
+    fn bytes(output: &Output) -> &[u8] {
+        match &output.data {
+            Printed::Bytes(bytes) => bytes,
+            Printed::Kept(_) => panic!("a kernel has no blobs"),
+        }
+    }
 
     fn run(limit: u64, pieces: &[Vec<u8>]) -> (Vec<Output>, Keeper) {
         let mut keeper = Keeper::new(limit);
         let mut sent: Vec<_> =
-            pieces.iter().filter_map(|piece| keeper.take(OUT, piece.clone())).collect();
+            pieces.iter().filter_map(|piece| keeper.take(OUT, piece.clone().into())).collect();
         sent.extend(keeper.finish());
         (sent, keeper)
     }
@@ -151,7 +160,7 @@ mod tests {
     fn the_head_and_the_tail_are_kept_and_the_gap_is_marked() {
         let pieces: Vec<_> = (0..100).map(|n| format!("{n:02}").into_bytes()).collect();
         let (sent, keeper) = run(20, &pieces);
-        let text: Vec<_> = sent.iter().flat_map(|output| output.data.clone()).collect();
+        let text: Vec<_> = sent.iter().flat_map(|output| bytes(output).to_vec()).collect();
         assert_eq!(String::from_utf8(text).unwrap(), "00010203049596979899");
         let gap = sent.iter().find(|output| output.dropped > 0).unwrap();
         assert_eq!((gap.dropped, gap.offset), (180, 190));
@@ -185,14 +194,14 @@ mod tests {
                 at += output.dropped;
                 prop_assert_eq!(output.offset, at);
                 let start = usize::try_from(at).unwrap();
-                prop_assert_eq!(&output.data[..], &all[start..start + output.data.len()]);
-                at += length(&output.data);
+                prop_assert_eq!(bytes(output), &all[start..start + bytes(output).len()]);
+                at += length(bytes(output));
             }
             let (seen, _, dropped) = keeper.totals();
             prop_assert_eq!(seen, length(&all));
-            let n_sent: u64 = sent.iter().map(|output| length(&output.data)).sum();
+            let n_sent: u64 = sent.iter().map(|output| length(bytes(output))).sum();
             prop_assert!(n_sent <= limit);
-            if sent.last().is_some_and(|last| last.dropped == 0 || !last.data.is_empty()) {
+            if sent.last().is_some_and(|last| last.dropped == 0 || !bytes(last).is_empty()) {
                 prop_assert_eq!(n_sent + dropped, seen);
             }
             if seen <= limit / 2 {

@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use provost_proto::kernel::{Happened, OutputStream};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
-use tokio::time::sleep_until;
+use tokio::time::{Instant, sleep_until};
 
 use super::output::{Keeper, unfinished};
 use super::process::Process;
@@ -19,6 +20,10 @@ const PIECE: usize = 32 * 1024;
 /// How old a piece may get before it is sent.
 const AGE: Duration = Duration::from_millis(50);
 
+/// Bytes asked for at once, and what a pipe holds if the system lets it: a
+/// command that prints much is woken less often.
+const READ: usize = 256 * 1024;
+
 /// Reads both outputs to their ends and puts what is kept into the spool.
 pub(super) async fn read_all(
     process: &Process,
@@ -27,55 +32,48 @@ pub(super) async fn read_all(
     stderr: Option<OwnedFd>,
     keeper: &mut Keeper,
 ) -> io::Result<()> {
-    let open = |fd: Option<OwnedFd>| fd.map(pipe::Receiver::from_owned_fd).transpose();
-    let (mut stdout, mut stderr) = (open(stdout)?, open(stderr)?);
-    let mut gathered = Gathered { stream: OutputStream::Stdout, data: Vec::new(), since: None };
-    let (mut out_buffer, mut err_buffer) = (vec![0; PIECE], vec![0; PIECE]);
-    loop {
-        let due = gathered.since.map_or_else(far, |since| since + AGE);
-        let (stream, n) = tokio::select! {
-            n = read(&mut stdout, &mut out_buffer) => (OutputStream::Stdout, n?),
-            n = read(&mut stderr, &mut err_buffer) => (OutputStream::Stderr, n?),
+    let mut out = Side::new(OutputStream::Stdout, stdout)?;
+    let mut err = Side::new(OutputStream::Stderr, stderr)?;
+    let mut to = To { process, spool, keeper };
+    while out.pipe.is_some() || err.pipe.is_some() {
+        let due = out.since.into_iter().chain(err.since).min().map_or_else(far, |at| at + AGE);
+        tokio::select! {
+            n = out.read() => took(n?, &mut out, &mut err, &mut to).await?,
+            n = err.read() => took(n?, &mut err, &mut out, &mut to).await?,
             () = sleep_until(due) => {
-                gathered.send(process, spool, keeper, Rest::Waits).await?;
-                continue;
+                out.send(&mut to, Rest::Waits).await?;
+                err.send(&mut to, Rest::Waits).await?;
             }
-            else => break,
-        };
-        let (pipe, buffer) = match stream {
-            OutputStream::Stdout => (&mut stdout, &out_buffer),
-            OutputStream::Stderr => (&mut stderr, &err_buffer),
-        };
-        if n == 0 {
-            *pipe = None;
-            if stdout.is_none() && stderr.is_none() {
-                break;
-            }
-            continue;
-        }
-        process.remember(&buffer[..n]);
-        if gathered.stream != stream {
-            gathered.send(process, spool, keeper, Rest::Goes).await?;
-            gathered.stream = stream;
-        }
-        gathered.since.get_or_insert_with(tokio::time::Instant::now);
-        gathered.data.extend_from_slice(&buffer[..n]);
-        if gathered.data.len() >= PIECE {
-            gathered.send(process, spool, keeper, Rest::Waits).await?;
         }
     }
-    gathered.send(process, spool, keeper, Rest::Goes).await
+    out.send(&mut to, Rest::Goes).await?;
+    err.send(&mut to, Rest::Goes).await
 }
 
-fn far() -> tokio::time::Instant {
-    tokio::time::Instant::now() + Duration::from_secs(1 << 30)
-}
-
-async fn read(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> io::Result<usize> {
-    match pipe {
-        Some(pipe) => pipe.read(buffer).await,
-        None => std::future::pending().await,
+/// One side has read so many bytes; what the other printed before goes first.
+async fn took(n: usize, side: &mut Side, other: &mut Side, to: &mut To<'_>) -> io::Result<()> {
+    if n == 0 {
+        side.pipe = None;
+        return Ok(());
     }
+    other.send(to, Rest::Goes).await?;
+    to.process.remember(&side.data[side.data.len() - n..]);
+    side.since.get_or_insert_with(Instant::now);
+    if side.data.len() >= PIECE {
+        side.send(to, Rest::Waits).await?;
+    }
+    Ok(())
+}
+
+fn far() -> Instant {
+    Instant::now() + Duration::from_secs(1 << 30)
+}
+
+/// Where pieces go.
+struct To<'a> {
+    process: &'a Process,
+    spool: &'a Spool,
+    keeper: &'a mut Keeper,
 }
 
 /// What happens to a character that is not all there yet.
@@ -87,31 +85,51 @@ enum Rest {
     Goes,
 }
 
-/// Output of one stream that has not been sent.
-struct Gathered {
+/// One output, and what of it has not been sent.
+struct Side {
     stream: OutputStream,
-    data: Vec<u8>,
-    since: Option<tokio::time::Instant>,
+    pipe: Option<pipe::Receiver>,
+    data: BytesMut,
+    since: Option<Instant>,
 }
 
-impl Gathered {
-    async fn send(
-        &mut self,
-        process: &Process,
-        spool: &Spool,
-        keeper: &mut Keeper,
-        rest: Rest,
-    ) -> io::Result<()> {
-        let waits = if rest == Rest::Waits { unfinished(&self.data) } else { 0 };
-        let rest = self.data.split_off(self.data.len() - waits);
-        let data = std::mem::replace(&mut self.data, rest);
+impl Side {
+    fn new(stream: OutputStream, fd: Option<OwnedFd>) -> io::Result<Self> {
+        if let Some(fd) = &fd
+            && let Err(error) = rustix::pipe::fcntl_setpipe_size(fd, READ)
+        {
+            // A user may hold so many pages in pipes and no more; it works all the same.
+            tracing::debug!(%error, "the pipe of a command stays small");
+        }
+        let pipe = fd.map(pipe::Receiver::from_owned_fd).transpose()?;
+        Ok(Self { stream, pipe, data: BytesMut::new(), since: None })
+    }
+
+    /// Reads more behind what is there. Nothing is lost if it is given up.
+    async fn read(&mut self) -> io::Result<usize> {
+        let Some(pipe) = &mut self.pipe else { return std::future::pending().await };
+        // A new buffer only when this one is used up: what is kept holds on to it.
+        if self.data.capacity() - self.data.len() < PIECE {
+            self.data.reserve(READ);
+        }
+        pipe.read_buf(&mut self.data).await
+    }
+
+    async fn send(&mut self, to: &mut To<'_>, rest: Rest) -> io::Result<()> {
+        while !self.data.is_empty() {
+            let mut size = self.data.len().min(PIECE);
+            if rest == Rest::Waits || size < self.data.len() {
+                size -= unfinished(&self.data[..size]);
+            }
+            if size == 0 {
+                break;
+            }
+            let piece = self.data.split_to(size).freeze();
+            if let Some(output) = to.keeper.take(self.stream, piece) {
+                to.spool.push(to.process.id, Happened::Output(output)).await?;
+            }
+        }
         self.since = None;
-        if data.is_empty() {
-            return Ok(());
-        }
-        match keeper.take(self.stream, data) {
-            Some(output) => spool.push(process.id, Happened::Output(output)).await,
-            None => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 
 use super::error::Step;
-use super::plan::{At as _, Failed, Mounts, Pin, Plan, ROOT, Start};
+use super::plan::{At as _, CARRIED, Carried, Failed, Mounts, Pin, Plan, ROOT, Start};
 use super::raw::{self, int, place};
 
 /// Landlock's rights to execute, read files and read folders.
@@ -42,15 +42,45 @@ pub(super) fn arrange(plan: &Plan<'_>, mounts: &Mounts) -> Result<(), Failed> {
     // Both are taken before one can cover the other.
     let shm = mounts.shm.as_deref().map(tree).transpose().at(Step::Mounts)?;
     if let Some(folder) = &mounts.tmp {
-        let tmp = tree(folder).at(Step::Mounts)?;
-        let var_tmp = tree(folder).at(Step::Mounts)?;
-        cover(tmp.as_fd(), c"/tmp").at(Step::Mounts)?;
-        cover(var_tmp.as_fd(), c"/var/tmp").at(Step::Mounts)?;
+        private_tmp(folder, &mounts.carried).at(Step::Mounts)?;
     }
     match shm {
         Some(shm) => cover(shm.as_fd(), c"/dev/shm").at(Step::Mounts),
         None => Ok(()),
     }
+}
+
+/// Puts a folder in the place of `/tmp` and `/var/tmp`, and what is needed of
+/// them back where it was, with what was mounted in it.
+fn private_tmp(folder: &CStr, carried: &[Carried]) -> Result<(), Errno> {
+    let mut trees: [Option<OwnedFd>; CARRIED] = [const { None }; CARRIED];
+    for (held, carried) in trees.iter_mut().zip(carried) {
+        let tree = whole_tree(&carried.path)?;
+        if carried.read_only {
+            read_only(tree.as_fd())?;
+        }
+        *held = Some(tree);
+    }
+    let tmp = tree(folder)?;
+    let var_tmp = tree(folder)?;
+    cover(tmp.as_fd(), c"/tmp")?;
+    cover(var_tmp.as_fd(), c"/var/tmp")?;
+    for (held, carried) in trees.iter().zip(carried) {
+        for above in &carried.above {
+            cover(tree(above)?.as_fd(), above)?;
+        }
+        if let Some(held) = held {
+            cover(held.as_fd(), &carried.path)?;
+        }
+    }
+    Ok(())
+}
+
+fn whole_tree(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    rustix::mount::open_tree(rustix::fs::CWD, path, flags)
 }
 
 /// The project in this mount namespace. A handle from before leads to the mounts

@@ -53,12 +53,29 @@ pub(super) struct Pin {
     pub(super) read_only: bool,
 }
 
+/// How many paths can be carried into a private `/tmp`; the child has no heap to keep more.
+pub(super) const CARRIED: usize = 8;
+
+/// What lies in the shared `/tmp` and is mounted at the same place in the private one.
+#[derive(Debug)]
+pub(super) struct Carried {
+    pub(super) path: CString,
+    /// The folders between, outermost first. They are mounted onto themselves, so
+    /// that no command can put others in their place for those that come after it.
+    pub(super) above: Vec<CString>,
+    /// Whether it may not be written. The rules cannot tell: what is allowed in
+    /// the private folder is allowed in everything that is mounted within it.
+    pub(super) read_only: bool,
+}
+
 /// What the mount namespace looks like. The same for every run of a policy.
 #[derive(Debug)]
 pub(super) struct Mounts {
     pub(super) pins: Vec<Pin>,
-    /// The folder that becomes `/tmp` and `/var/tmp`, if nothing needed lives there.
+    /// The folder that becomes `/tmp` and `/var/tmp`.
     pub(super) tmp: Option<CString>,
+    /// What is needed of the `/tmp` that was there; at most [`CARRIED`].
+    pub(super) carried: Vec<Carried>,
     /// The folder that becomes `/dev/shm`, likewise.
     pub(super) shm: Option<CString>,
     /// Folders that become empty.

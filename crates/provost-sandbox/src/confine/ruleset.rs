@@ -8,7 +8,6 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -16,6 +15,9 @@ use landlock::{
     PathFd, PathFdError, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _,
     RulesetError, Scope,
 };
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::profile::{Network, Policy};
 
@@ -35,10 +37,20 @@ pub(super) enum Protection {
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) fd: OwnedFd,
-    watched: Vec<(PathBuf, Option<Stamp>)>,
+    watched: Vec<Watched>,
 }
 
-type Stamp = (u64, u64, i64, i64);
+/// A folder that was spelled out, held, with the time of its last change. One
+/// that is put in its place changes the folder above, which is watched too or
+/// is the project, whose identity is checked.
+#[derive(Debug)]
+struct Watched {
+    folder: OwnedFd,
+    changed: Stamp,
+}
+
+/// The time of the last change of a folder: seconds and nanoseconds.
+type Stamp = (i64, u64);
 
 impl Rules {
     /// Builds the rules.
@@ -60,12 +72,12 @@ impl Rules {
 
     /// Whether a folder that was spelled out has other names now.
     pub(super) fn is_stale(&self) -> bool {
-        self.watched.iter().any(|(path, seen)| stamp(path) != *seen)
+        self.watched.iter().any(|watched| stamp(&watched.folder) != Ok(watched.changed))
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    fs::metadata(path).ok().map(|now| (now.dev(), now.ino(), now.ctime(), now.ctime_nsec()))
+fn stamp(folder: &OwnedFd) -> Result<Stamp, Errno> {
+    rustix::fs::fstat(folder).map(|now| (now.st_ctime, now.st_ctime_nsec))
 }
 
 fn handled(
@@ -97,7 +109,7 @@ fn refused(error: RulesetError) -> io::Error {
 
 struct Builder {
     created: Option<RulesetCreated>,
-    watched: Vec<(PathBuf, Option<Stamp>)>,
+    watched: Vec<Watched>,
 }
 
 type Rights = BitFlags<AccessFs>;
@@ -132,6 +144,8 @@ impl Builder {
         }
         self.project(policy, read)?;
         self.rule(&policy.scratch, all | read)?;
+        // Mounted elsewhere, where the rule above does not reach it.
+        self.rule(&policy.scratch.join("shm"), all | read)?;
         self.devices()
     }
 
@@ -150,7 +164,11 @@ impl Builder {
         if !except.iter().any(|other| other.starts_with(path)) {
             return self.rule(path, rights);
         }
-        self.watched.push((path.to_owned(), stamp(path)));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(()) };
+        // Before the names are read, so that one that is added meanwhile is noticed.
+        let changed = stamp(&folder)?;
+        self.watched.push(Watched { folder, changed });
         let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
         for entry in entries.filter_map(Result::ok) {
             // A link is judged by where it leads when it is followed, never here.

@@ -34,14 +34,15 @@ impl Wall {
         let group = group
             .transpose()
             .map_err(|error| SandboxError::unavailable("cgroup", error.to_string()))?;
+        let ready = self.ready()?;
         let names = [command.program.as_os_str()];
         let arguments = names.into_iter().chain(command.args.iter().map(OsString::as_os_str));
         let plan = Plan {
             flags: self.clone_flags(),
             maps: self.maps.as_ref(),
-            mounts: self.mounts.as_ref(),
+            mounts: ready.mounts.as_deref(),
             loopback: self.extra.net,
-            rules: Some(self.rules()?),
+            rules: Some(ready.rules.clone()),
             filter: &self.filter,
             drop_capabilities: self.policy.is_confined(),
             limits: self.limits.clone(),

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libc::sock_filter;
@@ -12,15 +11,12 @@ use rustix::process::{Resource, getrlimit};
 use super::applied::{Applied, EndedBy, Extra, Layers, ProtectedBy};
 use super::filter::{self, Sockets};
 use super::group::Groups;
-use super::plan::{Mounts, Pin, UserMaps, text};
-use super::ruleset::{Protection, Rules};
-use super::{Limits, SandboxError};
+use super::plan::UserMaps;
+use super::ready::Ready;
+use super::{Limits, SandboxError, ready};
 use crate::beneath::Root;
 use crate::probe::Machine;
 use crate::profile::{Network, Policy, Profile};
-
-/// Runs that share one set of rules, each leaving a rule for its `/proc` in it.
-const RUNS_PER_RULES: u32 = 64;
 
 /// A policy made ready to put commands behind.
 ///
@@ -34,13 +30,12 @@ pub struct Wall {
     pub(super) root: Root,
     pub(super) identity: (u64, u64),
     pub(super) filter: Vec<sock_filter>,
-    pub(super) mounts: Option<Mounts>,
     pub(super) maps: Option<UserMaps>,
     pub(super) groups: Option<Arc<Groups>>,
     pub(super) limits: Vec<(u32, u64)>,
     /// `/dev/null`, open, since most runs need it.
     pub(super) null: File,
-    rules: Mutex<(Arc<Rules>, u32)>,
+    ready: Mutex<Ready>,
 }
 
 impl Wall {
@@ -57,8 +52,7 @@ impl Wall {
         let found =
             rustix::fs::fstat(root.as_fd()).map_err(SandboxError::os("find the project"))?;
         let applied = Applied::of(&policy, machine, extra);
-        let mounts = if extra.mount { Some(mounts(&policy, &applied)?) } else { None };
-        let rules = build(&policy, &applied)?;
+        let ready = Ready::new(Arc::new(policy.clone()), &applied)?;
         let groups = extra.cgroup.then(|| Arc::new(Groups::new(machine.cgroups.clone(), limits)));
         let null = File::options().read(true).write(true).open("/dev/null");
         let maps = applied.user_namespace.then(own_maps);
@@ -66,13 +60,12 @@ impl Wall {
             identity: (found.st_dev, found.st_ino),
             filter: compile(&policy, extra),
             limits: resources(limits, machine, &applied),
-            rules: Mutex::new((Arc::new(rules), 0)),
+            ready: Mutex::new(ready),
             null: null.map_err(SandboxError::io("open /dev/null"))?,
             policy,
             extra,
             applied,
             root,
-            mounts,
             maps,
             groups,
         })
@@ -88,14 +81,12 @@ impl Wall {
         &self.applied
     }
 
-    /// The rules as they must be now.
-    pub(super) fn rules(&self) -> Result<Arc<Rules>, SandboxError> {
-        let mut held = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.1 >= RUNS_PER_RULES || held.0.is_stale() {
-            *held = (Arc::new(build(&self.policy, &self.applied)?), 0);
-        }
-        held.1 += u32::from(self.extra.pid);
-        Ok(held.0.clone())
+    /// What a run needs, as it must be now.
+    pub(super) fn ready(&self) -> Result<Ready, SandboxError> {
+        let mut held = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        held.refresh(&self.applied)?;
+        held.runs += u32::from(self.extra.pid);
+        Ok(held.clone())
     }
 }
 
@@ -118,23 +109,6 @@ fn require(policy: &Policy, machine: &Machine) -> Result<(), SandboxError> {
     Ok(())
 }
 
-fn build(policy: &Policy, applied: &Applied) -> Result<Rules, SandboxError> {
-    let protection = match applied.protected_by {
-        ProtectedBy::Mounts => Protection::Mounts,
-        ProtectedBy::Nothing | ProtectedBy::Landlock => Protection::Rules,
-    };
-    if protection == Protection::Rules {
-        for output in &policy.outputs {
-            Root::open(&policy.project)
-                .and_then(|root| root.create_dir_all(output))
-                .map_err(SandboxError::WorkingDirectory)?;
-        }
-    }
-    let network = if applied.net_namespace { Network::Full } else { policy.network };
-    Rules::build(policy, protection, network)
-        .map_err(|error| SandboxError::unavailable("Landlock", error.to_string()))
-}
-
 fn compile(policy: &Policy, extra: Extra) -> Vec<sock_filter> {
     if !policy.is_confined() {
         return filter::terminal();
@@ -150,45 +124,6 @@ fn compile(policy: &Policy, extra: Extra) -> Vec<sock_filter> {
 fn own_maps() -> UserMaps {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     UserMaps { uid: format!("{uid} {uid} 1\n"), gid: format!("{gid} {gid} 1\n") }
-}
-
-fn mounts(policy: &Policy, applied: &Applied) -> Result<Mounts, SandboxError> {
-    let mut pins: Vec<(PathBuf, bool)> = Vec::new();
-    for path in &policy.protected {
-        let Ok(inside) = path.strip_prefix(&policy.project) else { continue };
-        let above = inside.ancestors().skip(1).filter(|above| *above != Path::new(""));
-        pins.extend(above.map(|above| (above.to_owned(), false)));
-        pins.push((inside.to_owned(), true));
-    }
-    // Folders before what is in them, each once.
-    pins.sort();
-    pins.dedup_by(|second, first| {
-        let same = first.0 == second.0;
-        first.1 |= same && second.1;
-        same
-    });
-    let pins = pins.into_iter().map(|(path, read_only)| {
-        Ok(Pin { path: text(path.as_os_str(), "a protected path")?, read_only })
-    });
-    let scratch = text(policy.scratch.as_os_str(), "the scratch folder")?;
-    let shm = if policy.is_confined() && !policy.project.starts_with("/dev/shm") {
-        let shm = policy.scratch.join("shm");
-        fs::create_dir_all(&shm).map_err(SandboxError::io("make the folder for shared memory"))?;
-        Some(text(shm.as_os_str(), "the scratch folder")?)
-    } else {
-        None
-    };
-    // For the others the rules hide it, which costs nothing per run.
-    let hidden = if policy.is_confined() { &[] } else { policy.hidden.as_slice() };
-    let empty = hidden.iter().map(|path| text(path.as_os_str(), "a hidden path"));
-    let empty = empty.collect::<Result<_, _>>()?;
-    Ok(Mounts {
-        pins: pins.collect::<Result<_, SandboxError>>()?,
-        tmp: applied.private_tmp.then_some(scratch),
-        shm,
-        empty,
-        proc: applied.pid_namespace,
-    })
 }
 
 /// The limits of each process, as the kernel numbers them; never above our own.
@@ -240,8 +175,6 @@ impl Applied {
             }
             Network::None | Network::Listen => vec!["seccomp"],
         };
-        let lives_in_tmp =
-            |path: &PathBuf| path.starts_with("/tmp") || path.starts_with("/var/tmp");
         Self {
             profile: policy.profile,
             no_new_privs: true,
@@ -254,9 +187,7 @@ impl Applied {
             ipc_namespace: extra.ipc,
             mount_namespace: extra.mount,
             uts_namespace: extra.uts,
-            private_tmp: extra.mount
-                && confined
-                && !policy.writable.iter().chain([&policy.project]).any(lives_in_tmp),
+            private_tmp: extra.mount && confined && ready::can_carry(policy),
             protected_by: match (policy.protected.is_empty() && confined, extra.mount) {
                 (true, _) => ProtectedBy::Nothing,
                 (false, true) => ProtectedBy::Mounts,

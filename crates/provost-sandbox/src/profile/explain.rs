@@ -27,6 +27,11 @@ impl Policy {
             "read-only inside what is writable (one that is not there can be made, and is reported)",
             &self.protected,
         );
+        if !self.nested.complete {
+            text.push_str(
+                "  … there may be more repositories in the project, which are not protected\n",
+            );
+        }
         list(&mut text, "readable inside what is hidden", &self.readable);
         list(&mut text, "neither readable nor writable", &self.hidden);
         text.push_str("\neverything else\n  readable, as far as the user may\n");

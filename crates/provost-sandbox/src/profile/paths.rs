@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use provost_core::action::protected::for_commands;
+
 /// Below the home: keys, tokens, cookies and what was typed.
 const SECRET: &[&str] = &[
     // Keys and tokens of tools.
@@ -159,32 +161,8 @@ pub(super) fn caches(home: &Path) -> Vec<PathBuf> {
     CACHES.iter().map(|path| home.join(path)).collect()
 }
 
-/// What governs a project or runs by itself outside the sandbox: never written by commands.
+/// What governs a project or runs by itself outside the sandbox, at its top:
+/// never written by commands.
 pub(super) fn protected(project: &Path) -> Vec<PathBuf> {
-    const PROTECTED: &[&str] = &[
-        ".git/hooks",
-        ".git/config",
-        ".git/config.worktree",
-        ".git/info/attributes",
-        ".gitmodules",
-        ".provost",
-        ".agent",
-        ".claude",
-        ".mcp.json",
-        ".envrc",
-        ".github/workflows",
-        ".gitlab-ci.yml",
-        ".circleci",
-        ".husky",
-        ".github/actions",
-        ".cursor",
-        ".pre-commit-config.yaml",
-        "Jenkinsfile",
-        ".vscode/tasks.json",
-        ".vscode/settings.json",
-        ".idea",
-        ".devcontainer",
-        "provost.toml",
-    ];
-    PROTECTED.iter().map(|path| project.join(path)).collect()
+    for_commands().map(|path| project.join(path)).collect()
 }

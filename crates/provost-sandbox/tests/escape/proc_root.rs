@@ -8,12 +8,12 @@ pub(crate) fn test() {
     let own = std::process::id().to_string();
     yard.works_without_wall("read", &[&format!("/proc/self/root{secret}")]);
     yard.must_fail("read", &[&format!("/proc/self/root{secret}")]);
-    yard.must_fail("read", &[&format!("/proc/1/root{secret}")]);
-    yard.must_fail("read", &[&format!("/proc/{own}/root{secret}")]);
-    yard.must_fail("read", &[&format!("/proc/{own}/cwd/../{secret}")]);
+    yard.must_be_denied("read", &[&format!("/proc/1/root{secret}")]);
+    yard.must_be_denied("read", &[&format!("/proc/{own}/root{secret}")]);
+    yard.must_be_denied("read", &[&format!("/proc/{own}/cwd/../{secret}")]);
     // Numbers of open files can be listed; what is behind them cannot be reached.
-    yard.must_fail("read", &[&format!("/proc/{own}/fd/0")]);
-    yard.must_fail("read", &[&format!("/proc/{own}/maps")]);
+    yard.must_be_denied("read", &[&format!("/proc/{own}/fd/0")]);
+    yard.must_be_denied("read", &[&format!("/proc/{own}/maps")]);
     // The parent's environment and memory, where its secrets are.
     let canary = "/usr/bin:/bin";
     yard.must_fail("environ", &[&own, canary]);

@@ -21,7 +21,7 @@ pub(crate) fn test() {
         ("rename", &[".git/hooks", ".git/old"]),
         // Away with the folder above it, to put another in its place.
         ("rename", &[".git", "src/old"]),
-        ("rename", &["src/mine", ".provost"]),
+        ("rename", &["src/mine", ".provost/policy.toml"]),
     ];
     fs::write(yard.at("project/src/mine"), "mine").unwrap();
     for (name, args) in attacks {
@@ -33,8 +33,36 @@ pub(crate) fn test() {
     assert_eq!(fs::read_dir(yard.at("project/.git/hooks")).unwrap().count(), 1);
     honest_work(&yard);
     worktree();
-    yard.works_without_wall("append", &[".git/hooks/pre-commit"]);
-    yard.works_without_wall("rename", &[".git", "src/old"]);
+    nested();
+}
+
+/// Repositories inside the project, and those of its submodules.
+fn nested() {
+    let yard = Yard::new();
+    for git in ["src/inner/.git", ".git/modules/lib"] {
+        let git = yard.at("project").join(git);
+        fs::create_dir_all(git.join("hooks")).unwrap();
+        fs::create_dir_all(git.join("objects")).unwrap();
+        for name in ["HEAD", "config", "hooks/pre-commit"] {
+            fs::write(git.join(name), SECRET).unwrap();
+        }
+    }
+    let attacks: &[(&str, &[&str])] = &[
+        ("append", &["src/inner/.git/hooks/pre-commit"]),
+        ("write", &["src/inner/.git/hooks/post-merge"]),
+        ("append", &["src/inner/.git/config"]),
+        ("rename", &["src/inner/.git", "src/old"]),
+        ("rename", &["src/inner", "src/old"]),
+        ("append", &[".git/modules/lib/config"]),
+        ("write", &[".git/modules/lib/hooks/post-merge"]),
+        ("rename", &[".git/modules/lib", "src/old"]),
+    ];
+    for (name, args) in attacks {
+        yard.must_fail(name, args);
+    }
+    // Committing there still works, as far as the layers let it.
+    let report = yard.confined(Profile::Build, LAYERS[1], "write", &["src/inner/.git/objects/new"]);
+    assert!(report.did_harm(), "{report:?}");
 }
 
 /// In a worktree `.git` is a file that says where the hooks are.
@@ -47,7 +75,6 @@ fn worktree() {
     {
         yard.must_fail(name, args);
     }
-    yard.works_without_wall("write", &[".git"]);
 }
 
 /// The rest of the project stays writable, and the protected part readable.

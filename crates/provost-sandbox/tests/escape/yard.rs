@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 
 use provost_sandbox::confine::{Child, Command, Exit, Extra, Layers, Limits, Wall};
@@ -47,6 +47,11 @@ impl Report {
 impl Yard {
     pub(crate) fn new() -> Self {
         Self::furnish(place())
+    }
+
+    /// One whose project lies in the `/tmp` that everybody shares.
+    pub(crate) fn below_tmp() -> Self {
+        Self::furnish(tempfile::tempdir_in("/tmp").unwrap())
     }
 
     fn furnish(dir: tempfile::TempDir) -> Self {
@@ -144,9 +149,26 @@ impl Yard {
         Report { exit, text: String::from_utf8_lossy(&text).into_owned() }
     }
 
-    /// The attack does no harm in any confined profile, with the least and the most layers.
+    /// The attack does no harm in any confined profile, with the least and the
+    /// most layers, and is refused in one of the ways in which the wall refuses.
+    /// An attack on files is shown to work without the wall, on a copy of the yard.
     #[track_caller]
     pub(crate) fn must_fail(&self, name: &str, args: &[&str]) {
+        self.must_be_denied(name, args);
+        if FILE_ATTACKS.contains(&name) {
+            let twin = self.twin();
+            let here = self.dir.path().to_str().unwrap();
+            let there = twin.dir.path().to_str().unwrap();
+            let args: Vec<_> = args.iter().map(|arg| arg.replace(here, there)).collect();
+            let args: Vec<_> = args.iter().map(String::as_str).collect();
+            twin.works_without_wall(name, &args);
+        }
+    }
+
+    /// The same for an attack whose control is somewhere else, or which the
+    /// machine refuses anyway.
+    #[track_caller]
+    pub(crate) fn must_be_denied(&self, name: &str, args: &[&str]) {
         for profile in CONFINED {
             for layers in LAYERS {
                 let report = self.confined(profile, layers, name, args);
@@ -154,8 +176,18 @@ impl Yard {
                 assert!(!report.did_harm(), "{profile:?} {layers:?} {name} {args:?}: {report:?}");
                 // Denied, not broken: an attacker that could not run proves nothing.
                 assert_eq!(report.exit, Exit::Code(1), "{profile:?} {layers:?} {report:?}");
+                let denied = denials(name).iter().any(|way| report.text.contains(way));
+                assert!(denied, "not a denial: {profile:?} {layers:?} {name} {args:?}: {report:?}");
             }
         }
+    }
+
+    /// A copy to do harm in.
+    fn twin(&self) -> Self {
+        let parent = self.dir.path().parent().unwrap();
+        let dir = tempfile::tempdir_in(parent).unwrap();
+        copy(self.dir.path(), dir.path(), (self.dir.path(), dir.path()));
+        Self { dir, machine: self.machine.clone(), limits: self.limits }
     }
 
     /// The attack does its harm without the wall, so the test above can fail.
@@ -171,4 +203,55 @@ pub(crate) fn finish(mut child: Child) -> Report {
     File::from(child.stdout.take().unwrap()).read_to_string(&mut text).unwrap();
     File::from(child.stderr.take().unwrap()).read_to_string(&mut text).unwrap();
     Report { exit: child.wait().unwrap(), text }
+}
+
+const FILE_ATTACKS: &[&str] =
+    &["read", "list", "write", "append", "rename", "link", "mkdir", "remove", "truncate"];
+
+/// How the wall refuses an attack: what the attacker then says.
+fn denials(name: &str) -> &'static [&'static str] {
+    match name {
+        // No right; mounted read-only; a mount of its own, which can be neither
+        // renamed nor left; or, in a private /tmp or /proc, not there at all.
+        name if FILE_ATTACKS.contains(&name) || name == "open" => {
+            &["(os error 13)", "(os error 30)", "(os error 16)", "(os error 18)", "(os error 2)"]
+        }
+        // The memory and environment of others: no right, or no such process here.
+        "environ" | "mem" => &["(os error 13)", "(os error 1)", "(os error 2)"],
+        "kill" => &["(os error 1)", "(os error 3)"],
+        // A family that is not to be had, a call that is forbidden, or a network of
+        // its own, where nobody listens.
+        "tcp" | "udp" | "fastopen" | "mptcp" | "unix" | "abstract" | "socket" => {
+            &["(os error 97)", "(os error 1)", "(os error 13)", "(os error 111)", "(os error 101)"]
+        }
+        "open-files" => &["(os error 24)"],
+        // These look and find nothing.
+        "environment" => &["not in it"],
+        "privileges" => &["none"],
+        "ask" => &["failed to fill whole buffer"],
+        "memfd" => &["(os error 13)", "(os error 1)"],
+        // Calls that the filter forbids.
+        _ => &["(os error 1)"],
+    }
+}
+
+/// Copies a folder; links that lead into the old yard lead into the new one.
+fn copy(from: &Path, to: &Path, yards: (&Path, &Path)) {
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            fs::create_dir_all(&to).unwrap();
+            copy(&from, &to, yards);
+        } else if kind.is_symlink() {
+            let target = fs::read_link(&from).unwrap();
+            let moved = target.strip_prefix(yards.0).map(|inside| yards.1.join(inside));
+            std::os::unix::fs::symlink(moved.unwrap_or(target), &to).unwrap();
+        } else if entry.file_name() == "attacker" {
+            // It is large, and no attack is on itself.
+            fs::hard_link(&from, &to).unwrap();
+        } else if kind.is_file() {
+            fs::copy(&from, &to).unwrap();
+        }
+    }
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use provost_proto::{Health, Problem};
+use provost_proto::{Code, Health, Problem};
 use serde::Deserialize;
 
 use crate::auth::{Look, Op};
@@ -16,9 +16,15 @@ use crate::problem::Failure;
 use crate::{Door, VERSION};
 
 /// Tell whether the daemon is well. Needs no token.
-#[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health)))]
-pub(crate) async fn health() -> Json<Health> {
-    Json(Health { status: "ok".to_owned(), version: VERSION.to_owned() })
+#[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health), (status = 503, body = Problem)))]
+pub(crate) async fn health(State(door): State<Arc<Door>>) -> Result<Json<Health>, Failure> {
+    // A daemon that cannot write its log can do nothing, so it is not well.
+    match door.gateway.store().failure() {
+        None => Ok(Json(Health { status: "ok".to_owned(), version: VERSION.to_owned() })),
+        Some(error) => {
+            Err(Failure::new(Code::Unavailable, format!("nothing can be written: {error}")))
+        }
+    }
 }
 
 /// Measurements in Prometheus' text format.

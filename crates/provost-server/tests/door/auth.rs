@@ -117,6 +117,21 @@ async fn a_token_ends_when_it_is_revoked_and_when_its_time_is_up() {
 }
 
 #[tokio::test]
+async fn a_token_is_bound_to_a_project_by_its_id_or_its_slug() {
+    let server = Server::start().await;
+    let project = server.project("app").await;
+    for name in [json!(project.id), json!(project.slug)] {
+        let wanted = json!({ "class": "viewer", "project": name });
+        let created = server.owner(Method::POST, "/api/tokens").json(&wanted).send().await.unwrap();
+        let created: Value = created.json().await.unwrap();
+        assert_eq!(created["entry"]["project"], json!(project.id), "{created}");
+    }
+    let wanted = json!({ "class": "viewer", "project": "elsewhere" });
+    let response = server.owner(Method::POST, "/api/tokens").json(&wanted).send().await.unwrap();
+    refused(response, "PROJECT_NOT_FOUND", "elsewhere").await;
+}
+
+#[tokio::test]
 async fn tokens_that_make_no_sense_are_refused() {
     let server = Server::start().await;
     let project = server.project("app").await.id;

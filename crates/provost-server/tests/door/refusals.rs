@@ -288,3 +288,22 @@ async fn a_stopping_server_finishes_and_ends_its_streams() {
     assert!(server.closing.is_cancelled());
     assert!(TcpStream::connect(server.address).await.is_err());
 }
+
+#[tokio::test]
+async fn a_daemon_that_cannot_write_its_log_says_so_until_it_can() {
+    let server = Server::start().await;
+    let health = || async { server.anyone(Method::GET, "/api/health").send().await.unwrap() };
+    let create = || async {
+        let wanted = json!({ "class": "viewer" });
+        server.owner(Method::POST, "/api/tokens").json(&wanted).send().await.unwrap().status()
+    };
+    assert_eq!(health().await.status(), 200);
+    let log = rusqlite::Connection::open(server.folder.path().join("data/log.db")).unwrap();
+    log.execute_batch("ALTER TABLE events RENAME TO elsewhere").unwrap();
+    assert_eq!(create().await, 500);
+    refused(health().await, "UNAVAILABLE", "nothing can be written").await;
+    refused(health().await, "UNAVAILABLE", "nothing can be written").await;
+    log.execute_batch("ALTER TABLE elsewhere RENAME TO events").unwrap();
+    assert_eq!(create().await, 200);
+    assert_eq!(health().await.status(), 200);
+}

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use provost_core::chain::{self, Parts};
 use provost_core::fold::{self, Before, Doc, Key, Stamp};
 use provost_proto::{Fact, Hash, Micros, Seq, Stream, Version};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use uuid::Uuid;
 
+use super::hot::{self, Hot};
 use super::reader;
 use super::writer::Job;
 use crate::append::Prepared;
@@ -45,6 +46,16 @@ pub(super) struct Written {
     at: Micros,
     streams: HashMap<Stream, Place>,
     events: Vec<Arc<Recorded>>,
+    blobs: usize,
+    docs: Vec<(Key, Doc)>,
+    refolded: bool,
+}
+
+impl Written {
+    /// About how much was written.
+    pub(super) fn bytes(&self) -> usize {
+        self.blobs + self.events.iter().map(|event| event.record().len()).sum::<usize>()
+    }
 }
 
 impl State {
@@ -72,8 +83,14 @@ impl State {
     }
 
     /// Takes over what was committed, and hands out the new events.
-    pub(super) fn advance(&mut self, written: Written) -> Vec<Arc<Recorded>> {
-        let Written { seq, hash, at, streams, events } = written;
+    pub(super) fn advance(&mut self, written: Written, hot: &Hot) -> Vec<Arc<Recorded>> {
+        let Written { seq, hash, at, streams, events, docs, refolded, .. } = written;
+        if refolded {
+            hot.clear();
+        }
+        if !docs.is_empty() {
+            hot.touch(seq, docs);
+        }
         (self.seq, self.hash, self.at) = (seq, hash, at);
         if self.streams.len() + streams.len() > STREAMS {
             self.streams.clear();
@@ -87,22 +104,51 @@ impl State {
 pub(super) struct Batch<'a> {
     db: &'a Connection,
     state: &'a State,
+    hot: &'a Hot,
     clock: &'a Clock,
     written: Written,
+    insert: CachedStatement<'a>,
+    docs: Touched,
+    /// Whether the documents on disk are newer than those in memory.
+    refolded: bool,
+}
+
+/// The documents that were touched, and which of them is whose.
+#[derive(Debug, Default)]
+struct Touched {
+    docs: Vec<Option<Doc>>,
     /// Sorted, so that they are written in the order in which they lie on disk.
-    docs: BTreeMap<Key, Option<Doc>>,
+    places: BTreeMap<Key, usize>,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(db: &'a Connection, state: &'a State, clock: &'a Clock) -> Self {
+    pub(super) fn new(
+        db: &'a Connection,
+        state: &'a State,
+        hot: &'a Hot,
+        clock: &'a Clock,
+    ) -> Result<Self, StoreError> {
         let written = Written {
             seq: state.seq,
             hash: state.hash,
             at: state.at,
             streams: HashMap::new(),
             events: Vec::new(),
+            blobs: 0,
+            docs: Vec::new(),
+            refolded: false,
         };
-        Self { db, state, clock, written, docs: BTreeMap::new() }
+        let insert = db.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?;
+        Ok(Self {
+            db,
+            state,
+            hot,
+            clock,
+            written,
+            insert,
+            docs: Touched::default(),
+            refolded: false,
+        })
     }
 
     /// Appends a job's events. Whatever is the job's own fault is found before
@@ -120,12 +166,8 @@ impl<'a> Batch<'a> {
             }
         }
         for (key, expected) in &job.unchanged {
-            let stored = match self.docs.get(key) {
-                Some(doc) => doc.clone(),
-                None => reader::doc(self.db, key.view, &key.key)?,
-            };
-            if stored.as_ref() != Some(expected) {
-                return Err(StoreError::Changed { view: key.view.name(), key: key.key.clone() });
+            if self.current(*key)?.as_ref() != Some(expected) {
+                return Err(StoreError::Changed { view: key.view.name(), key: key.key });
             }
         }
         let first = self.written.seq + 1;
@@ -171,12 +213,7 @@ impl<'a> Batch<'a> {
         if let Some((hash, bytes)) = &event.blob {
             self.blob(hash, bytes)?;
         }
-        self.db.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?.execute(params![
-            seq,
-            place.id,
-            hash.as_bytes(),
-            record
-        ])?;
+        self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
         self.fold(Stamp { at, principal: &job.principal, actor: &job.actor }, &event.fact)?;
 
         self.written.streams.insert(event.stream, Place { version, ..place });
@@ -205,17 +242,35 @@ impl<'a> Batch<'a> {
 
     fn fold(&mut self, stamp: Stamp<'_>, fact: &Fact) -> Result<(), StoreError> {
         for (key, before) in fold::touched(fact) {
-            let doc = match (self.docs.remove(&key), before) {
-                (Some(doc), _) => doc,
-                (None, Before::Needed) => reader::doc(self.db, key.view, &key.key)?,
+            let Touched { docs, places } = &mut self.docs;
+            let doc = match (places.get(&key).and_then(|&place| docs.get_mut(place)), before) {
+                (Some(doc), _) => {
+                    *doc = fold::fold(doc.take(), stamp, fact);
+                    continue;
+                }
                 (None, Before::Replaced) => None,
+                (None, Before::Needed) => {
+                    let hot = if self.refolded { None } else { self.hot.get(&key) };
+                    hot.map_or_else(|| reader::doc(self.db, key), |doc| Ok(Some(doc)))?
+                }
             };
-            self.docs.insert(key, fold::fold(doc, stamp, fact));
+            places.insert(key, docs.len());
+            docs.push(fold::fold(doc, stamp, fact));
         }
         Ok(())
     }
 
+    /// A document as it is in this transaction.
+    fn current(&self, key: Key) -> Result<Option<Doc>, StoreError> {
+        if let Some(place) = self.docs.places.get(&key) {
+            return Ok(self.docs.docs.get(*place).cloned().flatten());
+        }
+        let hot = if self.refolded { None } else { self.hot.get(&key) };
+        hot.map_or_else(|| reader::doc(self.db, key), |doc| Ok(Some(doc)))
+    }
+
     pub(super) fn blob(&mut self, hash: &Hash, bytes: &[u8]) -> Result<(), StoreError> {
+        self.written.blobs += bytes.len();
         self.db
             .prepare_cached("INSERT OR IGNORE INTO blobs VALUES (?1, ?2)")?
             .execute(params![hash.as_bytes(), bytes])?;
@@ -224,16 +279,17 @@ impl<'a> Batch<'a> {
 
     /// Folds all views again from the first event.
     pub(super) fn rebuild(&mut self) -> Result<(), StoreError> {
-        // The documents also say how far the log reached; that must not be forgotten.
-        self.db.execute(
-            "UPDATE reached SET seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0))",
-            [],
-        )?;
         self.db.execute("DELETE FROM docs", [])?;
-        self.docs.clear();
+        self.refold(0)
+    }
+
+    /// Folds the events after a place into the documents on disk, which go so far.
+    pub(super) fn refold(&mut self, after: Seq) -> Result<(), StoreError> {
+        self.docs = Touched::default();
+        self.refolded = true;
         let db = self.db;
-        let mut all = db.prepare("SELECT record FROM events ORDER BY seq")?;
-        let mut rows = all.query([])?;
+        let mut all = db.prepare("SELECT record FROM events WHERE seq > ?1 ORDER BY seq")?;
+        let mut rows = all.query([after])?;
         while let Some(row) = rows.next()? {
             let record = chain::Record::read(row.get_ref(0)?.as_blob().unwrap_or_default())
                 .map_err(|error| StoreError::Damaged(error.to_string()))?;
@@ -241,48 +297,38 @@ impl<'a> Batch<'a> {
                 let actor = &record.actor;
                 self.fold(Stamp { at: record.at, principal: &record.principal, actor }, &fact)?;
             }
-            if self.docs.len() > STREAMS {
+            if self.docs.docs.len() > STREAMS {
                 self.write_docs()?;
             }
         }
-        Ok(())
+        self.write_docs()?;
+        set_folded(db, self.written.seq)
     }
 
     fn write_docs(&mut self) -> Result<(), StoreError> {
-        let seq = self.written.seq;
-        for (key, doc) in std::mem::take(&mut self.docs) {
-            match doc {
-                Some(doc) => {
-                    let bytes = serde_json::to_vec(&doc)
-                        .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
-                    self.db
-                        .prepare_cached(
-                            "INSERT INTO docs (view, key, seq, doc) VALUES (?1, ?2, ?3, ?4)
-                             ON CONFLICT (view, key)
-                             DO UPDATE SET seq = excluded.seq, doc = excluded.doc",
-                        )?
-                        .execute(params![key.view.name(), key.key, seq, bytes])?;
-                }
-                None => {
-                    self.db
-                        .prepare_cached("DELETE FROM docs WHERE view = ?1 AND key = ?2")?
-                        .execute(params![key.view.name(), key.key])?;
-                }
-            }
-        }
-        Ok(())
+        let Touched { docs, places } = std::mem::take(&mut self.docs);
+        let found =
+            places.iter().filter_map(|(key, place)| Some((*key, docs.get(*place)?.as_ref()?)));
+        hot::put(self.db, found.map(|(key, doc)| (key, self.written.seq, doc)))
     }
 
-    /// Writes what is kept once per transaction: the documents, and how far the
-    /// log reached; a document that is kept says that too.
-    pub(super) fn finish(mut self) -> Result<Written, StoreError> {
-        let marked = self.docs.values().any(Option::is_some);
-        self.write_docs()?;
-        if !self.written.events.is_empty() && !marked {
-            self.db.prepare_cached("UPDATE reached SET seq = ?1")?.execute([self.written.seq])?;
+    /// Writes how far the log reaches, and hands over what is to be remembered.
+    pub(super) fn finish(self) -> Result<Written, StoreError> {
+        let Self { mut written, docs: Touched { mut docs, places }, refolded, .. } = self;
+        if !written.events.is_empty() {
+            self.db.prepare_cached("UPDATE reached SET seq = ?1")?.execute([written.seq])?;
         }
-        Ok(self.written)
+        let touched =
+            places.into_iter().filter_map(|(key, place)| Some((key, docs.get_mut(place)?.take()?)));
+        (written.docs, written.refolded) = (touched.collect(), refolded);
+        Ok(written)
     }
+}
+
+/// Says up to which event the documents on disk go.
+pub(super) fn set_folded(db: &Connection, seq: Seq) -> Result<(), StoreError> {
+    db.prepare_cached("UPDATE reached SET folded = ?1")?.execute([seq])?;
+    Ok(())
 }
 
 /// The fact of a record, with its body fetched if it is kept as a blob.

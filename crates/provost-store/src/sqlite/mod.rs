@@ -4,27 +4,32 @@
 //! and mostly do not need them, because the newest events are in memory.
 
 mod batch;
+mod checkpoint;
+mod hot;
 mod reader;
 mod schema;
 mod verify;
 mod writer;
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{self, BoxFuture};
+use futures::{FutureExt as _, TryFutureExt as _};
 use provost_core::chain;
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{Doc, Key, View};
 use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, Version};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
+use uuid::Uuid;
 
 use crate::append::{self, Prepared};
-use crate::recent::Recent;
 use crate::{Append, Appended, Clock, Idempotency, Page, Recorded, Scope, Store, StoreError};
 use reader::Readers;
-use writer::{Job, Request};
+use writer::{Job, Receipt, Request, Shared};
 
 /// Requests that may wait for the writer before their senders do.
 const INBOX: usize = 1024;
@@ -45,7 +50,7 @@ pub struct Sqlite {
     inbox: Option<mpsc::Sender<Request>>,
     writer: Option<JoinHandle<()>>,
     head: watch::Receiver<Seq>,
-    recent: Arc<Recent>,
+    shared: Shared,
     readers: Readers,
     path: PathBuf,
 }
@@ -56,11 +61,11 @@ impl Sqlite {
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
         let StoreOptions { path, clock } = options;
         let db = schema::open(&path)?;
-        let recent = Arc::new(Recent::default());
+        let shared = Shared::default();
         let (inbox, requests) = mpsc::channel(INBOX);
-        let (writer, head) = writer::start(db, clock, Arc::clone(&recent), requests)?;
+        let (writer, head) = writer::start(db, &path, clock, shared.clone(), requests)?;
         let readers = Readers::new(path.clone());
-        Ok(Self { inbox: Some(inbox), writer: Some(writer), head, recent, readers, path })
+        Ok(Self { inbox: Some(inbox), writer: Some(writer), head, shared, readers, path })
     }
 
     /// Verifies a log that no daemon has open, without writing to it or beside
@@ -76,15 +81,63 @@ impl Sqlite {
         &self.path
     }
 
+    /// Hands the writer a request. It is on its way when this returns, unless
+    /// what comes back must first wait for room.
+    fn send(&self, request: Request) -> Result<Option<Waiting<'_>>, StoreError> {
+        if self.shared.runtime.get().is_none()
+            && let Ok(runtime) = Handle::try_current()
+            && let RuntimeFlavor::MultiThread = runtime.runtime_flavor()
+        {
+            // Another may have been first, and is as good.
+            drop(self.shared.runtime.set(runtime));
+        }
+        let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
+        match inbox.try_send(request) {
+            Ok(()) => Ok(None),
+            Err(TrySendError::Full(request)) => Ok(Some(Waiting { inbox, request })),
+            Err(TrySendError::Closed(_)) => Err(StoreError::Closed),
+        }
+    }
+
     async fn ask<T>(
         &self,
         request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Request,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
-        inbox.send(request(reply)).await.map_err(|_| StoreError::Closed)?;
+        if let Some(waiting) = self.send(request(reply))? {
+            waiting.send().await?;
+        }
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
+}
+
+/// A request for which there was no room.
+struct Waiting<'a> {
+    inbox: &'a mpsc::Sender<Request>,
+    request: Request,
+}
+
+impl Waiting<'_> {
+    async fn send(self) -> Result<(), StoreError> {
+        self.inbox.send(self.request).await.map_err(|_| StoreError::Closed)
+    }
+}
+
+/// The documents on disk and those that waited a moment before, each as it is in
+/// the newer of both, in the order of their keys.
+fn newest(disk: Vec<reader::Filed>, mut hot: HashMap<Uuid, (Seq, Doc)>) -> Vec<Doc> {
+    let mut docs: BTreeMap<Uuid, Doc> = BTreeMap::new();
+    for reader::Filed { key, seq, doc } in disk {
+        let newer = hot.remove(&key).filter(|(touched, _)| *touched > seq);
+        docs.insert(key, newer.map_or(doc, |(_, doc)| doc));
+    }
+    docs.extend(hot.into_iter().map(|(key, (_, doc))| (key, doc)));
+    docs.into_values().collect()
+}
+
+/// What became of an append.
+fn result(answer: Result<Receipt, oneshot::error::RecvError>) -> Result<Appended, StoreError> {
+    answer.map_or(Err(StoreError::Closed), |receipt| receipt.result)
 }
 
 impl Drop for Sqlite {
@@ -102,14 +155,19 @@ impl Drop for Sqlite {
 
 impl Store for Sqlite {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Appended, StoreError>> {
-        async move {
-            let Append { principal, actor, command, expect, unchanged, durability, events } =
-                append;
-            let events = events.into_iter().map(Prepared::new).collect::<Result<_, _>>()?;
-            let job = Job { principal, actor, command, expect, unchanged, durability, events };
-            self.ask(|reply| Request::Append(job, reply)).await
+        let Append { principal, actor, command, expect, unchanged, durability, events } = append;
+        let events = match events.into_iter().map(Prepared::new).collect() {
+            Ok(events) => events,
+            Err(error) => return future::ready(Err(error)).boxed(),
+        };
+        let job = Job { principal, actor, command, expect, unchanged, durability, events };
+        let (reply, answer) = oneshot::channel();
+        // The future is made small by sending before it is made: it is moved to the heap.
+        match self.send(Request::Append(job, reply)) {
+            Ok(None) => answer.map(result).boxed(),
+            Ok(Some(waiting)) => waiting.send().and_then(|()| answer.map(result)).boxed(),
+            Err(error) => future::ready(Err(error)).boxed(),
         }
-        .boxed()
     }
 
     fn read(
@@ -119,7 +177,7 @@ impl Store for Sqlite {
         limit: usize,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         async move {
-            if let Some(page) = self.recent.read(scope, after, limit) {
+            if let Some(page) = self.shared.recent.read(scope, after, limit) {
                 return Ok(page);
             }
             let head = *self.head.borrow();
@@ -133,6 +191,10 @@ impl Store for Sqlite {
 
     fn head(&self) -> watch::Receiver<Seq> {
         self.head.clone()
+    }
+
+    fn failure(&self) -> Option<StoreError> {
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn repeated(
@@ -150,14 +212,17 @@ impl Store for Sqlite {
             .boxed()
     }
 
-    fn doc(&self, view: View, key: String) -> BoxFuture<'_, Result<Option<Doc>, StoreError>> {
-        self.readers.with(move |db| reader::doc(db, view, &key)).boxed()
+    fn doc(&self, view: View, key: Uuid) -> BoxFuture<'_, Result<Option<Doc>, StoreError>> {
+        let key = Key { view, key };
+        match self.shared.hot.get(&key) {
+            Some(doc) => future::ready(Ok(Some(doc))).boxed(),
+            None => self.readers.with(move |db| reader::doc(db, key)).boxed(),
+        }
     }
 
     fn docs(&self, view: View) -> BoxFuture<'_, Result<Vec<Doc>, StoreError>> {
-        self.readers
-            .with(move |db| Ok(reader::docs(db, view)?.into_iter().map(|(_, doc)| doc).collect()))
-            .boxed()
+        let hot = self.shared.hot.waiting(view);
+        self.readers.with(move |db| Ok(newest(reader::docs(db, view)?, hot))).boxed()
     }
 
     fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobRef, StoreError>> {

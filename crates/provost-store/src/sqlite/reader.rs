@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_core::chain::Record;
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{Doc, Key, View};
 use provost_proto::{Hash, Seq, Stream, Version};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
 use super::schema;
 use crate::{Idempotency, Page, Recorded, Scope, StoreError};
@@ -172,28 +173,48 @@ pub(super) fn stream(
     Ok(Some((id, version)))
 }
 
-pub(super) fn doc(db: &Connection, view: View, key: &str) -> Result<Option<Doc>, StoreError> {
+pub(super) fn doc(db: &Connection, key: Key) -> Result<Option<Doc>, StoreError> {
     let mut find = db.prepare_cached("SELECT doc FROM docs WHERE view = ?1 AND key = ?2")?;
-    let mut rows = find.query(params![view.name(), key])?;
-    rows.next()?.map(|row| read_doc(view, key, row.get_ref(0)?)).transpose()
+    let mut rows = find.query(params![key.view.number(), key.key.as_bytes()])?;
+    rows.next()?.map(|row| read_doc(key.view, &key.key, row.get_ref(0)?)).transpose()
 }
 
-pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<(String, Doc)>, StoreError> {
-    let mut list = db.prepare_cached("SELECT key, doc FROM docs WHERE view = ?1 ORDER BY key")?;
-    let mut rows = list.query([view.name()])?;
+/// A document on disk.
+#[derive(Debug)]
+pub(super) struct Filed {
+    pub(super) key: Uuid,
+    /// The end of the log when it was last touched.
+    pub(super) seq: Seq,
+    pub(super) doc: Doc,
+}
+
+/// All documents of a view. A log that is verified where it lies may be an older
+/// one, which has the names of views and of documents in words.
+pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<Filed>, StoreError> {
+    let mut list =
+        db.prepare_cached("SELECT key, doc, seq FROM docs WHERE view IN (?1, ?2) ORDER BY key")?;
+    let mut rows = list.query(params![view.number(), view.name()])?;
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
-        let key = row.get_ref(0)?.as_str().unwrap_or("a document without a name").to_owned();
+        let key = match row.get_ref(0)? {
+            ValueRef::Text(text) => Uuid::try_parse_ascii(text).ok(),
+            ValueRef::Blob(bytes) => Uuid::from_slice(bytes).ok(),
+            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
+        };
+        let key = key.ok_or_else(|| unreadable(view, &"a document", "it has no name"))?;
         let doc = read_doc(view, &key, row.get_ref(1)?)?;
-        docs.push((key, doc));
+        docs.push(Filed { key, seq: row.get(2)?, doc });
     }
     Ok(docs)
 }
 
-fn read_doc(view: View, key: &str, value: ValueRef<'_>) -> Result<Doc, StoreError> {
-    let unreadable = |why| StoreError::View { view: view.name(), key: key.to_owned(), why };
-    let bytes = value.as_blob().map_err(|_| unreadable("it is not bytes".to_owned()))?;
-    Doc::read(view, bytes).map_err(|error| unreadable(error.to_string()))
+fn read_doc(view: View, key: &Uuid, value: ValueRef<'_>) -> Result<Doc, StoreError> {
+    let bytes = value.as_blob().map_err(|_| unreadable(view, key, "it is not bytes"))?;
+    Doc::read(view, bytes).map_err(|error| unreadable(view, key, &error.to_string()))
+}
+
+fn unreadable(view: View, key: &dyn std::fmt::Display, why: &str) -> StoreError {
+    StoreError::View { view: view.name(), key: key.to_string(), why: why.to_owned() }
 }
 
 pub(super) fn blob(db: &mut Connection, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {

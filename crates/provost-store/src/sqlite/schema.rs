@@ -15,7 +15,8 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// Each entry brings the schema one version further. Never edit one that was
 /// released; add another.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     -- The log. `record` holds the very bytes that were hashed.
     CREATE TABLE events (
         seq    INTEGER PRIMARY KEY,
@@ -60,7 +61,30 @@ const MIGRATIONS: &[&str] = &["
     CREATE UNIQUE INDEX docs_by_key ON docs (view, key);
 
     CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL);
-    "];
+    ",
+    "
+    -- Documents in one tree instead of two, under short keys: `View::number` and the bytes of
+    -- the id. What cannot be carried over is folded again when the views are.
+    UPDATE reached SET seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0));
+    ALTER TABLE docs RENAME TO docs_1;
+    CREATE TABLE docs (
+        view INTEGER NOT NULL,
+        key  BLOB NOT NULL,
+        seq  INTEGER NOT NULL,
+        doc  BLOB NOT NULL,
+        PRIMARY KEY (view, key)
+    ) WITHOUT ROWID;
+    INSERT OR IGNORE INTO docs
+        SELECT CASE view WHEN 'projects' THEN 1 WHEN 'tokens' THEN 2 WHEN 'actions' THEN 3
+                         WHEN 'kernels' THEN 4 END,
+               unhex(replace(key, '-', '')), seq, doc
+        FROM docs_1 ORDER BY 1, 2;
+    DROP TABLE docs_1;
+    -- Up to which event the documents go; what lies behind is folded when the file is opened.
+    ALTER TABLE reached ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;
+    UPDATE reached SET folded = coalesce((SELECT max(seq) FROM events), 0);
+    ",
+];
 
 /// Opens the database for writing and brings its schema up to date.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
@@ -74,11 +98,21 @@ fn open_writable(path: &Path) -> Result<Connection, StoreError> {
     // Another process may look at the file, `sqlite3` or a backup, and hold it for a moment.
     db.busy_timeout(BUSY)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    // A checkpoint every few MiB keeps the WAL short; the limit gives the space back.
-    db.pragma_update(None, "wal_autocheckpoint", 2000)?;
+    // Checkpoints are made beside the writer; if they do not keep up, it makes one itself
+    // at 64 MiB, which bounds the WAL. The limit gives the space back.
+    db.pragma_update(None, "wal_autocheckpoint", 16 * 1024)?;
     db.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     db.pragma_update(None, "cache_size", -2000)?;
     migrate(&mut db, path)?;
+    Ok(db)
+}
+
+/// A second connection that may write, for the checkpoints.
+pub(super) fn open_beside(path: &Path) -> Result<Connection, StoreError> {
+    let db = Connection::open(path)?;
+    db.busy_timeout(BUSY)?;
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    db.pragma_update(None, "cache_size", -64)?;
     Ok(db)
 }
 
@@ -169,6 +203,30 @@ mod tests {
             let version: usize = db.pragma_query_value(None, "user_version", |r| r.get(0)).unwrap();
             assert_eq!(version, MIGRATIONS.len());
         }
+    }
+
+    #[test]
+    fn the_documents_of_an_older_file_are_carried_over_and_how_far_it_reached_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(MIGRATIONS[0]).unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        old.execute_batch(
+            "INSERT INTO docs (view, key, seq, doc) VALUES
+                ('actions', '0192e4a0-0000-7000-8000-0000000000ff', 8, x'7b7d'),
+                ('projects', '0192e4a0-0000-7000-8000-000000000001', 7, x'7b7d'),
+                ('projects', 'not an id', 9, x'7b7d'), ('of the future', 'x', 6, x'7b7d');",
+        )
+        .unwrap();
+        drop(old);
+        let db = open(&path).unwrap();
+        let ask = |sql| db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+        assert_eq!(
+            ask("SELECT group_concat(view || ' ' || hex(key) || ' ' || seq, ', ') FROM docs"),
+            "1 0192E4A0000070008000000000000001 7, 3 0192E4A00000700080000000000000FF 8"
+        );
+        assert_eq!(ask("SELECT CAST(seq AS TEXT) FROM reached"), "9");
     }
 
     #[test]

@@ -4,20 +4,22 @@ use std::collections::{BTreeMap, HashMap};
 
 use provost_core::chain::{self, Record};
 use provost_core::fold::{Doc, Key, Stamp, View, World};
+use provost_proto::kernel::Printed;
 use provost_proto::{AuditReport, BadEvent, BlobRef, Fact, Hash, Seq, Stream, Version};
 use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
 
 use super::reader;
 use crate::StoreError;
 
 /// Walks the log from the first event to the last and stops at the first that
-/// is not what it was; then compares the views with what it has folded. Memory
-/// does not grow with the log, only with the number of streams and documents.
+/// is not what it was; where the views end, compares them with what it has folded.
+/// Memory does not grow with the log, only with the number of streams and documents.
 pub(super) fn walk(db: &mut Connection) -> Result<AuditReport, StoreError> {
     let step = db.transaction()?;
     let mut walk = Walk::new(&step);
     let bad = walk.all()?.map(|why| BadEvent { seq: walk.seq + 1, why });
-    let views = if bad.is_none() { walk.views() } else { None };
+    let views = if bad.is_none() { walk.found.take() } else { None };
     Ok(AuditReport { events: walk.seq, head: walk.hash, bad, views })
 }
 
@@ -27,12 +29,19 @@ struct Walk<'a> {
     hash: Hash,
     versions: HashMap<Stream, Version>,
     world: World,
+    /// Up to which event the documents on disk go.
+    folded: Seq,
+    /// What is wrong with them.
+    found: Option<String>,
 }
 
 impl<'a> Walk<'a> {
     fn new(db: &'a Connection) -> Self {
         let (versions, world) = (HashMap::new(), World::default());
-        Self { db, seq: 0, hash: Hash::ZERO, versions, world }
+        // In older files they go to the end.
+        let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
+        let folded = folded.unwrap_or(Seq::MAX);
+        Self { db, seq: 0, hash: Hash::ZERO, versions, world, folded, found: None }
     }
 
     /// What is wrong with the event after the last good one, if anything is.
@@ -44,6 +53,9 @@ impl<'a> Walk<'a> {
         )?;
         let mut rows = all.query([])?;
         loop {
+            if self.seq == self.folded {
+                self.found = self.views();
+            }
             match rows.next() {
                 Ok(Some(row)) => {
                     if let Err(why) = self.step(row) {
@@ -54,6 +66,9 @@ impl<'a> Walk<'a> {
                 // SQLite itself cannot read the page any more.
                 Err(error) => return Ok(Some(format!("it cannot be read: {error}"))),
             }
+        }
+        if self.seq < self.folded {
+            self.found = self.views();
         }
         // The log must end where it once reached, or its tail was cut off.
         let ask = |sql| db.query_row(sql, [], |row| row.get::<_, Seq>(0));
@@ -105,10 +120,23 @@ impl<'a> Walk<'a> {
     /// that was hashed.
     fn fact(&self, record: &Record) -> Result<Option<Fact>, String> {
         let Some(reference) = record.body.get("$blob").and(Some(&record.body)) else {
-            return Ok(Fact::read(&record.kind, &record.body));
+            let fact = Fact::read(&record.kind, &record.body);
+            if let Some(Fact::ActionOutput { output, .. }) = &fact
+                && let Printed::Kept(reference) = output.data
+            {
+                self.blob("output", &reference)?;
+            }
+            return Ok(fact);
         };
         let reference: BlobRef = serde_json::from_value(reference.clone())
             .map_err(|error| format!("its reference to a blob is broken: {error}"))?;
+        let body = serde_json::from_slice(&self.blob("body", &reference)?)
+            .map_err(|error| format!("its body is not JSON: {error}"))?;
+        Ok(Fact::read(&record.kind, &body))
+    }
+
+    /// The bytes of a blob, which must be the ones that were hashed.
+    fn blob(&self, what: &str, reference: &BlobRef) -> Result<Vec<u8>, String> {
         let bytes: Option<Vec<u8>> = self
             .db
             .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
@@ -117,21 +145,19 @@ impl<'a> Walk<'a> {
             })
             .map_err(|error| error.to_string())?;
         let bytes =
-            bytes.ok_or_else(|| format!("its body, blob {}, is missing", reference.hash))?;
+            bytes.ok_or_else(|| format!("its {what}, blob {}, is missing", reference.hash))?;
         if chain::digest(&bytes) != reference.hash {
-            return Err(format!("its body, blob {}, was changed", reference.hash));
+            return Err(format!("its {what}, blob {}, was changed", reference.hash));
         }
-        let body = serde_json::from_slice(&bytes)
-            .map_err(|error| format!("its body is not JSON: {error}"))?;
-        Ok(Fact::read(&record.kind, &body))
+        Ok(bytes)
     }
 
     /// What is wrong with the views, if anything is: the log is whole then, and
     /// they can be folded from it again.
     fn views(&self) -> Option<String> {
         for view in View::ALL {
-            let mut stored: BTreeMap<String, Doc> = match reader::docs(self.db, view) {
-                Ok(docs) => docs.into_iter().collect(),
+            let mut stored: BTreeMap<Uuid, Doc> = match reader::docs(self.db, view) {
+                Ok(docs) => docs.into_iter().map(|filed| (filed.key, filed.doc)).collect(),
                 Err(StoreError::View { view, key, why }) => {
                     return Some(format!("{view} {key} cannot be read: {why}"));
                 }

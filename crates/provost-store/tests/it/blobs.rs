@@ -2,7 +2,8 @@
 
 use provost_core::chain;
 use provost_core::fold::View;
-use provost_proto::{BlobRef, Hash, Stream, limits};
+use provost_proto::kernel::{Output, OutputStream, Printed};
+use provost_proto::{BlobRef, Fact, Hash, Stream, limits};
 use provost_store::{Clock, Store, StoreError};
 
 use super::{append, fresh, one, open, token};
@@ -42,4 +43,29 @@ async fn a_large_body_is_referenced_and_still_folded_also_after_a_rebuild() {
     store.rebuild().await.unwrap();
     let doc = store.docs(View::Tokens).await.unwrap().remove(0);
     assert_eq!(doc.into_token().map(|token| token.label), Some(label));
+}
+
+pub(super) fn printed(data: Vec<u8>) -> Fact {
+    let clock = Clock::system();
+    let output = Output { stream: OutputStream::Stdout, offset: 0, dropped: 0, data: data.into() };
+    Fact::ActionOutput { action: clock.id(), project: clock.id(), report: 1, output }
+}
+
+#[tokio::test]
+async fn much_output_is_kept_as_it_was_printed_and_little_stands_in_its_event() {
+    let (store, _folder) = fresh();
+    let mixed: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
+    // The second is short, but long when its control characters are spelled out.
+    for bytes in [mixed, vec![1; 1000], vec![b'x'; limits::INLINE_BODY + 1]] {
+        let event = append(&store, one(Stream::Sys, printed(bytes.clone()))).await.remove(0);
+        let Some(Fact::ActionOutput { output, .. }) = event.fact() else {
+            panic!("{event:?} is not output")
+        };
+        let Printed::Kept(blob) = output.data else { panic!("{output:?} stands in its event") };
+        assert_eq!(blob.size, u64::try_from(bytes.len()).unwrap());
+        assert_eq!(store.blob(blob.hash).await.unwrap(), Some(bytes));
+    }
+    let event = append(&store, one(Stream::Sys, printed(b"ok\n".to_vec()))).await.remove(0);
+    assert_eq!(event.body["output"]["data"]["text"], "ok\n");
+    assert_eq!(store.verify().await.unwrap().bad, None);
 }

@@ -33,10 +33,12 @@ async fn a_full_disk_is_said_and_survived() {
     };
     assert!(matches!(error, StoreError::NoSpace), "{error}");
     assert_eq!(*store.head().borrow(), written);
+    assert!(matches!(store.failure(), Some(StoreError::NoSpace)), "it is known to fail");
 
     fs::remove_file(&ballast).unwrap();
     let next = append(&store, one(Stream::Sys, note("there is space again"))).await.remove(0);
     assert_eq!((next.seq, next.version), (written + 1, written + 1));
+    assert!(store.failure().is_none(), "it is known to be well again");
     let report = store.verify().await.unwrap();
     assert_eq!((report.events, report.bad), (written + 1, None));
 

@@ -98,6 +98,21 @@ async fn an_event_filed_under_another_stream_is_found() {
 }
 
 #[tokio::test]
+async fn output_that_was_changed_or_removed_in_the_blob_store_is_found() {
+    for (edit, why) in
+        [("UPDATE blobs SET bytes = x'00'", "was changed"), ("DELETE FROM blobs", "is missing")]
+    {
+        let (store, folder) = fresh();
+        append(&store, one(Stream::Sys, super::blobs::printed(vec![b'x'; 9000]))).await;
+        assert_eq!(store.verify().await.unwrap().bad, None);
+        drop(store);
+        sql(&folder.path().join("log.db"), edit);
+        let bad = open(folder.path()).verify().await.unwrap().bad.unwrap();
+        assert!(bad.why.contains("its output, blob") && bad.why.contains(why), "{bad:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_was_changed_in_the_blob_store_is_found() {
     let (store, folder) = fresh();
     append(&store, one(Stream::Sys, note("small"))).await;
@@ -118,7 +133,7 @@ async fn a_view_that_was_changed_is_found() {
             "not what the log",
         ),
         ("DELETE FROM docs", "not what the log says"),
-        ("UPDATE docs SET key = '0'", "not what the log says"),
+        ("UPDATE docs SET key = zeroblob(16)", "not what the log says"),
     ] {
         let (store, folder) = fresh();
         append(&store, one(Stream::Sys, opened(Clock::system().id(), "app"))).await;

@@ -8,7 +8,7 @@ use provost_core::fold::{Doc, Key, View, World};
 use provost_proto::{Fact, Stream};
 use provost_store::{Append, Clock, Scope, Sqlite, Store, StoreError};
 
-use super::{append, fresh, one, opened, token};
+use super::{append, fresh, one, open, opened, token};
 
 async fn docs(store: &Sqlite) -> Vec<Doc> {
     let mut docs = store.docs(View::Projects).await.unwrap();
@@ -22,7 +22,7 @@ async fn a_project_is_in_the_view_when_its_append_returns() {
     let clock = Clock::system();
     let project = clock.id();
     append(&store, one(Stream::Sys, opened(project, "app"))).await;
-    let doc = store.doc(View::Projects, project.uuid().to_string()).await.unwrap();
+    let doc = store.doc(View::Projects, project.uuid()).await.unwrap();
     assert_eq!(doc.and_then(Doc::into_project).unwrap().name, "app");
     assert!(store.docs(View::Tokens).await.unwrap().is_empty());
 }
@@ -75,10 +75,10 @@ async fn what_was_decided_on_a_document_is_not_done_to_another() {
     let clock = Clock::system();
     let project: provost_proto::ProjectId = clock.id();
     append(&store, one(Stream::Sys, opened(project, "app"))).await;
-    let key = Key { view: View::Projects, key: project.uuid().to_string() };
-    let seen = store.doc(View::Projects, key.key.clone()).await.unwrap().unwrap();
+    let key = Key { view: View::Projects, key: project.uuid() };
+    let seen = store.doc(View::Projects, key.key).await.unwrap().unwrap();
     let close = || Append {
-        unchanged: vec![(key.clone(), seen.clone())],
+        unchanged: vec![(key, seen.clone())],
         ..one(Stream::Sys, Fact::ProjectClosed { project })
     };
     // Many at once, also within one group commit: one of them finds it as it was.
@@ -89,4 +89,60 @@ async fn what_was_decided_on_a_document_is_not_done_to_another() {
         assert!(matches!(error, Err(StoreError::Changed { view: "projects", .. })), "{error:?}");
     }
     assert_eq!(store.version(Stream::Sys).await.unwrap(), 2, "nothing else was written");
+}
+
+/// What is on disk at this moment, as a crash would leave it.
+fn crashed(folder: &std::path::Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in ["log.db", "log.db-wal"] {
+        std::fs::copy(folder.join(file), copy.path().join(file)).unwrap();
+    }
+    copy
+}
+
+#[tokio::test]
+async fn documents_are_there_at_once_and_after_a_crash_however_many_wait_to_be_written() {
+    let (store, folder) = fresh();
+    let clock = crate::ticking();
+    for n_tokens in [1, 2, 300, 511, 512, 513, 900, 1100] {
+        while store.docs(View::Tokens).await.unwrap().len() < n_tokens {
+            append(&store, one(Stream::Sys, token(&clock, "new"))).await;
+        }
+        let docs = store.docs(View::Tokens).await.unwrap();
+        let revoked = docs[n_tokens / 2].clone().into_token().unwrap().id;
+        append(&store, one(Stream::Sys, Fact::TokenRevoked { token: revoked })).await;
+        let live = store.docs(View::Tokens).await.unwrap();
+        let doc = store.doc(View::Tokens, revoked.uuid()).await.unwrap();
+        assert!(doc.clone().and_then(Doc::into_token).unwrap().revoked_at.is_some());
+        assert_eq!(doc.as_ref(), Some(&live[n_tokens / 2]));
+
+        let copy = crashed(folder.path());
+        let report = Sqlite::verify_file(&copy.path().join("log.db")).unwrap();
+        assert_eq!((report.bad, report.views), (None, None), "{n_tokens}, as it was left");
+        let again = open(copy.path());
+        assert_eq!(again.docs(View::Tokens).await.unwrap(), live, "{n_tokens}");
+        assert_eq!(again.verify().await.unwrap().views, None, "{n_tokens}");
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_cannot_be_read_after_a_crash_is_folded_again() {
+    let (store, folder) = fresh();
+    let project = Clock::system().id();
+    append(&store, one(Stream::Sys, opened(project, "app"))).await;
+    drop(store);
+    let db = rusqlite::Connection::open(folder.path().join("log.db")).unwrap();
+    db.execute("UPDATE docs SET doc = x'7b'", []).unwrap();
+    db.execute("UPDATE reached SET folded = 0", []).unwrap();
+    drop(db);
+    let store = open(folder.path());
+    assert_eq!(docs(&store).await.len(), 1);
+    append(&store, one(Stream::Sys, Fact::ProjectClosed { project })).await;
+    let copy = crashed(folder.path());
+    let db = rusqlite::Connection::open(copy.path().join("log.db")).unwrap();
+    db.execute("UPDATE docs SET doc = x'7b'", []).unwrap();
+    drop(db);
+    let again = open(copy.path());
+    assert_eq!(docs(&again).await, docs(&store).await);
+    assert_eq!(again.verify().await.unwrap().views, None);
 }

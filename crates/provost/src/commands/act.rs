@@ -2,13 +2,17 @@
 
 mod wait;
 
+use std::error::Error;
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use futures::StreamExt;
-use provost_proto::kernel::{Outcome, OutputStream};
-use provost_proto::{ActionAnswer, ActionId, ActionView, Event, Fact, RequestAction};
+use provost_proto::kernel::{Outcome, OutputStream, Printed};
+use provost_proto::{
+    ActionAnswer, ActionId, ActionView, BlobRef, Event, Fact, Health, RequestAction,
+};
 use reqwest::Method;
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,6 +23,12 @@ use crate::args::ActArgs;
 use crate::client::Client;
 use crate::config::Config;
 use crate::output::{self, error_line, faint, line, remark};
+
+/// How long a daemon may be away, for an upgrade or after a crash, while we follow a command.
+const COMES_BACK: Duration = Duration::from_mins(1);
+
+/// How often to look whether it is back.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Parameters that are text even if they read as a number.
 const TEXTS: &[&str] =
@@ -32,7 +42,7 @@ pub(crate) async fn run(args: &ActArgs, config: &Config) -> anyhow::Result<ExitC
     let wanted = RequestAction { action: args.action.clone(), params, role, session_id: None };
     let path = format!("/api/projects/{}/actions", project.id.uuid());
     if args.action == "terminal.runCommand" {
-        return follow(&client, &path, &wanted).await;
+        return follow(client, config, &path, &wanted).await;
     }
     let answer: ActionAnswer = if wanted.role.is_some() {
         match wait::for_a_person(&client, &project, &path, &wanted).await? {
@@ -77,11 +87,16 @@ pub(super) fn read_params(json: Option<&str>, pairs: &[String]) -> anyhow::Resul
 }
 
 /// Runs a command and shows what it prints, as it comes.
-async fn follow(client: &Client, path: &str, wanted: &RequestAction) -> anyhow::Result<ExitCode> {
+async fn follow(
+    mut client: Client,
+    config: &Config,
+    path: &str,
+    wanted: &RequestAction,
+) -> anyhow::Result<ExitCode> {
     // From now on Ctrl-C takes back what we ask for.
     let mut interrupts = signal(SignalKind::interrupt())?;
     // What happens to it comes after this place.
-    let mut seen = newest(client).await?;
+    let mut seen = newest(&client).await?;
     let answer: ActionAnswer = client.post(&format!("{path}?wait=0"), wanted).await?;
     let id = answer.action_id;
     if wanted.params["background"] == true {
@@ -96,7 +111,11 @@ async fn follow(client: &Client, path: &str, wanted: &RequestAction) -> anyhow::
     let mut cancelled = false;
     loop {
         tokio::select! {
-            ended = watch(client, id, &mut seen) => return ended,
+            ended = watch(&client, id, &mut seen) => match ended? {
+                Watched::Ended(outcome) => return show_end(&outcome),
+                // The command lives in its kernel, and what it prints waits there.
+                Watched::Lost => client = come_back(config, id).await?,
+            },
             _ = interrupts.recv() => {
                 if cancelled {
                     remark(&faint(&format!("Left; {id} may still be ending.")));
@@ -110,8 +129,28 @@ async fn follow(client: &Client, path: &str, wanted: &RequestAction) -> anyhow::
     }
 }
 
+/// What became of watching an action.
+enum Watched {
+    Ended(Outcome),
+    /// The daemon is gone; the action may live on.
+    Lost,
+}
+
 /// Shows what an action prints after the event `seen`, until it ends.
-async fn watch(client: &Client, id: ActionId, seen: &mut u64) -> anyhow::Result<ExitCode> {
+async fn watch(client: &Client, id: ActionId, seen: &mut u64) -> anyhow::Result<Watched> {
+    match show_until_end(client, id, seen).await {
+        Ok(Some(outcome)) => Ok(Watched::Ended(outcome)),
+        Ok(None) => Ok(Watched::Lost),
+        Err(error) if error.chain().any(<dyn Error>::is::<reqwest::Error>) => Ok(Watched::Lost),
+        Err(error) => Err(error),
+    }
+}
+
+async fn show_until_end(
+    client: &Client,
+    id: ActionId,
+    seen: &mut u64,
+) -> anyhow::Result<Option<Outcome>> {
     let action: ActionView = client.get(&format!("/api/actions/{}", id.uuid())).await?;
     let stream = format!("/api/events?stream=project/{}&after={seen}", action.project.uuid());
     let mut chunks = client.stream(&stream).await?.bytes_stream();
@@ -121,12 +160,27 @@ async fn watch(client: &Client, id: ActionId, seen: &mut u64) -> anyhow::Result<
         for event in take_events(&mut rest)? {
             let ended = print(client, id, &event).await?;
             *seen = event.seq;
-            if let Some(outcome) = ended {
-                return show_end(&outcome);
+            if ended.is_some() {
+                return Ok(ended);
             }
         }
     }
-    bail!("lost the daemon; `provost events` shows what became of {id}")
+    Ok(None)
+}
+
+/// Waits for a daemon to be there again, but not for ever.
+async fn come_back(config: &Config, id: ActionId) -> anyhow::Result<Client> {
+    remark(&faint("The daemon is gone; waiting for it to come back."));
+    let began = Instant::now();
+    while began.elapsed() < COMES_BACK {
+        if let Some(client) = Client::find(config)?
+            && client.get::<Health>("/api/health").await.is_ok()
+        {
+            return Ok(client);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    bail!("lost the daemon\nhint: after `provost up`, `provost events` shows what became of {id}")
 }
 
 /// Prints output of this action; returns how it ended, if it has.
@@ -153,9 +207,15 @@ async fn print(client: &Client, id: ActionId, event: &Event) -> anyhow::Result<O
         if output.dropped > 0 {
             remark(&faint(&format!("… {} bytes were dropped here …", output.dropped)));
         }
+        let bytes = match output.data {
+            Printed::Bytes(bytes) => bytes,
+            Printed::Kept(BlobRef { hash, .. }) => {
+                client.bytes(&format!("/api/blobs/{hash}")).await?
+            }
+        };
         match output.stream {
-            OutputStream::Stdout => std::io::stdout().write_all(&output.data)?,
-            OutputStream::Stderr => std::io::stderr().write_all(&output.data)?,
+            OutputStream::Stdout => std::io::stdout().write_all(&bytes)?,
+            OutputStream::Stderr => std::io::stderr().write_all(&bytes)?,
         }
     }
     Ok(None)

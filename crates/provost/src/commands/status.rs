@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use provost_proto::{Health, Project, ProjectList};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::projects::segment;
 use crate::args::JsonArgs;
 use crate::client::Client;
 use crate::config::Config;
@@ -18,7 +19,36 @@ const NOT_RUNNING: u8 = 3;
 #[serde(rename_all = "camelCase", tag = "status")]
 enum Status {
     Stopped,
-    Running { daemon: Running, projects: Vec<Project> },
+    Running { daemon: Running, projects: Vec<Shown> },
+}
+
+/// A project, and how its kernel is.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    project: Project,
+    kernel: Kernel,
+}
+
+/// How a kernel is.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "status")]
+enum Kernel {
+    None,
+    Connected { pid: u32, heartbeat_ms: u64 },
+    Unresponsive { pid: u32 },
+}
+
+impl Kernel {
+    fn words(&self) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Connected { pid, .. } => Some(faint(&format!("(kernel {pid})"))),
+            Self::Unresponsive { pid } => {
+                Some(bold(&format!("its kernel does not answer (unresponsive, pid {pid})")))
+            }
+        }
+    }
 }
 
 pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
@@ -26,7 +56,12 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
         None => Status::Stopped,
         Some(client) => {
             client.get::<Health>("/api/health").await?;
-            let ProjectList { projects } = client.get("/api/projects").await?;
+            let list: ProjectList = client.get("/api/projects").await?;
+            let mut projects = Vec::new();
+            for project in list.projects {
+                let path = format!("/api/projects/{}/kernel", segment(&project.slug));
+                projects.push(Shown { kernel: client.get(&path).await?, project });
+            }
             Status::Running { daemon: client.running, projects }
         }
     };
@@ -51,8 +86,10 @@ fn show(status: &Status, config: &Config) -> anyhow::Result<()> {
                 daemon.address,
                 faint(&format!("(pid {}, since {})", daemon.pid, output::time(daemon.started_at)))
             ))?;
-            for project in projects {
-                line(&format!("  {}  {}", bold(&plain(&project.slug)), plain(&project.path)))?;
+            for Shown { project, kernel } in projects {
+                let kernel = kernel.words().map(|words| format!("  {words}")).unwrap_or_default();
+                let (name, path) = (bold(&plain(&project.slug)), plain(&project.path));
+                line(&format!("  {name}  {path}{kernel}"))?;
             }
             if projects.is_empty() {
                 line("  No project is open. `provost up PATH` opens one.")?;

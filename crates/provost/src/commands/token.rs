@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use provost_proto::{CreateToken, CreatedToken, Project, TokenList};
+use provost_proto::{CreateToken, CreatedToken, TokenList};
 use reqwest::Method;
 
 use super::projects::segment;
@@ -15,13 +15,6 @@ pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<E
     let client = Client::connect(config)?;
     match what {
         TokenCommand::Create { class, project, role, label, minutes, json } => {
-            let project = match project {
-                Some(name) => {
-                    let path = format!("/api/projects/{}", segment(&name));
-                    Some(client.get::<Project>(&path).await?.id)
-                }
-                None => None,
-            };
             let wanted =
                 CreateToken { class: class.into(), project, role, label, ttl_minutes: minutes };
             let created: CreatedToken = client.post("/api/tokens", &wanted).await?;

@@ -18,6 +18,11 @@ impl Running {
         request.send().await.unwrap().json().await.unwrap()
     }
 
+    pub(super) async fn text(&self, path: &str) -> String {
+        let request = Self::http().get(format!("{}{path}", self.base)).bearer_auth(&self.token);
+        request.send().await.unwrap().text().await.unwrap()
+    }
+
     pub(super) async fn post(&self, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
         let request = Self::http().post(format!("{}{path}", self.base)).bearer_auth(token);
         let response = request.json(body).send().await.unwrap();
@@ -59,6 +64,10 @@ impl Running {
                     let mut body = event["body"].clone();
                     if let Some(hash) = body["$blob"].as_str() {
                         body = self.get(&format!("/api/blobs/{hash}")).await;
+                    }
+                    if let Some(hash) = body["output"]["data"]["blob"]["$blob"].as_str() {
+                        let text = self.text(&format!("/api/blobs/{hash}")).await;
+                        body["output"]["data"] = json!({ "text": text });
                     }
                     found.push(body);
                 }
@@ -268,6 +277,9 @@ async fn a_kernel_that_dies_is_said_and_started_again() {
     let id = daemon.start(json!({ "command": "sleep 3600" })).await;
     daemon.until(&id, "running").await;
     let pid = kernel_pid(&daemon).await;
+    let place = std::fs::read_dir(home.data().join("kernels")).unwrap().next().unwrap().unwrap();
+    let scratch = std::fs::read_to_string(place.path().join("scratch")).unwrap();
+    assert!(std::path::Path::new(&scratch).is_dir(), "{scratch}");
     kill_process(pid, Signal::KILL).unwrap();
     let action = daemon.until(&id, "finished").await;
     assert_eq!(action["outcome"]["fault"]["code"], "KERNEL_LOST", "{action}");
@@ -277,6 +289,7 @@ async fn a_kernel_that_dies_is_said_and_started_again() {
     assert_eq!(status, 200, "{answer}");
     assert_ne!(kernel_pid(&daemon).await, pid);
     assert_eq!(processes_with("sleep 3600", &home), 0, "it died with its kernel");
+    assert!(!std::path::Path::new(&scratch).exists(), "its temporary files are left behind");
 }
 
 #[tokio::test]
@@ -341,16 +354,52 @@ async fn closing_and_opening_a_project_is_no_crash() {
     assert!(daemon.events("KERNEL_LOST").await.is_empty());
 }
 
+async fn until_kernel_is(daemon: &Running, status: &str) {
+    while daemon.get("/api/projects/app/kernel").await["status"] != status {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_command_is_followed_across_a_daemon_that_is_killed_and_started_again() {
+    let home = Home::new();
+    let daemon = home.up();
+    let line = "command=echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 5";
+    let mut following = home.provost(&["do", "terminal.runCommand", line, "--project", "app"]);
+    let following = std::thread::spawn(move || following.output().unwrap());
+    while daemon.events("ACTION_OUTPUT").await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    daemon.kill();
+    let _daemon = home.up();
+    std::fs::write(home.path("app").join("go"), "").unwrap();
+    let output = tokio::task::spawn_blocking(|| following.join().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n", "{said}");
+    assert_eq!(output.status.code(), Some(5), "{said}");
+}
+
 #[tokio::test]
 async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
     let home = Home::new();
     let daemon = home.up();
     daemon.act("fs.listFiles", json!({})).await;
     let pid = kernel_pid(&daemon).await;
+    assert!(home.says(&["status"]).contains(&format!("(kernel {})", pid.as_raw_nonzero())));
     kill_process(pid, Signal::STOP).unwrap();
-    while daemon.get("/api/projects/app/kernel").await["status"] != "unresponsive" {
+    until_kernel_is(&daemon, "unresponsive").await;
+    let status = home.says(&["status"]);
+    assert!(status.contains("unresponsive"), "{status}");
+    let status: Value = serde_json::from_str(&home.says(&["status", "--json"])).unwrap();
+    assert_eq!(status["projects"][0]["kernel"]["status"], "unresponsive", "{status}");
+    kill_process(pid, Signal::CONT).unwrap();
+    until_kernel_is(&daemon, "connected").await;
+    while daemon.events("KERNEL_RESPONSIVE").await.is_empty() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    assert_eq!(daemon.events("KERNEL_UNRESPONSIVE").await.len(), 1, "beats are not logged");
+    kill_process(pid, Signal::STOP).unwrap();
+    until_kernel_is(&daemon, "unresponsive").await;
     home.says(&["down"]);
     assert!(!super::is_provost(pid), "the kernel outlived down");
 }
@@ -378,11 +427,40 @@ async fn an_agent_that_asks_for_nonsense_is_told_so_and_the_log_says_that_it_ask
 async fn a_command_that_makes_what_governs_others_is_reported() {
     let home = Home::new();
     let daemon = home.up();
-    let id = daemon.start(json!({ "command": "echo x > .envrc; echo y > harmless" })).await;
-    let action = daemon.until(&id, "finished").await;
-    let planted = action["outcome"]["summary"]["planted"].as_array().unwrap();
-    assert_eq!(planted.len(), 1, "{action}");
-    assert!(planted[0].as_str().unwrap().ends_with("app/.envrc"));
+    let mut made = Vec::new();
+    for (command, path) in [
+        ("mkdir .git", Some(".git")),
+        ("echo x > .envrc; echo y > harmless", Some(".envrc")),
+        ("echo x > harmless2", None),
+        ("echo {} > .mcp.json", Some(".mcp.json")),
+        ("mkdir .git/hooks && echo x > .git/hooks/pre-commit", Some(".git/hooks")),
+        (
+            "mkdir -p .github/workflows && echo x > .github/workflows/ci.yml",
+            Some(".github/workflows"),
+        ),
+        ("mkdir .provost", Some(".provost")),
+        // A link is as good as a file, also one that leads nowhere.
+        ("ln -s nowhere .claude", Some(".claude")),
+    ] {
+        let id = daemon.start(json!({ "command": command })).await;
+        let action = daemon.until(&id, "finished").await;
+        let summary = &action["outcome"]["summary"];
+        let there = home.path("app").join(path.unwrap_or("none")).symlink_metadata().is_ok();
+        let reported: Vec<_> = summary["planted"].as_array().unwrap().iter().collect();
+        // Where there is no mount namespace, new names at the top cannot be made at all.
+        assert_eq!(there, !reported.is_empty(), "{command}: {action}");
+        if let (Some(path), true) = (path, there) {
+            assert_eq!(reported.len(), 1, "{command}: {action}");
+            assert!(reported[0].as_str().unwrap().ends_with(path), "{command}: {action}");
+            made.push(path);
+        }
+    }
+    // What is there by now, whoever made it, is read-only for the next command.
+    for path in made.into_iter().filter(|path| home.path("app").join(path).is_file()) {
+        let command = format!("echo more >> {path}");
+        let (_, answer) = daemon.act("terminal.runCommand", json!({ "command": command })).await;
+        assert_ne!(answer["result"]["exitCode"], 0, "{command}: {answer}");
+    }
 }
 
 #[tokio::test]
@@ -461,4 +539,21 @@ async fn a_kernel_without_a_daemon_and_without_work_ends_itself() {
     while super::is_provost(pid) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[tokio::test]
+async fn a_command_reaches_the_network_only_if_it_asked_to() {
+    let home = Home::new();
+    let daemon = home.up();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let command = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
+    for (network, said) in [(false, ""), (true, "connected\n")] {
+        let params = json!({ "command": command, "network": network });
+        let (_, answer) = daemon.act("terminal.runCommand", params).await;
+        assert_eq!(answer["result"]["stdout"], said, "{answer}");
+    }
+    let started = daemon.events("ACTION_STARTED").await;
+    let profiles: Vec<_> = started.iter().map(|event| &event["profile"]).collect();
+    assert_eq!(profiles, ["build", "build+network"]);
 }

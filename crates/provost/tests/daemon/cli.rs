@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
@@ -119,6 +120,51 @@ fn a_port_that_is_taken_is_said_with_what_to_do() {
     assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
     let said = home.complains(&["up", "--no-open", "--listen", &address], 1);
     assert!(said.contains("the daemon ended at once") && said.contains("cannot listen"), "{said}");
+}
+
+#[test]
+fn an_address_that_is_none_is_named_by_those_who_listen_and_ignored_by_others() {
+    let home = Home::new();
+    home.up();
+    let config = home.path("config.toml");
+    fs::write(&config, "listen = 'here'").unwrap();
+    let run = |args: &[&str], variable: &str| {
+        let mut command = home.provost(args);
+        command.env("PROVOST_CONFIG", &config).env("PROVOST_LISTEN", variable);
+        command.assert()
+    };
+    for args in [&["serve"][..], &["up", "--no-open"], &["config"]] {
+        for (variable, place) in
+            [("there", "PROVOST_LISTEN is `there`"), ("", "config.toml is `here`")]
+        {
+            let output = run(args, variable).failure();
+            let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+            assert!(said.contains(place) && said.contains("such as 127.0.0.1:3001"), "{said}");
+        }
+    }
+    for args in [&["status"][..], &["projects"], &["down"]] {
+        run(args, "there").success();
+    }
+}
+
+#[test]
+fn a_daemon_that_ends_before_it_can_say_anything_is_noticed_at_once() {
+    let home = Home::new();
+    // No file may hold a byte: what the daemon says is lost, and so is the daemon.
+    let program = env!("CARGO_BIN_EXE_provost");
+    let mut command = assert_cmd::Command::new("/bin/sh");
+    command
+        .args(["-c", "ulimit -f 0; exec \"$0\" up --no-open", program])
+        .env_clear()
+        .env("HOME", home.path(""))
+        .env("PROVOST_DATA", home.data())
+        .env("PROVOST_LISTEN", "127.0.0.1:0")
+        .timeout(Duration::from_mins(1));
+    let began = Instant::now();
+    let output = command.assert().failure();
+    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(said.contains("the daemon ended at once, and nothing of what it said"), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
 #[test]

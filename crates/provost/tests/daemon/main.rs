@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod actions;
+mod answers;
 mod cli;
 mod govern;
 mod kill;

@@ -19,6 +19,9 @@ describe('the line of an event', () => {
     const fault = { code: 'TIMEOUT', message: 'it took too long' }
     expect(line('ACTION_REQUESTED', { what: 'run `ls`' })).toBe('Asked to run `ls`')
     expect(line('ACTION_OUTPUT', { output: { stream: 'stdout', offset: 0, dropped: 0, data: { text: 'a\n' } } })).toBe('stdout: a')
+    expect(line('ACTION_OUTPUT', { output: { stream: 'stdout', offset: 0, dropped: 0, data: { blob: { $blob: 'a0', size: 32768 } } } })).toBe(
+      'stdout: 32768 bytes, kept beside the log',
+    )
     expect(line('ACTION_OUTPUT', { output: { stream: 'stderr', offset: 9, dropped: 5, data: { hex: 'ff00' } } })).toBe(
       'stderr: (5 bytes dropped) 2 bytes that are no text',
     )

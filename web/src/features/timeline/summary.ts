@@ -40,6 +40,10 @@ function sentence(event: Event, nameOf: NameOf): string {
       return `Kernel ${event.body.version} answers, process ${String(event.body.pid)}`
     case 'KERNEL_STOPPED':
       return 'Kernel stopped'
+    case 'KERNEL_UNRESPONSIVE':
+      return 'Kernel does not answer'
+    case 'KERNEL_RESPONSIVE':
+      return 'Kernel answers again'
     case 'KERNEL_LOST':
       return `Kernel lost: ${event.body.why}`
     case 'ACTION_REQUESTED':
@@ -86,7 +90,7 @@ function sentence(event: Event, nameOf: NameOf): string {
 }
 
 function printed({ stream, data, dropped }: Output): string {
-  const text = 'text' in data ? data.text.trimEnd() : `${String(data.hex.length / 2)} bytes that are no text`
+  const text = shown(data)
   const gap = dropped > 0 ? `(${String(dropped)} bytes dropped) ` : ''
   return `${stream}: ${gap}${text}`
 }
@@ -102,6 +106,12 @@ function rulesRead({ layer, rules, errors, trusted }: Body<'POLICY_CHANGED'>): s
   const [first] = errors
   if (first !== undefined) return `The ${layer} rules have no effect: ${first}`
   return `The ${layer} rules were read: ${String(rules)}${trusted ? '' : ', not trusted'}`
+}
+
+function shown(data: Output['data']): string {
+  if ('text' in data) return data.text.trimEnd()
+  if ('hex' in data) return `${String(data.hex.length / 2)} bytes that are no text`
+  return `${String(data.blob.size)} bytes, kept beside the log`
 }
 
 function ended({ exitCode, signal, durationMs, fault }: Outcome): string {

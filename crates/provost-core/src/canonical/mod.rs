@@ -4,8 +4,14 @@
 //! UTF-16 code units, nothing is escaped that need not be. An integer that a
 //! double cannot hold exactly is an error: two readers would see two numbers.
 
+mod parts;
+mod writer;
+
 use serde::Serialize;
-use serde_json::{Map, Number, Value};
+use serde_json::Number;
+
+use writer::Writer;
+pub(crate) use writer::write_digits;
 
 /// Why a value has no canonical form.
 #[derive(Debug, thiserror::Error)]
@@ -22,121 +28,59 @@ pub enum NotCanonical {
 const EXACT: u64 = (1 << 53) - 1;
 
 /// The canonical text of anything that serialises.
-pub fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, NotCanonical> {
-    let mut out = Vec::with_capacity(256);
-    write(&mut out, &serde_json::to_value(value)?)?;
-    Ok(out)
+pub fn to_vec(value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, NotCanonical> {
+    let mut writer = Writer::new();
+    value.serialize(&mut writer)?;
+    Ok(writer.into_text())
 }
 
-/// Writes the canonical text of a value behind what is in `out`.
-pub fn write(out: &mut Vec<u8>, value: &Value) -> Result<(), NotCanonical> {
-    match value {
-        Value::Null => out.extend_from_slice(b"null"),
-        Value::Bool(true) => out.extend_from_slice(b"true"),
-        Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Number(number) => write_number(out, number)?,
-        Value::String(text) => write_string(out, text),
-        Value::Array(items) => {
-            out.push(b'[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                write(out, item)?;
-            }
-            out.push(b']');
-        }
-        Value::Object(members) => write_members(out, members)?,
-    }
-    Ok(())
-}
-
-fn write_members(out: &mut Vec<u8>, members: &Map<String, Value>) -> Result<(), NotCanonical> {
-    fn each<'a>(
-        out: &mut Vec<u8>,
-        members: impl Iterator<Item = (&'a String, &'a Value)>,
-    ) -> Result<(), NotCanonical> {
-        out.push(b'{');
-        for (i, (key, value)) in members.enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            write_string(out, key);
-            out.push(b':');
-            write(out, value)?;
-        }
-        out.push(b'}');
-        Ok(())
-    }
-
-    // serde_json sorts by UTF-8 bytes unless a feature of it, switched on by
-    // anyone in the build, keeps insertion order; so look instead of trusting.
-    let sorted = members.keys().is_sorted() && members.keys().all(|key| key.is_ascii());
-    if sorted {
-        return each(out, members.iter());
-    }
-    let mut list: Vec<_> = members.iter().collect();
-    list.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-    each(out, list.into_iter())
-}
-
-fn write_number(out: &mut Vec<u8>, number: &Number) -> Result<(), NotCanonical> {
-    let exact = match (number.as_u64(), number.as_i64()) {
-        (Some(n), _) => n <= EXACT,
-        (None, Some(n)) => n.unsigned_abs() <= EXACT,
-        (None, None) => false,
-    };
-    if exact {
-        serde_json::to_writer(out, number)?;
-        return Ok(());
-    }
-    let inexact = || NotCanonical::Inexact(number.clone());
-    let double = number.as_f64().ok_or_else(inexact)?;
-    let mut buffer = ryu_js::Buffer::new();
-    let text = buffer.format_finite(double);
-    // A large integer passes only if the double beside it is written the same.
-    if !number.is_f64() && text != number.to_string() {
-        return Err(inexact());
-    }
-    out.extend_from_slice(text.as_bytes());
-    Ok(())
-}
+/// Bytes looked at together for one that must be escaped.
+const STRIDE: usize = 16;
 
 /// Writes a string as RFC 8785 wants it, which is how `JSON.stringify` does.
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
-    let mut from = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        let escape: &[u8] = match byte {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            0x08 => b"\\b",
-            0x09 => b"\\t",
-            0x0a => b"\\n",
-            0x0c => b"\\f",
-            0x0d => b"\\r",
+    let (strides, rest) = bytes.as_chunks::<STRIDE>();
+    // Nearly always nothing is escaped, and this is quicker than asking byte by byte.
+    let none = |bytes: &[u8]| !bytes.iter().fold(false, |any, &byte| any | is_escaped(byte));
+    if strides.iter().all(|stride| none(stride)) && none(rest) {
+        out.extend_from_slice(bytes);
+    } else {
+        write_escaped(out, bytes);
+    }
+    out.push(b'"');
+}
+
+const fn is_escaped(byte: u8) -> bool {
+    matches!(byte, 0..0x20 | b'"' | b'\\')
+}
+
+fn write_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    for &byte in bytes {
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x09 => out.extend_from_slice(b"\\t"),
+            0x0a => out.extend_from_slice(b"\\n"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            0x0d => out.extend_from_slice(b"\\r"),
             0x00..=0x1f => {
-                out.extend_from_slice(&bytes[from..at]);
                 let digit = b"0123456789abcdef"[usize::from(byte & 15)];
                 out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), digit]);
-                from = at + 1;
-                continue;
             }
-            _ => continue,
-        };
-        out.extend_from_slice(&bytes[from..at]);
-        out.extend_from_slice(escape);
-        from = at + 1;
+            _ => out.push(byte),
+        }
     }
-    out.extend_from_slice(&bytes[from..]);
-    out.push(b'"');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
 
     #[track_caller]
     fn check(json: &str, expected: &str) {
@@ -192,6 +136,41 @@ mod tests {
         assert!(to_vec(&i64::MIN).is_err());
     }
 
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    enum Shape {
+        Unit,
+        Newtype(u8),
+        Tuple(i8, f32),
+        Fields { zeta: Option<char>, alpha: BTreeMap<u16, bool>, beta: () },
+    }
+
+    #[test]
+    fn whatever_serialises_comes_out_as_its_json_does_with_its_members_in_order() {
+        let map = BTreeMap::from([(10, true), (9, false)]);
+        let shapes = (
+            [Shape::Unit, Shape::Newtype(7), Shape::Tuple(-1, 0.5)],
+            Shape::Fields { zeta: Some('"'), alpha: map, beta: () },
+        );
+        let text = String::from_utf8(to_vec(&shapes).unwrap()).unwrap();
+        let expected = r#"[["unit",{"newtype":7},{"tuple":[-1,0.5]}],{"fields":{"alpha":{"10":true,"9":false},"beta":null,"zeta":"\""}}]"#;
+        assert_eq!(text, expected);
+        assert_eq!(text.as_bytes(), to_vec(&serde_json::to_value(&shapes).unwrap()).unwrap());
+    }
+
+    #[test]
+    fn what_has_no_one_json_is_refused() {
+        struct Twice;
+        impl Serialize for Twice {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map([("a", 1), ("a", 2)])
+            }
+        }
+        assert!(to_vec(&Twice).unwrap_err().to_string().contains("serialise"));
+        assert!(to_vec(&BTreeMap::from([(vec![1], 1)])).is_err());
+        assert!(to_vec(&serde_json::value::to_raw_value(&json!(1)).unwrap()).is_err());
+    }
+
     fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -209,7 +188,32 @@ mod tests {
         })
     }
 
+    /// A member list in whatever order, which a map of `serde_json` would not keep.
+    struct Unsorted(Vec<(String, Value)>);
+
+    impl Serialize for Unsorted {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+        }
+    }
+
     proptest! {
+        #[test]
+        fn the_order_in_which_members_come_does_not_matter(
+            members in prop::collection::btree_map(".{0,4}", any_json(), 0..8)
+                .prop_flat_map(|map| {
+                    let list: Vec<_> = map.clone().into_iter().collect();
+                    (Just(map), Just(list).prop_shuffle())
+                }),
+        ) {
+            let (map, list) = members;
+            let expected: Value = Value::Object(map.into_iter().collect());
+            let text = to_vec(&Unsorted(list)).unwrap();
+            prop_assert_eq!(&text, &to_vec(&expected).unwrap());
+            let read: Value = serde_json::from_slice(&text).unwrap();
+            prop_assert_eq!(to_vec(&read).unwrap(), text);
+        }
+
         #[test]
         fn reading_the_canonical_text_and_writing_it_again_changes_nothing(value in any_json()) {
             let once = to_vec(&value).unwrap();

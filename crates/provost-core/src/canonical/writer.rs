@@ -1,0 +1,305 @@
+//! Writes any value that serialises as canonical JSON, straight into one buffer.
+//!
+//! Members are written in the order in which they come, and put in order when
+//! their object closes: no tree is built, because most of what is hashed is
+//! small and is hashed once.
+
+use std::cmp::Ordering;
+use std::fmt::Display;
+
+use serde::ser::{self, Serialize, Serializer};
+use serde_json::Number;
+
+use super::parts::{Items, Members};
+use super::{EXACT, NotCanonical, write_string};
+
+/// A canonical text in the making.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) out: Vec<u8>,
+    /// The members written so far of all objects that are still open, innermost last.
+    pub(super) members: Vec<Member>,
+    /// Where members are put in order.
+    pub(super) spare: Vec<u8>,
+}
+
+/// Where one member stands in the text: from the first quote of its name to the
+/// end of its value, without a comma.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member {
+    pub(super) start: usize,
+    /// Where its name ends.
+    colon: usize,
+    pub(super) end: usize,
+    /// The first bytes of its name, which mostly tell two names apart.
+    head: u64,
+    /// Whether its name is ordered by its bytes: ASCII, and nothing in it is escaped.
+    plain: bool,
+}
+
+impl Member {
+    /// The member whose name has just been written.
+    pub(super) fn named(text: &[u8], start: usize) -> Self {
+        let colon = text.len();
+        let mut member = Self { start, colon, end: colon, head: 0, plain: true };
+        let name = member.name(text);
+        let mut head = [0; 8];
+        head.iter_mut().zip(name).for_each(|(to, from)| *to = *from);
+        let plain = name.is_ascii() && !name.contains(&b'\\');
+        (member.head, member.plain) = (u64::from_be_bytes(head), plain);
+        member
+    }
+
+    /// The name, as it is written between its quotes.
+    fn name<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        text.get(self.start + 1..self.colon.saturating_sub(1)).unwrap_or_default()
+    }
+
+    /// Members are in the order of the UTF-16 code units of their names.
+    pub(super) fn order(&self, other: &Self, text: &[u8]) -> Ordering {
+        if self.plain && other.plain {
+            return (self.head.cmp(&other.head))
+                .then_with(|| self.name(text).cmp(other.name(text)));
+        }
+        let read = |member: &Self| {
+            let quoted = [b"\"", member.name(text), b"\""].concat();
+            serde_json::from_slice::<String>(&quoted).unwrap_or_default()
+        };
+        read(self).encode_utf16().cmp(read(other).encode_utf16())
+    }
+}
+
+impl Writer {
+    pub(super) fn new() -> Self {
+        Self { out: Vec::with_capacity(768), members: Vec::with_capacity(16), spare: Vec::new() }
+    }
+
+    pub(super) fn into_text(self) -> Vec<u8> {
+        self.out
+    }
+
+    fn open(&mut self) -> Members<'_> {
+        self.out.push(b'{');
+        let first = self.members.len();
+        Members { writer: self, first, sorted: true, close: b"}" }
+    }
+
+    fn items(&mut self) -> Items<'_> {
+        self.out.push(b'[');
+        Items { writer: self, some: false, close: b"]" }
+    }
+
+    /// Begins `{"variant":`, for what is closed by two brackets.
+    fn variant(&mut self, variant: &str) {
+        self.out.push(b'{');
+        write_string(&mut self.out, variant);
+        self.out.push(b':');
+    }
+
+    fn integer(&mut self, number: impl Into<Number>, exact: bool) -> Result<(), NotCanonical> {
+        let number = number.into();
+        let text = number.to_string();
+        // A large integer passes only if the double beside it is written the same.
+        if !exact {
+            let double = number.as_f64().unwrap_or(f64::NAN);
+            if ryu_js::Buffer::new().format(double) != text {
+                return Err(NotCanonical::Inexact(number));
+            }
+        }
+        self.out.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// Writes a number without a sign.
+pub(crate) fn write_digits(out: &mut Vec<u8>, value: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = value;
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789"[usize::try_from(rest % 10).unwrap_or(0)];
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+impl ser::Error for NotCanonical {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::Json(ser::Error::custom(message))
+    }
+}
+
+impl<'w> Serializer for &'w mut Writer {
+    type Ok = ();
+    type Error = NotCanonical;
+    type SerializeSeq = Items<'w>;
+    type SerializeTuple = Items<'w>;
+    type SerializeTupleStruct = Items<'w>;
+    type SerializeTupleVariant = Items<'w>;
+    type SerializeMap = Members<'w>;
+    type SerializeStruct = Members<'w>;
+    type SerializeStructVariant = Members<'w>;
+
+    fn serialize_bool(self, value: bool) -> Result<(), NotCanonical> {
+        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+        Ok(())
+    }
+
+    fn serialize_i8(self, value: i8) -> Result<(), NotCanonical> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i16(self, value: i16) -> Result<(), NotCanonical> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i32(self, value: i32) -> Result<(), NotCanonical> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i64(self, value: i64) -> Result<(), NotCanonical> {
+        self.integer(value, value.unsigned_abs() <= EXACT)
+    }
+
+    fn serialize_u8(self, value: u8) -> Result<(), NotCanonical> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u16(self, value: u16) -> Result<(), NotCanonical> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u32(self, value: u32) -> Result<(), NotCanonical> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u64(self, value: u64) -> Result<(), NotCanonical> {
+        if value > EXACT {
+            return self.integer(value, false);
+        }
+        write_digits(&mut self.out, value);
+        Ok(())
+    }
+
+    fn serialize_f32(self, value: f32) -> Result<(), NotCanonical> {
+        self.serialize_f64(value.into())
+    }
+
+    fn serialize_f64(self, value: f64) -> Result<(), NotCanonical> {
+        if !value.is_finite() {
+            return self.serialize_unit();
+        }
+        self.out.extend_from_slice(ryu_js::Buffer::new().format_finite(value).as_bytes());
+        Ok(())
+    }
+
+    fn serialize_char(self, value: char) -> Result<(), NotCanonical> {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_str(self, value: &str) -> Result<(), NotCanonical> {
+        write_string(&mut self.out, value);
+        Ok(())
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Result<(), NotCanonical> {
+        self.collect_seq(value)
+    }
+
+    fn serialize_none(self) -> Result<(), NotCanonical> {
+        self.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), NotCanonical> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), NotCanonical> {
+        self.out.extend_from_slice(b"null");
+        Ok(())
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), NotCanonical> {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<(), NotCanonical> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), NotCanonical> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<(), NotCanonical> {
+        self.variant(variant);
+        value.serialize(&mut *self)?;
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'w>, NotCanonical> {
+        Ok(self.items())
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Items<'w>, NotCanonical> {
+        Ok(self.items())
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Items<'w>, NotCanonical> {
+        Ok(self.items())
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Items<'w>, NotCanonical> {
+        self.variant(variant);
+        Ok(Items { close: b"]}", ..self.items() })
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Members<'w>, NotCanonical> {
+        Ok(self.open())
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Members<'w>, NotCanonical> {
+        // serde_json passes what only it can read through structs of such names.
+        if name.starts_with('$') {
+            return Err(ser::Error::custom("raw JSON has no canonical form"));
+        }
+        Ok(self.open())
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Members<'w>, NotCanonical> {
+        self.variant(variant);
+        Ok(Members { close: b"}}", ..self.open() })
+    }
+}
