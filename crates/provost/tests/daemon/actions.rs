@@ -405,7 +405,7 @@ async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
 }
 
 #[tokio::test]
-async fn an_agent_that_asks_for_nonsense_is_told_so_and_the_log_says_that_it_asked() {
+async fn an_agent_that_asks_for_nonsense_has_no_skill_for_it_either() {
     let home = Home::new();
     let daemon = home.up();
     let project = daemon.get("/api/projects/app").await["id"].clone();
@@ -418,7 +418,7 @@ async fn an_agent_that_asks_for_nonsense_is_told_so_and_the_log_says_that_it_ask
         json!({ "action": "\u{202e}".repeat(5000), "params": [] }),
     ] {
         let (status, answer) = daemon.post("/api/projects/app/actions", agent, &body).await;
-        assert_eq!((status.as_u16(), &answer["code"]), (422, &json!("INVALID_ACTION")), "{answer}");
+        assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("SKILL_DENIED")), "{answer}");
     }
     assert_eq!(daemon.events("ACTION_DENIED").await.len(), 3);
 }
