@@ -6,6 +6,7 @@
 
 mod actions;
 mod approvals;
+mod audit;
 mod caller;
 mod error;
 mod execute;
@@ -30,6 +31,7 @@ use provost_proto::{Actor, Fact, Hash, Principal, Stream};
 use provost_store::{Append, Clock, Store, StoreError};
 
 pub use actions::{Done, Submit};
+pub use audit::{Cursor, Filter};
 pub use caller::{Caller, Operator, Reader};
 pub use error::GatewayError;
 pub use kernels::KernelState;

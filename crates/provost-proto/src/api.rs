@@ -169,9 +169,9 @@ pub struct LoginLink {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditPage {
-    /// The events, oldest first.
+    /// The events, oldest first; newest first, if what came before a place was asked for.
     pub events: Vec<Event>,
-    /// Pass it as `after` for the next page; `null` at the end.
+    /// Pass it as `after`, or as `before`, for the next page; `null` at the end.
     pub next: Option<Seq>,
 }
 

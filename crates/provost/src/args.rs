@@ -1,17 +1,31 @@
 //! The arguments, and the help that teaches them.
 
+mod govern;
+mod look;
+mod token;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use provost_proto::{Stream, TokenClass};
+
+pub(crate) use govern::{
+    AnswerArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs, ExplainArgs, GrantsArgs, GrantsCommand,
+    Here, LayerArg, ModeArgs, PolicyArgs, PolicyCommand, RolesArgs, RolesCommand,
+};
+pub(crate) use look::{AuditArgs, AuditCommand, EventsArgs};
+pub(crate) use token::TokenCommand;
 
 /// The runtime authority for AI agents: agents ask, people decide, Provost runs it.
 ///
 /// Start with `provost up` in a project's folder: it starts the daemon if none
 /// runs, opens the folder as a project and prints a link that logs your browser
 /// in. `provost events --follow` shows what happens, as it happens.
+///
+/// To let an agent in: write a role, `provost roles trust` it, `provost token
+/// create --class agent --project P --role R`, and answer what it asks with
+/// `provost approvals watch`. `provost audit` looks back.
 #[derive(Debug, Parser)]
 #[command(name = "provost", version, propagate_version = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -49,11 +63,40 @@ pub(crate) enum Command {
     },
     /// Print the events of the log.
     Events(EventsArgs),
-    /// Check the log.
-    Audit {
-        #[command(subcommand)]
-        what: AuditCommand,
-    },
+    /// Look back: the latest actions, or the whole story of one; check the log.
+    ///
+    /// `provost audit` lists the latest actions. `provost audit --action ID`
+    /// tells who asked, which rule or person decided, how it ran and what
+    /// changed; the end of an id is enough. `provost audit verify` finds any
+    /// event that was changed.
+    Audit(AuditArgs),
+    /// Answer what agents ask: list the open questions, watch them come, allow or deny.
+    ///
+    /// `provost approvals watch` shows the questions as they come and takes your
+    /// answers. `provost approvals allow ID` shows all there is to know, asks you
+    /// once more, and lets the action run; `provost approvals deny ID --message
+    /// 'use npm ci instead'` tells the agent why not. The end of an id is enough.
+    Approvals(ApprovalsArgs),
+    /// Show or set how much runs without asking: sandbox, auto or full.
+    ///
+    /// sandbox: reads in the project pass, everything else asks. auto: what stays
+    /// inside the sandbox runs, crossing it asks. full: nothing asks but what is
+    /// too dangerous; it always ends, after 60 minutes unless you say.
+    Mode(ModeArgs),
+    /// List the roles of a project, check their files, trust them, change a model.
+    ///
+    /// A role is a Markdown file in `.provost/roles/` that says what an agent may
+    /// ask for. It has no effect until you trust it, and none again once it was
+    /// changed: `provost roles trust` shows the file, or what changed in it.
+    Roles(RolesArgs),
+    /// Read, check, explain, test and try out the rules that decide.
+    ///
+    /// Rules are in your own `policy.toml` (`provost config` says where) and in a
+    /// project's `.provost/policy.toml`. `provost policy explain -- git push`
+    /// tells what would be decided, and by which rule.
+    Policy(PolicyArgs),
+    /// List what you allowed beyond one action, and take it back.
+    Grants(GrantsArgs),
     /// Hand out tokens and take them back.
     Token {
         #[command(subcommand)]
@@ -64,7 +107,8 @@ pub(crate) enum Command {
     /// For example: `provost do fs.readFile path=README.md`, or
     /// `provost do terminal.runCommand command='cargo test'`. What a command
     /// prints is shown as it comes; Ctrl-C stops it. Values are JSON where they
-    /// read as JSON, else text.
+    /// read as JSON, else text. With `--role R` it is decided as if an agent in
+    /// that role had asked: by the role's skills, the rules, the mode, and you.
     #[command(name = "do")]
     Act(ActArgs),
     /// Run a command behind the wall, without a daemon.
@@ -127,6 +171,9 @@ pub(crate) struct ActArgs {
     /// The project: id or short name; that of the current folder if left out.
     #[arg(long, value_name = "P")]
     pub(crate) project: Option<String>,
+    /// The role to act in; without it you act for yourself.
+    #[arg(long, value_name = "R")]
+    pub(crate) role: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -212,88 +259,4 @@ pub(crate) enum ProjectsCommand {
         /// Its id or its short name.
         project: String,
     },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct EventsArgs {
-    /// Go on printing as events happen.
-    #[arg(long, short)]
-    pub(crate) follow: bool,
-    /// Only this stream: sys, project/<id>, session/<id>, notebook/<id>.
-    #[arg(long, value_name = "S")]
-    pub(crate) stream: Option<Stream>,
-    /// Only what came after this event.
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
-    pub(crate) after: u64,
-    #[command(flatten)]
-    pub(crate) json: JsonArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum AuditCommand {
-    /// Walk the hash chain; name the first event that is not what it was.
-    ///
-    /// Asks the daemon if one runs, else reads the log itself. Exits with 4 if
-    /// the log was changed.
-    Verify(JsonArgs),
-    /// Fold the views again from the log: the lists of projects and tokens.
-    ///
-    /// They are only a copy of what the events say, so nothing is lost. The
-    /// daemon must not run.
-    Rebuild,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum TokenCommand {
-    /// Hand out a token; it is shown this once.
-    Create {
-        /// What it may do.
-        #[arg(long, value_enum)]
-        class: Class,
-        /// The only project it may see: id or short name.
-        #[arg(long, value_name = "P")]
-        project: Option<String>,
-        /// The role it acts in; agents only.
-        #[arg(long, value_name = "R")]
-        role: Option<String>,
-        /// What it is for.
-        #[arg(long)]
-        label: Option<String>,
-        /// How many minutes it lives; until revoked if left out.
-        #[arg(long, value_name = "N")]
-        minutes: Option<u32>,
-        #[command(flatten)]
-        json: JsonArgs,
-    },
-    /// List the tokens that still work.
-    List(JsonArgs),
-    /// Take a token back.
-    Revoke {
-        /// Its id, as `list` shows it.
-        id: String,
-    },
-}
-
-/// [`TokenClass`] as an argument.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Class {
-    /// A person: may decide.
-    Operator,
-    /// May request, never decide.
-    Agent,
-    /// The runtime of a notebook.
-    Runtime,
-    /// May look.
-    Viewer,
-}
-
-impl From<Class> for TokenClass {
-    fn from(class: Class) -> Self {
-        match class {
-            Class::Operator => Self::Operator,
-            Class::Agent => Self::Agent,
-            Class::Runtime => Self::Runtime,
-            Class::Viewer => Self::Viewer,
-        }
-    }
 }

@@ -17,6 +17,9 @@ use crate::daemon::folder::{Folder, Running};
 /// How long an answer may take. Verifying a large log is the slowest thing.
 const PATIENCE: Duration = Duration::from_mins(10);
 
+/// How long an answer may take that a person has to give.
+const PERSON: Duration = Duration::from_mins(70);
+
 /// The daemon, as a client sees it.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -82,6 +85,36 @@ impl Client {
     ) -> anyhow::Result<T> {
         let request = self.request(Method::POST, path).timeout(PATIENCE).json(body);
         Ok(send(request).await?.json().await?)
+    }
+
+    pub(crate) async fn put<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        let request = self.request(Method::PUT, path).timeout(PATIENCE).json(body);
+        Ok(send(request).await?.json().await?)
+    }
+
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        let request = self.request(Method::PATCH, path).timeout(PATIENCE).json(body);
+        Ok(send(request).await?.json().await?)
+    }
+
+    /// A request that happens once under this key, and whose answer may take
+    /// as long as a person takes.
+    pub(crate) async fn post_once<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        key: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        let request = self.request(Method::POST, path).header("idempotency-key", key);
+        Ok(send(request.timeout(PERSON).json(body)).await?.json().await?)
     }
 
     /// A request whose answer has no body.

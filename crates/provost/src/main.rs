@@ -6,6 +6,8 @@ mod commands;
 mod config;
 mod daemon;
 mod output;
+mod question;
+mod story;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 
 use anstream::stream::IsTerminal as _;
 use anyhow::Context as _;
+use provost_core::action::visible;
 use provost_proto::Micros;
 
 /// Prints a line; a closed pipe is not an error worth a word.
@@ -69,6 +70,20 @@ fn explained(error: &anyhow::Error) -> String {
     text + &hints
 }
 
+/// Whether a person is at both ends: reads what we print, and can answer.
+pub(crate) fn can_answer() -> bool {
+    io::IsTerminal::is_terminal(&io::stdin()) && on_terminal()
+}
+
+/// Asks a person who is at a terminal; anything but a plain yes is a no.
+pub(crate) fn confirmed(question: &str) -> anyhow::Result<bool> {
+    let mut out = anstream::stdout();
+    told(write!(out, "{question} [y/N] ").and_then(|()| out.flush()))?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).context("cannot read your answer")?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 /// Whether a person watches standard output.
 pub(crate) fn on_terminal() -> bool {
     io::stdout().is_terminal()
@@ -95,16 +110,22 @@ pub(crate) fn time(at: Micros) -> String {
 /// an eye made visible.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut place = [0; 4];
     for c in text.chars() {
-        let hidden = c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}');
-        if hidden {
-            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        let spelled = visible(c.encode_utf8(&mut place));
+        if c.is_control() || (!c.is_ascii() && spelled.starts_with('\\')) {
+            let _ = write!(out, "{}", c.escape_unicode());
         } else {
             out.push(c);
         }
     }
     out
+}
+
+/// Text from outside as one word: between backquotes, with everything in it
+/// that could look like something else spelled out.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("`{}`", visible(text))
 }
 
 /// The same for text of many lines: they stay lines.
@@ -134,6 +155,8 @@ mod tests {
             plain("a\x1b[31mb\u{202e}c\u{200b}\n"),
             "a\\u{1b}[31mb\\u{202e}c\\u{200b}\\u{a}"
         );
-        assert_eq!(plain("Käse 日本 😀"), "Käse 日本 😀");
+        assert_eq!(plain("Käse 日本 😀 C:\\`x`"), "Käse 日本 😀 C:\\`x`");
+        assert_eq!(plain("a\u{a0}b\u{e0041}\u{2800}"), "a\\u{a0}b\\u{e0041}\\u{2800}");
+        assert_eq!(quoted("a b`\n"), "`a b\\`\\n`");
     }
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use provost_proto::{AuditPage, AuditReport, Problem, Seq, Stream, limits};
+use provost_gateway::{Cursor, Filter, GatewayError};
+use provost_proto::{
+    ActionId, Actor, AuditPage, AuditReport, Micros, Problem, Seq, Stream, limits,
+};
 use serde::Deserialize;
 
 use super::Answer;
@@ -16,13 +19,50 @@ use crate::body::Query;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     stream: Option<Stream>,
-    #[serde(default)]
-    after: Seq,
+    after: Option<Seq>,
+    before: Option<Seq>,
     limit: Option<usize>,
+    action: Option<String>,
+    kind: Option<String>,
+    principal: Option<String>,
+    actor: Option<Actor>,
+    since: Option<Micros>,
+    until: Option<Micros>,
 }
 
-/// One page of the log.
-#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("limit" = Option<usize>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = Problem)))]
+impl Which {
+    fn cursor(&self) -> Result<Cursor, GatewayError> {
+        match (self.after, self.before) {
+            (Some(_), Some(_)) => {
+                let why = "goes with `after` in no query; choose one direction".to_owned();
+                Err(GatewayError::Invalid { field: "before", why })
+            }
+            (after, None) => Ok(Cursor::After(after.unwrap_or_default())),
+            (None, Some(before)) => Ok(Cursor::Before(before)),
+        }
+    }
+
+    fn filter(self) -> Result<Filter, GatewayError> {
+        let action = self.action.as_deref().map(str::parse::<ActionId>).transpose();
+        let action = action
+            .map_err(|error| GatewayError::Invalid { field: "action", why: error.to_string() })?;
+        let kinds = self.kind.iter().flat_map(|kinds| kinds.split(','));
+        Ok(Filter {
+            action,
+            kinds: kinds.map(|kind| kind.trim().to_uppercase()).collect(),
+            principal: self.principal,
+            actor: self.actor,
+            since: self.since,
+            until: self.until,
+        })
+    }
+}
+
+/// One page of the log: of all of it or of a stream, of an action with its
+/// questions and grants, of some kinds, of who was responsible, of a time.
+/// Whoever reads with `before` gets the newest first. A page may hold fewer
+/// events than there are; as long as `next` is there, there is more to look at.
+#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = Problem), (status = 422, body = Problem)))]
 pub(crate) async fn page(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -30,10 +70,8 @@ pub(crate) async fn page(
 ) -> Answer<AuditPage> {
     let scope = reader.scope(which.stream)?;
     let limit = which.limit.unwrap_or(limits::AUDIT_PAGE).clamp(1, limits::AUDIT_PAGE);
-    let page = door.gateway.store().read(scope, which.after, limit).await?;
-    let events = page.events.iter().map(|event| event.event()).collect::<Result<Vec<_>, _>>()?;
-    let next = events.last().filter(|_| events.len() == limit).map(|event| event.seq);
-    Ok(Json(AuditPage { events, next }))
+    let from = which.cursor()?;
+    Ok(Json(door.gateway.audit(scope, from, limit, &which.filter()?).await?))
 }
 
 /// Walk the hash chain and name the first event that is not what it was.

@@ -1,6 +1,7 @@
 //! The door, over real HTTP: who gets in, what errors look like, what is streamed.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod audit;
 mod auth;
 mod events;
 mod expiry;

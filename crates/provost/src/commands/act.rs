@@ -1,5 +1,7 @@
 //! `provost do`: an action by hand.
 
+mod wait;
+
 use std::error::Error;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -9,13 +11,14 @@ use anyhow::{Context, bail};
 use futures::StreamExt;
 use provost_proto::kernel::{Outcome, OutputStream, Printed};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionView, BlobRef, Event, Fact, Health, ProjectList, RequestAction,
+    ActionAnswer, ActionId, ActionView, BlobRef, Event, Fact, Health, RequestAction,
 };
 use reqwest::Method;
 use serde_json::{Map, Value};
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::events::take_events;
-use super::projects::segment;
+use super::events::{newest, take_events};
+use super::place::project;
 use crate::args::ActArgs;
 use crate::client::Client;
 use crate::config::Config;
@@ -33,15 +36,22 @@ const TEXTS: &[&str] =
 
 pub(crate) async fn run(args: &ActArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::connect(config)?;
-    let params = params(args)?;
-    let project = project(args, &client).await?;
-    let wanted =
-        RequestAction { action: args.action.clone(), params, role: None, session_id: None };
-    let path = format!("/api/projects/{}/actions", segment(&project));
+    let params = read_params(args.json.as_deref(), &args.params)?;
+    let project = project(args.project.as_deref(), &client).await?;
+    let role = args.role.clone();
+    let wanted = RequestAction { action: args.action.clone(), params, role, session_id: None };
+    let path = format!("/api/projects/{}/actions", project.id.uuid());
     if args.action == "terminal.runCommand" {
         return follow(client, config, &path, &wanted).await;
     }
-    let answer: ActionAnswer = client.post(&path, &wanted).await?;
+    let answer: ActionAnswer = if wanted.role.is_some() {
+        match wait::for_a_person(&client, &project, &path, &wanted).await? {
+            Some(answer) => answer,
+            None => return Ok(ExitCode::from(130)),
+        }
+    } else {
+        client.post(&path, &wanted).await?
+    };
     show(&answer.result.unwrap_or(Value::Null))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -55,8 +65,9 @@ fn show(result: &Value) -> anyhow::Result<()> {
     }
 }
 
-fn params(args: &ActArgs) -> anyhow::Result<Value> {
-    let mut params = match &args.json {
+/// The parameters of an action, as they are written on the command line.
+pub(super) fn read_params(json: Option<&str>, pairs: &[String]) -> anyhow::Result<Value> {
+    let mut params = match json {
         None => Map::new(),
         Some(text) => {
             let value: Value = serde_json::from_str(text).context("--json is not JSON")?;
@@ -64,7 +75,7 @@ fn params(args: &ActArgs) -> anyhow::Result<Value> {
             members
         }
     };
-    for pair in &args.params {
+    for pair in pairs {
         let Some((key, value)) = pair.split_once('=') else {
             bail!("`{pair}` is no parameter\nhint: write key=value, such as path=README.md");
         };
@@ -75,23 +86,6 @@ fn params(args: &ActArgs) -> anyhow::Result<Value> {
     Ok(Value::Object(params))
 }
 
-/// The project that was named, or the one we are in.
-async fn project(args: &ActArgs, client: &Client) -> anyhow::Result<String> {
-    if let Some(project) = &args.project {
-        return Ok(project.clone());
-    }
-    let here = std::env::current_dir()?.canonicalize()?;
-    let ProjectList { projects } = client.get("/api/projects").await?;
-    let inside = projects.iter().filter(|project| here.starts_with(&project.path));
-    match inside.max_by_key(|project| project.path.len()) {
-        Some(project) => Ok(project.slug.clone()),
-        None => bail!(
-            "{} is in no open project\nhint: `provost up` opens it, --project P names another",
-            here.display()
-        ),
-    }
-}
-
 /// Runs a command and shows what it prints, as it comes.
 async fn follow(
     mut client: Client,
@@ -99,16 +93,22 @@ async fn follow(
     path: &str,
     wanted: &RequestAction,
 ) -> anyhow::Result<ExitCode> {
+    // From now on Ctrl-C takes back what we ask for.
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    // What happens to it comes after this place.
+    let mut seen = newest(&client).await?;
     let answer: ActionAnswer = client.post(&format!("{path}?wait=0"), wanted).await?;
     let id = answer.action_id;
     if wanted.params["background"] == true {
+        if let Some(approval) = answer.approval_id {
+            remark(&faint(&wait::waits(approval)));
+        }
         let look = format!("`provost do terminal.read id={}` looks at it", id.uuid());
         line(&id.uuid().to_string())?;
         remark(&faint(&format!("It goes on; {look}.")));
         return Ok(ExitCode::SUCCESS);
     }
     let mut cancelled = false;
-    let mut seen = 0;
     loop {
         tokio::select! {
             ended = watch(&client, id, &mut seen) => match ended? {
@@ -116,7 +116,7 @@ async fn follow(
                 // The command lives in its kernel, and what it prints waits there.
                 Watched::Lost => client = come_back(config, id).await?,
             },
-            _ = tokio::signal::ctrl_c() => {
+            _ = interrupts.recv() => {
                 if cancelled {
                     remark(&faint(&format!("Left; {id} may still be ending.")));
                     return Ok(ExitCode::from(130));
@@ -194,6 +194,12 @@ async fn print(client: &Client, id: ActionId, event: &Event) -> anyhow::Result<O
     };
     if let Some(Fact::ActionFinished { action, outcome, .. }) = fact {
         return Ok((action == id).then_some(outcome));
+    }
+    if let Some(Fact::ActionDenied { action, fault }) = fact {
+        return Ok((action == id).then_some(wait::never_began(fault)));
+    }
+    if let Some(words) = fact.as_ref().and_then(|fact| wait::told(id, fact)) {
+        remark(&faint(&words));
     }
     if let Some(Fact::ActionOutput { action, output, .. }) = fact
         && action == id

@@ -1,5 +1,7 @@
 //! `provost audit`.
 
+mod tale;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,7 +9,7 @@ use anyhow::{Context, bail};
 use provost_proto::AuditReport;
 use provost_store::{Clock, Sqlite, Store, StoreOptions};
 
-use crate::args::JsonArgs;
+use crate::args::{AuditArgs, AuditCommand, JsonArgs};
 use crate::client::Client;
 use crate::config::Config;
 use crate::daemon::folder::Folder;
@@ -16,7 +18,18 @@ use crate::output::{self, line};
 /// The exit code for "an event was changed".
 const TAMPERED: u8 = 4;
 
-pub(crate) async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: AuditArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    match (args.what, args.action) {
+        (Some(AuditCommand::Verify(json)), _) => verify(&json, config).await,
+        (Some(AuditCommand::Rebuild), _) => rebuild(config).await,
+        (None, Some(action)) => tale::of(&action, args.json.json, config).await,
+        (None, None) => {
+            tale::latest(args.project.as_deref(), args.limit, args.json.json, config).await
+        }
+    }
+}
+
+async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let report: AuditReport = match Client::find(config)? {
         Some(client) => client.get("/api/audit/verify").await?,
         None => walk(there(config)?.log()).await?,
@@ -50,7 +63,7 @@ pub(crate) async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<E
 }
 
 /// Folds the views again, under the daemon's lock.
-pub(crate) async fn rebuild(config: &Config) -> anyhow::Result<ExitCode> {
+async fn rebuild(config: &Config) -> anyhow::Result<ExitCode> {
     let folder = there(config)?;
     if let Some(pid) = folder.holder() {
         bail!("the daemon (pid {pid}) is using the views\nhint: `provost down` stops it");

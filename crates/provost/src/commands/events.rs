@@ -72,6 +72,12 @@ async fn follow(args: &EventsArgs, config: &Config, mut client: Client) -> anyho
     }
 }
 
+/// The place of the last event.
+pub(super) async fn newest(client: &Client) -> anyhow::Result<Seq> {
+    let page: AuditPage = client.get(&format!("/api/audit?before={}&limit=1", i64::MAX)).await?;
+    Ok(page.events.first().map_or(0, |event| event.seq))
+}
+
 /// Takes the complete messages out of the buffer. A message that has a name of
 /// its own, such as `live`, is no event; every other must be one.
 pub(super) fn take_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {

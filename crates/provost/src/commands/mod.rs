@@ -1,14 +1,20 @@
 //! One file per command.
 
 mod act;
+mod approvals;
 mod audit;
 pub(crate) mod completions;
 mod config;
 mod doctor;
 mod down;
 mod events;
+mod grants;
 mod kernel;
+mod mode;
+mod place;
+mod policy;
 mod projects;
+mod roles;
 mod sandbox;
 mod status;
 mod token;
@@ -16,7 +22,7 @@ mod up;
 
 use std::process::ExitCode;
 
-use crate::args::{AuditCommand, Command};
+use crate::args::Command;
 use crate::config::Config;
 use crate::daemon;
 
@@ -32,8 +38,12 @@ pub(crate) async fn dispatch(command: Command, config: Config) -> anyhow::Result
         Command::Status(json) => status::run(&json, &config).await,
         Command::Projects { what, json, all } => projects::run(what, &json, all, &config).await,
         Command::Events(args) => events::run(&args, &config).await,
-        Command::Audit { what: AuditCommand::Verify(json) } => audit::verify(&json, &config).await,
-        Command::Audit { what: AuditCommand::Rebuild } => audit::rebuild(&config).await,
+        Command::Audit(args) => audit::run(args, &config).await,
+        Command::Approvals(args) => approvals::run(args, &config).await,
+        Command::Mode(args) => mode::run(args, &config).await,
+        Command::Roles(args) => roles::run(args, &config).await,
+        Command::Policy(args) => policy::run(args, &config).await,
+        Command::Grants(args) => grants::run(args, &config).await,
         Command::Token { what } => token::run(what, &config).await,
         Command::Doctor(json) => doctor::run(&json, &config),
         Command::Config(json) => config::run(&json, &config),

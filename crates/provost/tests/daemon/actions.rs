@@ -23,7 +23,7 @@ impl Running {
         request.send().await.unwrap().text().await.unwrap()
     }
 
-    async fn post(&self, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
+    pub(super) async fn post(&self, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
         let request = Self::http().post(format!("{}{path}", self.base)).bearer_auth(token);
         let response = request.json(body).send().await.unwrap();
         (response.status(), response.json().await.unwrap_or(Value::Null))

@@ -2,9 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod actions;
+mod answers;
 mod cli;
+mod govern;
 mod governance;
 mod kill;
+mod story;
 mod survive;
 
 use std::fs::File;

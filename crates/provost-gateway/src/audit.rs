@@ -1,0 +1,233 @@
+//! Reading the log with a question in mind.
+//!
+//! One call does a bounded amount of work: a page that looked at much and found
+//! little is answered with what there is and a place to go on from.
+
+use std::collections::HashMap;
+
+use provost_core::fold::{Doc, View};
+use provost_proto::{ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, Micros, Seq};
+use provost_store::{Recorded, Scope};
+
+use crate::{Gateway, GatewayError};
+
+/// Events that are read at once.
+const WINDOW: usize = 500;
+
+/// What one call may cost: an event that is looked at costs 1.
+const BUDGET: usize = 20_000;
+
+/// What a body costs that is kept beside the log.
+const BESIDE: usize = 50;
+
+/// From where a reader reads, and in which direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cursor {
+    /// What came after this place, the oldest first.
+    After(Seq),
+    /// What came before this place, the newest first.
+    Before(Seq),
+}
+
+/// What a reader looks for. What is left out is not looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Events of this action, with its questions, their answers and its grants.
+    pub action: Option<ActionId>,
+    /// Events of one of these kinds.
+    pub kinds: Vec<String>,
+    /// Events on this authority.
+    pub principal: Option<String>,
+    /// Events by this actor.
+    pub actor: Option<Actor>,
+    /// Events at or after this time.
+    pub since: Option<Micros>,
+    /// Events before this time.
+    pub until: Option<Micros>,
+}
+
+impl Gateway {
+    /// One page of the log, with at most `limit` events.
+    pub async fn audit(
+        &self,
+        scope: Scope,
+        from: Cursor,
+        limit: usize,
+        filter: &Filter,
+    ) -> Result<AuditPage, GatewayError> {
+        let mut search =
+            Search { filter, limit, cost: 0, found: Vec::new(), about: HashMap::new() };
+        let next = match from {
+            Cursor::After(after) => self.forward(scope, after, &mut search).await?,
+            Cursor::Before(before) => self.backward(scope, before, &mut search).await?,
+        };
+        Ok(AuditPage { events: search.found, next })
+    }
+
+    async fn forward(
+        &self,
+        scope: Scope,
+        mut after: Seq,
+        search: &mut Search<'_>,
+    ) -> Result<Option<Seq>, GatewayError> {
+        let window = search.window();
+        loop {
+            let page = self.store.read(scope, after, window).await?;
+            for event in &page.events {
+                after = event.seq;
+                self.look_at(event, search).await?;
+                if search.is_over() {
+                    return Ok(Some(after));
+                }
+            }
+            if page.events.len() < window {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn backward(
+        &self,
+        scope: Scope,
+        before: Seq,
+        search: &mut Search<'_>,
+    ) -> Result<Option<Seq>, GatewayError> {
+        let head = *self.store.head().borrow();
+        let window = search.window();
+        let mut before = before.min(head.saturating_add(1));
+        while before > 1 {
+            // No place is missing in the log, so no window holds more than this.
+            let after = (before - 1).saturating_sub(window as Seq);
+            let page = self.store.read(scope, after, window).await?;
+            for event in page.events.iter().rev().filter(|event| event.seq < before) {
+                self.look_at(event, search).await?;
+                if search.is_over() {
+                    return Ok((event.seq > 1).then_some(event.seq));
+                }
+            }
+            before = after + 1;
+        }
+        Ok(None)
+    }
+
+    async fn look_at(&self, event: &Recorded, search: &mut Search<'_>) -> Result<(), GatewayError> {
+        search.cost += 1;
+        if let Some(action) = search.filter.action
+            && !self.is_about(event, action, search).await?
+        {
+            return Ok(());
+        }
+        let event = event.event()?;
+        if search.filter.takes(&event) {
+            search.found.push(event);
+        }
+        Ok(())
+    }
+
+    /// Whether an event tells something of an action.
+    async fn is_about(
+        &self,
+        event: &Recorded,
+        action: ActionId,
+        search: &mut Search<'_>,
+    ) -> Result<bool, GatewayError> {
+        // Most events are about something else, and need not be read to know it.
+        let text = String::from_utf8_lossy(event.record());
+        let beside = text.contains("\"$blob\":");
+        let indirect = ["\"kind\":\"APPROVAL_", "\"kind\":\"GRANT_"];
+        let named = text.contains(&action.uuid().to_string());
+        if !named && !beside && !indirect.iter().any(|kind| text.contains(kind)) {
+            return Ok(false);
+        }
+        search.cost += if beside { BESIDE } else { 1 };
+        Ok(match self.whole_fact(event).await?.as_ref().and_then(subject) {
+            Some(Subject::Action(about)) => about == action,
+            Some(Subject::Approval(id)) => self.asked_for(id, search).await? == Some(action),
+            Some(Subject::Grant(id)) => match self.find_grant(&id.uuid().to_string()).await {
+                Ok(grant) => self.asked_for(grant.approval, search).await? == Some(action),
+                Err(GatewayError::Missing { .. }) => false,
+                Err(error) => return Err(error),
+            },
+            None => false,
+        })
+    }
+
+    /// The action that a question was about.
+    async fn asked_for(
+        &self,
+        id: ApprovalId,
+        search: &mut Search<'_>,
+    ) -> Result<Option<ActionId>, GatewayError> {
+        if let Some(known) = search.about.get(&id) {
+            return Ok(*known);
+        }
+        let doc = self.store.doc(View::Approvals, id.uuid()).await?;
+        let action = doc.and_then(Doc::into_approval).map(|approval| approval.action);
+        search.about.insert(id, action);
+        Ok(action)
+    }
+}
+
+/// A page in the making.
+struct Search<'a> {
+    filter: &'a Filter,
+    limit: usize,
+    cost: usize,
+    found: Vec<Event>,
+    /// The actions of the questions that were met.
+    about: HashMap<ApprovalId, Option<ActionId>>,
+}
+
+impl Search<'_> {
+    /// How many events to read at once: no more than the page, if it takes them all.
+    fn window(&self) -> usize {
+        if *self.filter == Filter::default() { self.limit.min(WINDOW) } else { WINDOW }
+    }
+
+    fn is_over(&self) -> bool {
+        self.found.len() >= self.limit || self.cost >= BUDGET
+    }
+}
+
+impl Filter {
+    /// Whether it takes an event, apart from the action.
+    fn takes(&self, event: &Event) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&event.kind))
+            && self.principal.as_ref().is_none_or(|wanted| *wanted == event.principal)
+            && self.actor.as_ref().is_none_or(|wanted| *wanted == event.actor)
+            && self.since.is_none_or(|since| event.at >= since)
+            && self.until.is_none_or(|until| event.at < until)
+    }
+}
+
+/// What a fact tells something of.
+enum Subject {
+    Action(ActionId),
+    Approval(ApprovalId),
+    Grant(GrantId),
+}
+
+fn subject(fact: &Fact) -> Option<Subject> {
+    if let Fact::ActionRequested { action, .. }
+    | Fact::ActionWaiting { action, .. }
+    | Fact::ActionDenied { action, .. }
+    | Fact::ActionAllowed { action, .. }
+    | Fact::ActionRead { action, .. }
+    | Fact::ApprovalAsked { action, .. }
+    | Fact::ActionStarted { action, .. }
+    | Fact::ActionOutput { action, .. }
+    | Fact::ActionFinished { action, .. } = fact
+    {
+        Some(Subject::Action(*action))
+    } else if let Fact::ApprovalAnswered { approval, .. }
+    | Fact::ApprovalExpired { approval, .. }
+    | Fact::ApprovalWithdrawn { approval, .. }
+    | Fact::GrantCreated { approval, .. } = fact
+    {
+        Some(Subject::Approval(*approval))
+    } else if let Fact::GrantRevoked { grant, .. } = fact {
+        Some(Subject::Grant(*grant))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,217 @@
+//! The desk at which a person answers: one question lies on it, the others wait.
+//!
+//! Whoever types `a` means what they are looking at. So a question stays on the
+//! desk until it is resolved, and if it was resolved elsewhere, the one that
+//! takes its place is answered by its number only: the person may have typed
+//! before they saw it. Pure; what is to be done is returned.
+
+use std::collections::VecDeque;
+
+use provost_proto::{Answer, AnswerScope, Approval, ApprovalId, Decision, Micros};
+
+use crate::question::{brief, in_full, left, scope_name};
+
+/// What the keys mean.
+const HELP: &str = "a: allow once   s: allow for the session   d: deny   m TEXT: deny, and say why\n\
+                    l: list what waits   ?: this help   (each with Enter; `a 3` answers question 3)";
+
+/// Remind of a question that expires, when so many seconds are left.
+const REMIND: [u64; 2] = [300, 60];
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Effect {
+    /// Print this.
+    Say(String),
+    /// Send this answer.
+    Send(Box<Approval>, Answer),
+}
+
+/// A question with its number.
+#[derive(Debug)]
+struct Item {
+    number: usize,
+    approval: Approval,
+    /// How many reminders were given.
+    reminded: usize,
+}
+
+/// How the question came onto the desk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Came {
+    /// It is the first, or the person's own answer made room for it.
+    Expected,
+    /// It came after one that was resolved elsewhere.
+    Unexpected,
+}
+
+/// The desk.
+#[derive(Debug)]
+pub(super) struct Desk {
+    /// The first lies on the desk.
+    items: VecDeque<Item>,
+    came: Came,
+    /// The question that an answer was sent for.
+    answered: Option<ApprovalId>,
+    numbers: usize,
+}
+
+impl Desk {
+    pub(super) fn new() -> Self {
+        Self { items: VecDeque::new(), came: Came::Expected, answered: None, numbers: 0 }
+    }
+
+    /// Someone asks.
+    pub(super) fn asked(&mut self, approval: Approval, now: Micros) -> Vec<Effect> {
+        if self.items.iter().any(|item| item.approval.id == approval.id) {
+            return Vec::new();
+        }
+        self.numbers += 1;
+        let item = Item { number: self.numbers, approval, reminded: 0 };
+        let waits = format!("Question {} waits: {}", item.number, brief(&item.approval, now));
+        self.items.push_back(item);
+        if self.items.len() == 1 {
+            return vec![self.on_top(now)];
+        }
+        vec![Effect::Say(waits)]
+    }
+
+    /// A question was resolved, here or elsewhere; `how` says so in a sentence.
+    pub(super) fn resolved(&mut self, id: ApprovalId, how: &str, now: Micros) -> Vec<Effect> {
+        let Some(at) = self.items.iter().position(|item| item.approval.id == id) else {
+            return Vec::new();
+        };
+        let own = self.answered == Some(id);
+        let number = self.items.remove(at).map_or(0, |item| item.number);
+        let mut effects = vec![Effect::Say(format!("Question {number} {how}"))];
+        if at == 0 {
+            self.came = if own { Came::Expected } else { Came::Unexpected };
+            if !self.items.is_empty() {
+                effects.push(self.on_top(now));
+            }
+        }
+        effects
+    }
+
+    /// After a time without news: what is not open any more was resolved.
+    pub(super) fn still_open(&mut self, open: &[Approval], now: Micros) -> Vec<Effect> {
+        let ids: Vec<_> = self.items.iter().map(|item| item.approval.id).collect();
+        let gone = ids.into_iter().filter(|id| !open.iter().any(|approval| approval.id == *id));
+        gone.flat_map(|id| self.resolved(id, "was resolved meanwhile", now)).collect()
+    }
+
+    /// The person typed a line.
+    pub(super) fn typed(&mut self, line: &str, now: Micros) -> Vec<Effect> {
+        let line = line.trim();
+        let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let (number, rest) = numbered(rest);
+        match key {
+            "" => Vec::new(),
+            "l" | "list" => self.list(now),
+            "a" | "allow" => self.answer(number, Some(AnswerScope::Once), None),
+            "s" | "session" => self.answer(number, Some(AnswerScope::Session), None),
+            "d" | "deny" => self.answer(number, None, None),
+            "m" if rest.is_empty() => say("Write the message behind it: m use npm ci instead"),
+            "m" => self.answer(number, None, Some(rest.to_owned())),
+            _ => say(HELP),
+        }
+    }
+
+    /// Time passed.
+    pub(super) fn tick(&mut self, now: Micros) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for item in &mut self.items {
+            let seconds = item.approval.expires_at.saturating_sub(now) / 1_000_000;
+            let due = REMIND.iter().filter(|remind| seconds < **remind).count();
+            if due > item.reminded {
+                item.reminded = due;
+                let left = left(item.approval.expires_at, now);
+                effects.push(Effect::Say(format!("Question {} expires in {left}", item.number)));
+            }
+        }
+        effects
+    }
+
+    /// An answer was refused; the question stays.
+    pub(super) fn refused(&mut self) {
+        self.answered = None;
+    }
+
+    fn on_top(&self, now: Micros) -> Effect {
+        let Some(item) = self.items.front() else { return Effect::Say(String::new()) };
+        let hint = match self.came {
+            Came::Expected => HELP.to_owned(),
+            Came::Unexpected => {
+                format!("Another took its place. Answer with its number: `a {}`", item.number)
+            }
+        };
+        let full = in_full(&item.approval, now);
+        Effect::Say(format!("\n[{}] {full}{hint}", item.number))
+    }
+
+    fn list(&self, now: Micros) -> Vec<Effect> {
+        if self.items.is_empty() {
+            return say("Nobody asks anything.");
+        }
+        let line =
+            |item: &Item| Effect::Say(format!("[{}] {}", item.number, brief(&item.approval, now)));
+        self.items.iter().map(line).collect()
+    }
+
+    fn answer(
+        &mut self,
+        number: Option<usize>,
+        scope: Option<AnswerScope>,
+        message: Option<String>,
+    ) -> Vec<Effect> {
+        let Some(top) = self.items.front() else { return say("Nobody asks anything.") };
+        let item = match number {
+            None if self.came == Came::Unexpected => {
+                return say(&format!(
+                    "Question {} took the place of another: say its number, or `l` lists them.",
+                    top.number
+                ));
+            }
+            None => top,
+            Some(number) => match self.items.iter().find(|item| item.number == number) {
+                // Only what was shown in full can be allowed.
+                Some(item) if item.number != top.number && scope.is_some() => {
+                    return say(&format!(
+                        "Question {number} was not shown yet; question {} comes first. `deny` works.",
+                        top.number
+                    ));
+                }
+                Some(item) => item,
+                None => return say(&format!("There is no question {number}.")),
+            },
+        };
+        let choices = &item.approval.question.choices;
+        if let Some(scope) = scope
+            && !choices.iter().any(|choice| choice.scope == scope)
+        {
+            return say(&format!("This cannot be allowed for `{}`.", scope_name(scope)));
+        }
+        self.answered = Some(item.approval.id);
+        let decision = if scope.is_some() { Decision::Allow } else { Decision::Deny };
+        let action_hash = item.approval.action_hash;
+        let answer = Answer { decision, scope, action_hash, message, minutes: None, rule: None };
+        vec![Effect::Send(Box::new(item.approval.clone()), answer)]
+    }
+}
+
+fn say(text: &str) -> Vec<Effect> {
+    vec![Effect::Say(text.to_owned())]
+}
+
+/// A number at the beginning, and the rest.
+fn numbered(text: &str) -> (Option<usize>, &str) {
+    let text = text.trim();
+    let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    match first.parse() {
+        Ok(number) => (Some(number), rest.trim()),
+        Err(_) => (None, text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! What the desk does with what is typed, asked and resolved.
+
+use provost_proto::Approval;
+
+use super::*;
+use crate::question::tests::approval;
+
+/// What a desk did: `say` for each text, and the answers it sent.
+fn sent(effects: &[Effect]) -> Vec<(u128, Decision, Option<String>)> {
+    let of = |effect: &Effect| match effect {
+        Effect::Say(_) => None,
+        Effect::Send(approval, answer) => {
+            Some((approval.id.uuid().as_u128(), answer.decision, answer.message.clone()))
+        }
+    };
+    effects.iter().filter_map(of).collect()
+}
+
+fn text(effects: &[Effect]) -> String {
+    let of = |effect: &Effect| match effect {
+        Effect::Say(text) => text.clone(),
+        Effect::Send(..) => String::new(),
+    };
+    effects.iter().map(of).collect::<Vec<_>>().join("\n")
+}
+
+fn desk(questions: &[u128]) -> Desk {
+    let mut desk = Desk::new();
+    for number in questions {
+        desk.asked(approval(*number), 0);
+    }
+    desk
+}
+
+fn id(number: u128) -> ApprovalId {
+    approval(number).id
+}
+
+#[test]
+fn the_keys_answer_the_question_that_is_shown() {
+    for (typed, decision, message) in [
+        ("a", Decision::Allow, None),
+        (" a ", Decision::Allow, None),
+        ("s", Decision::Allow, None),
+        ("a 1", Decision::Allow, None),
+        ("d", Decision::Deny, None),
+        ("m use npm ci", Decision::Deny, Some("use npm ci")),
+        ("m 1 use npm ci", Decision::Deny, Some("use npm ci")),
+    ] {
+        let effects = desk(&[10, 20]).typed(typed, 0);
+        assert_eq!(sent(&effects), [(10, decision, message.map(str::to_owned))], "{typed}");
+    }
+    for typed in ["", "l", "?", "x", "m", "a 9", "allow everything 1"] {
+        let effects = desk(&[10, 20]).typed(typed, 0);
+        let typo = typed == "allow everything 1";
+        assert_eq!(sent(&effects).is_empty(), !typo, "{typed}");
+    }
+    assert!(text(&Desk::new().typed("a", 0)).contains("Nobody asks"));
+}
+
+#[test]
+fn a_question_is_shown_in_full_only_when_its_turn_comes() {
+    let mut desk = Desk::new();
+    let first = text(&desk.asked(approval(10), 0));
+    assert!(first.contains("[1] Question") && first.contains("Hash: "), "{first}");
+    let second = text(&desk.asked(approval(20), 0));
+    assert!(second.contains("Question 2 waits") && !second.contains("Hash: "), "{second}");
+    assert!(desk.asked(approval(20), 0).is_empty(), "the same question comes once");
+    assert!(text(&desk.typed("a 2", 0)).contains("was not shown yet"));
+    assert_eq!(sent(&desk.typed("d 2", 0)).len(), 1, "refusing takes no reading");
+    desk.typed("a", 0);
+    let next = text(&desk.resolved(id(10), "was allowed", 0));
+    assert!(next.contains("Question 1 was allowed") && next.contains("Hash: "), "{next}");
+}
+
+#[test]
+fn a_key_that_was_meant_for_another_question_answers_none() {
+    let mut desk = desk(&[10, 20]);
+    // Someone else answers the first while the person types.
+    let shown = text(&desk.resolved(id(10), "was denied by local:bob", 0));
+    assert!(shown.contains("a 2"), "{shown}");
+    for typed in ["a", "s", "d", "m why"] {
+        assert!(sent(&desk.typed(typed, 0)).is_empty(), "{typed}");
+    }
+    assert_eq!(sent(&desk.typed("a 2", 0)).len(), 1);
+    // Their own answer makes room, so the next is what they look at.
+    desk.resolved(id(20), "was allowed", 0);
+    desk.asked(approval(30), 0);
+    assert_eq!(sent(&desk.typed("a", 0)).len(), 1);
+    // The desk was emptied by someone else, and another question came.
+    desk.refused();
+    desk.resolved(id(30), "expired", 0);
+    desk.asked(approval(40), 0);
+    assert!(sent(&desk.typed("a", 0)).is_empty());
+}
+
+#[test]
+fn what_cannot_be_remembered_is_not_sent() {
+    let mut desk = Desk::new();
+    let mut gated: Approval = approval(10);
+    gated.question.choices.truncate(1);
+    desk.asked(gated, 0);
+    assert!(text(&desk.typed("s", 0)).contains("cannot be allowed for `session`"));
+}
+
+#[test]
+fn what_expires_soon_is_said_twice_and_no_more() {
+    let mut desk = desk(&[10]);
+    let at = |seconds: u64| seconds * 1_000_000;
+    for (seconds, said) in [(0, 0), (500, 0), (601, 1), (605, 0), (841, 1), (850, 0), (899, 0)] {
+        assert_eq!(desk.tick(at(seconds)).len(), said, "at {seconds} s");
+    }
+}
+
+#[test]
+fn after_a_time_without_news_what_is_not_open_is_gone() {
+    let mut desk = desk(&[10, 20]);
+    let told = text(&desk.still_open(&[approval(20)], 0));
+    assert!(told.contains("Question 1 was resolved meanwhile"), "{told}");
+    assert!(sent(&desk.typed("a", 0)).is_empty(), "it was not the person's own answer");
+}

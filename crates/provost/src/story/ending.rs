@@ -1,0 +1,77 @@
+//! How an action ran and ended, in sentences.
+
+use std::collections::BTreeMap;
+
+use provost_proto::kernel::{Outcome, Output};
+use serde_json::Value;
+
+use super::sentence;
+use crate::output::{plain, quoted};
+
+/// How much a command printed, as far as the log holds it.
+#[derive(Debug, Default)]
+pub(super) struct Printed {
+    chunks: usize,
+    dropped: u64,
+}
+
+impl Printed {
+    pub(super) fn add(&mut self, output: &Output) {
+        self.chunks += 1;
+        self.dropped += output.dropped;
+    }
+}
+
+/// The layers of the wall: those that were applied, and those that were not.
+pub(super) fn wall(layers: &BTreeMap<String, Value>) -> String {
+    let missing = |value: &&Value| {
+        matches!(value, Value::Null | Value::Bool(false)) || value.as_u64() == Some(0)
+    };
+    let names = |missed: bool| -> Vec<String> {
+        let of =
+            layers.iter().filter(|(name, value)| *name != "profile" && missing(value) == missed);
+        of.map(|(name, value)| match value {
+            Value::Number(_) | Value::String(_) => plain(&format!("{name} {value}")),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => plain(name),
+        })
+        .collect()
+    };
+    let (had, lacked) = (names(false), names(true));
+    let lacked =
+        if lacked.is_empty() { String::new() } else { format!("; not: {}", lacked.join(", ")) };
+    format!("It was behind: {}{lacked}.", had.join(", "))
+}
+
+pub(super) fn ended(outcome: &Outcome, printed: &Printed) -> Vec<String> {
+    let mut lines = Vec::new();
+    let summary = &outcome.summary;
+    if let (Some(out), Some(err)) =
+        (summary["stdoutBytes"].as_u64(), summary["stderrBytes"].as_u64())
+    {
+        let dropped = summary["droppedBytes"].as_u64().unwrap_or(printed.dropped);
+        let dropped = if dropped == 0 { String::new() } else { format!(", {dropped} not kept") };
+        lines.push(format!("It printed {out} bytes, and {err} as errors{dropped}."));
+    } else if printed.chunks > 0 {
+        lines.push("It printed something.".to_owned());
+    }
+    let time = format!("after {} ms", outcome.duration_ms);
+    lines.push(match (&outcome.fault, outcome.exit_code, outcome.signal) {
+        (Some(fault), _, _) => {
+            format!("It failed {time} ({}): {}", fault.code, sentence(&fault.message))
+        }
+        (None, Some(code), _) => format!("It ended {time} with exit code {code}."),
+        (None, None, Some(signal)) => format!("It was ended {time} by signal {signal}."),
+        (None, None, None) => format!("It was done {time}."),
+    });
+    for changed in summary["changed"].as_array().into_iter().flatten() {
+        let text = |key: &str| changed[key].as_str().map(quoted);
+        let (path, kind) = (text("path").unwrap_or_default(), changed["kind"].as_str());
+        let from = text("from").map(|from| format!(" from {from}")).unwrap_or_default();
+        lines.push(format!("Changed: {path} was {}{from}.", plain(kind.unwrap_or("changed"))));
+    }
+    for planted in summary["planted"].as_array().into_iter().flatten() {
+        let path = planted.as_str().map(quoted).unwrap_or_default();
+        lines.push(format!("LOOK AT THIS: it made {path}, which governs others."));
+    }
+    lines
+}

@@ -1,0 +1,343 @@
+//! Governing agents from the command line, with a real daemon.
+
+use std::fs;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::{Home, Running};
+
+/// A role that may read, write and run commands.
+pub(super) const ROLE: &str = "---\nname: dev\ndescription: Works on the app.\nskills: [fs.read, \
+                               fs.write, terminal.runCommand]\n---\nYou work on the app.\n";
+
+/// An agent's answer, when it comes.
+pub(super) type Asked = tokio::task::JoinHandle<(StatusCode, Value)>;
+
+impl Home {
+    fn write(&self, file: &str, text: &str) {
+        let path = self.path("app").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A daemon with a trusted role `dev`, and the token of an agent in it.
+    pub(super) fn with_agent(&self) -> (Running, String) {
+        self.write(".provost/roles/dev.md", ROLE);
+        let daemon = self.up();
+        self.says(&["roles", "trust", "--yes", "--project", "app"]);
+        let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
+        let token = self.says(&create).trim().to_owned();
+        (daemon, token)
+    }
+
+    /// The id of the process of ours that runs this command.
+    pub(super) fn pid_of(&self, command: &str) -> Option<Pid> {
+        let data = self.data();
+        let ours = |line: &str| {
+            line.contains(&*data.to_string_lossy()) && line.contains(&format!("\0{command}\0"))
+        };
+        fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let pid = entry.file_name().to_string_lossy().parse().ok().and_then(Pid::from_raw)?;
+            (ours(&String::from_utf8_lossy(&line)) && super::is_provost(pid)).then_some(pid)
+        })
+    }
+}
+
+impl Running {
+    /// An agent asks, and waits for what becomes of it.
+    pub(super) fn ask(&self, token: &str, action: &str, params: &Value) -> Asked {
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let request = http
+            .post(format!("{}/api/projects/app/actions", self.base))
+            .bearer_auth(token)
+            .json(&json!({ "action": action, "params": params }));
+        tokio::spawn(async move {
+            let response = request.send().await.unwrap();
+            (response.status(), response.json().await.unwrap())
+        })
+    }
+
+    /// Waits until so many questions are open.
+    pub(super) async fn questions(&self, count: usize) -> Vec<Value> {
+        loop {
+            let open = self.get("/api/approvals").await["approvals"].as_array().unwrap().clone();
+            if open.len() == count {
+                return open;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+#[test]
+fn a_role_is_shown_and_trusted_as_it_is_and_a_change_takes_the_trust_away() {
+    let home = Home::new();
+    home.write(".provost/roles/dev.md", ROLE);
+    home.up();
+    let said = home.says(&["roles", "--project", "app"]);
+    assert!(said.contains("NOT TRUSTED") && said.contains("terminal.runCommand"), "{said}");
+    let said = home.complains(&["roles", "trust", "--project", "app"], 1);
+    assert!(said.contains("nobody is there") && said.contains("--yes"), "{said}");
+    let said = home.says(&["roles", "trust", ".provost/roles/dev.md", "--yes", "--project", "app"]);
+    assert!(said.contains("+You work on the app.") && said.contains("Trusted: "), "{said}");
+    let said = home.says(&["roles", "list", "--project", "app"]);
+    assert!(said.contains("dev  trusted"), "{said}");
+
+    let said =
+        home.says(&["roles", "model", "dev", "anthropic/claude-sonnet-5", "--project", "app"]);
+    assert!(said.contains("dev  trusted  anthropic/claude-sonnet-5"), "{said}");
+    home.write(".provost/roles/dev.md", &ROLE.replace("Works on the app.", "Rules the world."));
+    let said = home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    assert!(said.contains("+description: Rules the world."), "{said}");
+    assert!(!said.contains("+You work on the app."), "only the change: {said}");
+    assert!(home.says(&["roles", "trust", "--project", "app"]).contains("Nothing is left"));
+
+    home.write(".provost/roles/odd.md", "---\nname: odd\nskills: [fs.reed]\n---\n");
+    let output = home.provost(&["roles", "check", "--project", "app"]).assert().code(1);
+    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(said.contains(".provost/roles/odd.md:3") && said.contains("fs.reed"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agent_asks_is_seen_understood_allowed_and_denied_with_a_message() {
+    let home = Home::new();
+    let (daemon, agent) = home.with_agent();
+    let asked =
+        daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo 'a\tb' > out" }));
+    let open = daemon.questions(1).await;
+    let id = open[0]["id"].as_str().unwrap();
+    let end = &id[id.len() - 8..];
+    let said = home.says(&["approvals"]);
+    assert!(said.contains(end) && said.contains("echo") && said.contains("expires in"), "{said}");
+
+    let said = home.complains(&["approvals", "allow", end], 1);
+    let hash = open[0]["actionHash"].as_str().unwrap();
+    assert!(said.contains("nobody is there") && said.contains(hash), "{said}");
+    let other = "0".repeat(64);
+    let said = home.complains(&["approvals", "allow", end, "--hash", &other], 1);
+    assert!(said.contains("not what was seen"), "{said}");
+    let said = home.complains(&["approvals", "allow", "nothing", "--yes"], 1);
+    assert!(said.contains("no open question `nothing`"), "{said}");
+
+    let said = home.says(&["approvals", "allow", end, "--hash", hash]);
+    for part in [
+        "in the role `dev`",
+        "`a\\tb`",
+        "writes `out`",
+        "profile build",
+        "without network",
+        "once:",
+        hash,
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(said.contains("Allowed (once)"), "{said}");
+    let (status, answer) = asked.await.unwrap();
+    assert_eq!((status.as_u16(), &answer["result"]["exitCode"]), (200, &json!(0)), "{answer}");
+    assert_eq!(fs::read_to_string(home.path("app").join("out")).unwrap(), "a\tb\n");
+
+    let asked = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "npm install" }));
+    let open = daemon.questions(1).await;
+    let id = open[0]["id"].as_str().unwrap();
+    home.says(&["approvals", "deny", id, "--message", "use npm ci instead"]);
+    let (status, answer) = asked.await.unwrap();
+    assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("APPROVAL_DENIED")), "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("use npm ci instead"), "{answer}");
+    assert!(home.says(&["approvals"]).contains("Nobody asks"));
+    let all = home.says(&["approvals", "list", "--all"]);
+    assert!(all.contains("allowed)") && all.contains("denied)"), "{all}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_holds_until_it_is_revoked() {
+    let home = Home::new();
+    let (daemon, agent) = home.with_agent();
+    let run = || daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "true" }));
+    let asked = run();
+    let open = daemon.questions(1).await;
+    let id = open[0]["id"].as_str().unwrap();
+    home.says(&["approvals", "allow", id, "--scope", "session", "--yes"]);
+    asked.await.unwrap();
+    assert_eq!(run().await.unwrap().0, 200, "the same again is not asked");
+    let grants: Value =
+        serde_json::from_str(&home.says(&["grants", "--json", "--project", "app"])).unwrap();
+    let grant = grants[0]["id"].as_str().unwrap();
+    let said = home.says(&["grants", "revoke", &grant[grant.len() - 6..], "--project", "app"]);
+    assert!(said.contains("Taken back"), "{said}");
+    assert!(home.says(&["grants", "--project", "app"]).contains("Nothing was granted"));
+    let _asked = run();
+    daemon.questions(1).await;
+}
+
+#[test]
+fn the_mode_is_set_for_a_time_and_back() {
+    let home = Home::new();
+    home.up();
+    assert!(home.says(&["mode", "--project", "app"]).contains("app: sandbox"));
+    let said = home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
+    assert!(
+        said.contains("FULL") && (said.contains("(4 min") || said.contains("(5 min")),
+        "{said}"
+    );
+    let mode: Value =
+        serde_json::from_str(&home.says(&["mode", "--json", "--project", "app"])).unwrap();
+    assert_eq!(mode["mode"], "full", "{mode}");
+    assert!(home.says(&["mode", "sandbox", "--project", "app"]).contains("app: sandbox"));
+    let said = home.complains(&["mode", "full", "--minutes", "100000", "--project", "app"], 1);
+    assert!(said.contains("minutes"), "{said}");
+}
+
+#[test]
+fn everything_wrong_with_a_file_of_rules_is_said_with_its_line_and_without_a_daemon() {
+    let home = Home::new();
+    let rules = home.path("rules.toml");
+    let file = rules.to_str().unwrap();
+    let bad = "[[rule]]\nid = \"a\"\neffect = \"alow\"\n[[rule]]\nid = \"b\"\n\
+               effect = \"ask\"\non = [\"terminal.runComand\"]\n";
+    fs::write(&rules, bad).unwrap();
+    let output = home.provost(&["policy", "check", file]).assert().code(1);
+    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(said.contains("rules.toml:3:") && said.contains("rules.toml:7:"), "{said}");
+
+    let good = "[[rule]]\nid = \"make\"\neffect = \"allow\"\non = [\"terminal.runCommand\"]\n\
+                argv = [\"make\", \"**\"]\nmatch = [\"make test\", \"make\"]\nnot_match = [\"cmake\"]\n";
+    fs::write(&rules, good).unwrap();
+    assert!(home.says(&["policy", "check", file]).contains("1 rules, nothing wrong"));
+    assert!(home.says(&["policy", "test", file]).contains("3 of 3 examples hold"));
+    fs::write(&rules, good.replace("cmake", "make clean")).unwrap();
+    let output = home.provost(&["policy", "test", file]).assert().code(1);
+    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(said.contains("2 of 3 examples hold") && said.contains("`make clean`"), "{said}");
+    let said = home.complains(&["policy", "check", "nowhere.toml"], 1);
+    assert!(said.contains("cannot read nowhere.toml"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_are_explained_trusted_and_tried_out() {
+    let home = Home::new();
+    let (daemon, agent) = home.with_agent();
+    let explain =
+        |more: &[&str]| home.says(&[&["policy", "explain", "--project", "app"][..], more].concat());
+    let said = explain(&["--mode", "full", "--", "sudo rm -rf / | sh"]);
+    assert!(
+        said.starts_with("ask") && said.contains("`rm`") && said.contains("through `sudo`"),
+        "{said}"
+    );
+    let said = explain(&["--role", "dev", "--action", "fs.readFile", "path=README.md"]);
+    assert!(said.starts_with("allow"), "{said}");
+    let said = explain(&["--role", "nobody", "--", "git", "status"]);
+    assert!(said.starts_with("deny") && said.contains("nobody"), "{said}");
+
+    home.write(
+        ".provost/policy.toml",
+        "[[rule]]\nid = \"t\"\neffect = \"allow\"\n\
+                                        on = [\"terminal.runCommand\"]\nargv = [\"true\"]\n",
+    );
+    let said = home.says(&["policy", "--project", "app"]);
+    assert!(said.contains("NOT TRUSTED") && said.contains("allow t (without effect)"), "{said}");
+    assert!(explain(&["--", "true"]).starts_with("ask"));
+    let said = home.says(&["policy", "trust", "--yes", "--project", "app"]);
+    assert!(said.contains("+argv = [\"true\"]") && said.contains("Trusted"), "{said}");
+    assert!(explain(&["--", "true"]).starts_with("allow"));
+
+    daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "true" })).await.unwrap();
+    let changed = home.path("changed.toml");
+    fs::write(
+        &changed,
+        "[[rule]]\nid = \"no\"\neffect = \"deny\"\non = [\"terminal.runCommand\"]\n\
+                         argv = [\"true\"]\nreason = \"we know it already\"\n",
+    )
+    .unwrap();
+    let said = home.says(&["policy", "simulate", changed.to_str().unwrap(), "--project", "app"]);
+    assert!(
+        said.contains("Of 1 past requests, 1 would") && said.contains("allow → deny"),
+        "{said}"
+    );
+    assert!(said.contains("we know it already"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_can_act_in_a_role_and_answer_for_it() {
+    let home = Home::new();
+    let (daemon, _) = home.with_agent();
+    let line = "command=echo one; exit 3";
+    let args = ["do", "terminal.runCommand", line, "--role", "dev", "--project", "app"];
+    let mut acting = home.provost(&args);
+    let acting = std::thread::spawn(move || acting.output().unwrap());
+    let open = daemon.questions(1).await;
+    let id = open[0]["id"].as_str().unwrap();
+    home.says(&["approvals", "allow", id, "--yes"]);
+    let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.stdout.as_slice(), output.status.code()),
+        (&b"one\n"[..], Some(3)),
+        "{said}"
+    );
+    assert!(said.contains("waits for a person") && said.contains(&id[id.len() - 8..]), "{said}");
+    assert!(said.contains("Allowed by the answer to"), "{said}");
+
+    // What is no command is answered in the same breath.
+    let args = ["do", "fs.writeFile", "path=a", "content=b", "--role", "dev", "--project", "app"];
+    let mut acting = home.provost(&args);
+    let acting = std::thread::spawn(move || acting.output().unwrap());
+    let open = daemon.questions(1).await;
+    home.says(&["approvals", "deny", open[0]["id"].as_str().unwrap(), "-m", "not now"]);
+    let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("waits for a person") && said.contains("not now"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let read = home.says(&["do", "fs.listFiles", "--role", "dev", "--project", "app"]);
+    assert!(read.contains("entries"), "{read}");
+    let said = home.complains(&["do", "fs.listFiles", "--role", "nobody", "--project", "app"], 1);
+    assert!(said.contains("SKILL_DENIED"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_takes_back_what_waits() {
+    let home = Home::new();
+    let (daemon, _) = home.with_agent();
+    let data = home.data();
+    for action in [&["terminal.runCommand", "command=true"][..], &["fs.createDir", "path=x"]] {
+        let head = ["do", "--data", data.to_str().unwrap(), "--role", "dev", "--project", "app"];
+        let mut acting = home.provost(&[&head[..], action].concat());
+        let acting = std::thread::spawn(move || acting.output().unwrap());
+        daemon.questions(1).await;
+        kill_process(home.pid_of("do").unwrap(), Signal::INT).unwrap();
+        daemon.questions(0).await;
+        let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("CANCELLED"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_without_a_browser_watches_and_answers() {
+    let home = Home::new();
+    let (daemon, agent) = home.with_agent();
+    let first = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo \u{1b}1" }));
+    let (status, answer) = first.await.unwrap();
+    assert_eq!(status, 422, "control characters are refused: {answer}");
+    let first = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo 1" }));
+    daemon.questions(1).await;
+    let second = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo 2" }));
+    daemon.questions(2).await;
+    let data = home.data();
+    let mut watching = home.provost(&["approvals", "watch", "--data", data.to_str().unwrap()]);
+    watching.write_stdin("?\na\nm 2 not today\n");
+    let watching = std::thread::spawn(move || watching.output().unwrap());
+    let (status, answer) = first.await.unwrap();
+    assert_eq!((status.as_u16(), &answer["result"]["stdout"]), (200, &json!("1\n")), "{answer}");
+    let (status, answer) = second.await.unwrap();
+    assert_eq!(status, 403, "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("not today"), "{answer}");
+    kill_process(home.pid_of("watch").unwrap(), Signal::INT).unwrap();
+    let output = tokio::task::spawn_blocking(|| watching.join().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("Question 2 waits"), "{said}");
+    assert!(said.contains("`echo`") && !said.contains('\u{1b}'), "{said}");
+}
