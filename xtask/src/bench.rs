@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::shell::{cargo, must};
+use crate::shell::{cargo, find, install, must};
 
 pub(crate) fn run(name: &str) -> Result<()> {
     let (package, example) = match name {
@@ -17,7 +17,18 @@ pub(crate) fn run(name: &str) -> Result<()> {
             must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
             ("provost", "bench_kernel")
         }
-        other => bail!("there is no benchmark `{other}`; there are: store, http, sandbox"),
+        "gateway" => {
+            if find("wrk").is_none() {
+                install("wrk")?;
+            }
+            let decide = ["--package", "provost-core", "--example", "bench_decide"];
+            must(&mut cargo(&[&["run", "--release"], &decide[..]].concat()))?;
+            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
+            ("provost", "bench_gateway")
+        }
+        other => {
+            bail!("there is no benchmark `{other}`; there are: store, http, sandbox, gateway")
+        }
     };
     must(&mut cargo(&["run", "--release", "--package", package, "--example", example]))
 }

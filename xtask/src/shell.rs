@@ -46,6 +46,17 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// Installs a Debian package, if we may.
+pub(crate) fn install(package: &str) -> Result<()> {
+    let root_user = output(&mut program("id", &["-u"])).is_ok_and(|id| id.trim() == "0");
+    if !root_user || find("apt-get").is_none() {
+        bail!("`{package}` is not installed, and installing it takes root and apt-get");
+    }
+    must(program("apt-get", &["update", "-qq"]).env("DEBIAN_FRONTEND", "noninteractive"))?;
+    let install = ["install", "-y", "-qq", "--no-install-recommends", package];
+    must(program("apt-get", &install).env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
 /// Where a program is on the path.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

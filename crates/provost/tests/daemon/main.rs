@@ -3,6 +3,7 @@
 
 mod actions;
 mod cli;
+mod governance;
 mod kill;
 mod survive;
 
@@ -45,6 +46,8 @@ impl Home {
             .env("USER", "ann")
             .env("PROVOST_DATA", self.data())
             .env("PROVOST_LISTEN", "127.0.0.1:0")
+            // Not whatever rules the person who runs the tests has.
+            .env("PROVOST_POLICY", self.path("policy.toml"))
             .args(args)
             .timeout(Duration::from_mins(2));
         command
