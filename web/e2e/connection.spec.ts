@@ -27,6 +27,14 @@ test('a killed daemon is seen at once, and found again when it is back', async (
   await expect(events(page)).toHaveCount(places.length)
 })
 
+test('a daemon that is there and does not answer is not called live', async ({ page, daemon }) => {
+  await login(page, daemon)
+  daemon.pause()
+  await expect(chip(page)).toHaveAttribute('data-connection', /lost|connecting/, { timeout: 15_000 })
+  daemon.resume()
+  await isLive(page)
+})
+
 test('"Retry now" does not wait', async ({ page, daemon }) => {
   await login(page, daemon)
   await daemon.kill()

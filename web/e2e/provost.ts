@@ -83,6 +83,16 @@ export class Daemon {
     await gone
   }
 
+  /** Stops it in its tracks: it closes nothing and answers nothing. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  /** Lets it go on. */
+  resume(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
   /** Starts it again, with the same data at the same address. */
   async restart(): Promise<void> {
     await this.kill()

@@ -2,6 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Follower, type Connection } from './follow.ts'
 
+/** Whether the daemon says that it is well. */
+let probe: (signal?: AbortSignal) => Promise<Response>
+
 type Answerer = (after: string | null) => Response | Promise<Response>
 
 function line(seq: number): string {
@@ -49,6 +52,7 @@ function follow(...answers: readonly Answerer[]) {
       now: Date.now,
       random: () => 1,
       fetch: async (input, init) => {
+        if (input === '/api/health') return await probe(init?.signal ?? undefined)
         const after = new URL(input as string, 'http://daemon').searchParams.get('after')
         asked.push(after)
         const answer = answers[asked.length - 1]
@@ -67,7 +71,10 @@ function follow(...answers: readonly Answerer[]) {
 const settle = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 
 describe('the follower', () => {
-  beforeEach(() => void vi.useFakeTimers())
+  beforeEach(() => {
+    vi.useFakeTimers()
+    probe = () => Promise.resolve(new Response('{}'))
+  })
   afterEach(() => void vi.useRealTimers())
 
   it('comes back after the last event and takes none twice', async () => {
@@ -114,6 +121,18 @@ describe('the follower', () => {
     const since = it.states.flatMap((state) => (state.kind === 'lost' ? [state.since] : []))[0]
     await settle(60_000)
     expect(it.states.at(-1)).toMatchObject(it.states.at(-1)?.kind === 'lost' ? { since } : { lostSince: since })
+    it.follower.stop()
+  })
+
+  it('finds within 10 s that a daemon does not answer any more, and lets one be that does', async () => {
+    const stream = open(line(1))
+    const it = follow(() => stream.response)
+    await settle(20_000)
+    expect(it.kinds()).toEqual(['connecting', 'live'])
+    // Stopped in its tracks: connections stay open, and nothing comes.
+    probe = (signal) => new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted'))))
+    await settle(10_000)
+    expect(it.states[2]).toMatchObject({ kind: 'lost', reason: 'it does not answer' })
     it.follower.stop()
   })
 

@@ -43,6 +43,9 @@ const BROWSER: World = { fetch: (...args) => fetch(...args), now: Date.now, rand
 
 const CONNECT_MS = 10_000
 const SILENCE_MS = 40_000
+/** Silence after which the daemon is asked whether it is there: a stopped one closes nothing. */
+const QUIET_MS = 4_000
+const PROBE_MS = 4_000
 const STEADY_MS = 2_000
 
 type End =
@@ -120,6 +123,21 @@ export class Follower {
   async #once(): Promise<End> {
     const silence = new AbortController()
     let timer = setTimeout(() => silence.abort(new Error('it did not answer in time')), CONNECT_MS)
+    let heardAt = 0
+    const listen = (): void => {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        const before = heardAt
+        const silent = this.#world.now() - before >= SILENCE_MS
+        if (silent) silence.abort(new Error('it has been silent for 40 s'))
+        else
+          void this.#answers(silence.signal).then((there) => {
+            if (silence.signal.aborted || heardAt !== before) return
+            if (there) listen()
+            else silence.abort(new Error('it does not answer'))
+          })
+      }, QUIET_MS)
+    }
     try {
       const response = await this.#world.fetch(`/api/events?after=${String(this.#cursor.seq)}`, {
         headers: { accept: 'text/event-stream' },
@@ -137,8 +155,8 @@ export class Follower {
       const parser = new SseParser()
       const reader = response.body.getReader()
       for (;;) {
-        clearTimeout(timer)
-        timer = setTimeout(() => silence.abort(new Error('it has been silent for 40 s')), SILENCE_MS)
+        heardAt = this.#world.now()
+        listen()
         const { done, value } = await reader.read()
         if (done) return { kind: 'lost', reason: 'it closed the connection' }
         if (!(await this.#deliver(parser, value))) {
@@ -153,6 +171,22 @@ export class Follower {
     } finally {
       clearTimeout(timer)
       silence.abort()
+    }
+  }
+
+  /** Whether the daemon answers at all, soon. */
+  async #answers(ended: AbortSignal): Promise<boolean> {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), PROBE_MS)
+    try {
+      const signal = AbortSignal.any([late.signal, ended])
+      // Whatever it says, one that says it is there: a full disk is no lost connection.
+      await this.#world.fetch('/api/health', { cache: 'no-store', redirect: 'error', signal })
+      return true
+    } catch {
+      return false
+    } finally {
+      clearTimeout(timer)
     }
   }
 
