@@ -6,7 +6,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
@@ -99,10 +99,29 @@ export class Daemon {
     await this.#run(this.#address)
   }
 
-  /** Kills it and removes all it has written. */
+  /** Kills it and its kernels, which outlive it, and removes all it has written. */
   async end(): Promise<void> {
     await this.kill()
+    for (const pid of await this.#kernels()) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It ended by itself in the meantime.
+      }
+    }
     await rm(this.#root, { recursive: true, force: true })
+  }
+
+  /** The kernels of this daemon: processes whose place is in its folder. */
+  async #kernels(): Promise<readonly number[]> {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+    const own = await Promise.all(
+      pids.map(async (pid) => {
+        const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+        return line.split('\0').some((word) => word.startsWith(join(this.#root, 'data', 'kernels')))
+      }),
+    )
+    return pids.filter((_, index) => own[index]).map(Number)
   }
 
   async #run(listen: string): Promise<void> {
