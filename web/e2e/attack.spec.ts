@@ -1,6 +1,7 @@
 /** A page on another origin, in a browser that is logged in, tries what it can. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { agent } from './agent.ts'
 import { expect, login, test } from './provost.ts'
 
 /** Serves one page at a free port of the loopback, under any host name. */
@@ -84,3 +85,62 @@ for (const host of ['127.0.0.1', 'localhost']) {
     }
   })
 }
+
+test('a page on another origin answers no request and changes no mode', async ({ page, context, daemon }) => {
+  const { ask, project } = await agent(daemon, 'victim')
+  await login(page, daemon)
+  const { body } = await ask('fs.writeFile', { path: 'a.txt', content: 'a' }, 0)
+  const { actionHash, approvalId } = body as { readonly actionHash: string; readonly approvalId: string }
+  const { server, port } = await serve('<!doctype html><title>attack</title><body></body>')
+  try {
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const attack = await context.newPage()
+      await attack.goto(`http://${host}:${String(port)}/`)
+      const results = await attack.evaluate(
+        async ([target, approval, where, hash]) => {
+          const yes = JSON.stringify({ decision: 'allow', scope: 'once', actionHash: hash })
+          const full = JSON.stringify({ mode: 'full', minutes: 60 })
+          const attempt = async (url: string, init: RequestInit): Promise<string> => {
+            try {
+              const response = await fetch(target + url, { credentials: 'include', ...init })
+              return response.type === 'opaque' ? 'opaque' : `read ${String(response.status)}`
+            } catch {
+              return 'failed'
+            }
+          }
+          const json = { 'content-type': 'application/json' }
+          const out = [
+            await attempt(`/api/approvals/${approval}`, { method: 'POST', body: yes, headers: json }),
+            await attempt(`/api/approvals/${approval}`, { method: 'POST', body: yes, mode: 'no-cors' }),
+            await attempt(`/api/projects/${where}/mode`, { method: 'PUT', body: full, headers: json }),
+            await attempt(`/api/projects/${where}/mode`, { method: 'POST', body: full, mode: 'no-cors' }),
+            await attempt('/api/approvals', {}),
+          ]
+          const form = document.createElement('form')
+          form.method = 'post'
+          form.action = `${target}/api/approvals/${approval}`
+          form.enctype = 'text/plain'
+          form.target = 'sink'
+          const input = document.createElement('input')
+          input.name = `${yes.slice(0, -1)},"x":"`
+          input.value = '"}'
+          form.append(input)
+          const frame = document.createElement('iframe')
+          frame.name = 'sink'
+          document.body.append(frame, form)
+          form.submit()
+          await new Promise((done) => frame.addEventListener('load', done, { once: true }))
+          return out
+        },
+        [daemon.origin, approvalId, project, actionHash] as const,
+      )
+      expect(results.filter((result) => result.startsWith('read'))).toEqual([])
+      await attack.close()
+    }
+    expect(await daemon.ask('GET', `/api/approvals/${approvalId}`)).toMatchObject({ status: 'pending' })
+    expect(await daemon.ask('GET', `/api/projects/${project}/mode`)).toMatchObject({ mode: 'sandbox' })
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})

@@ -50,7 +50,7 @@ export class Daemon {
   }
 
   /** Asks as the operator and returns the JSON of a good answer, or null if it has none. */
-  async ask(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
+  async ask(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
     const response = await fetch(`${this.origin}${path}`, {
       method,
       headers: { authorization: `Bearer ${await this.token()}`, 'content-type': 'application/json' },
@@ -168,6 +168,18 @@ export function events(page: Page) {
 /** The places in the log of the events on screen. */
 export async function seqs(page: Page): Promise<readonly number[]> {
   return page.locator('[data-seq]').evaluateAll((rows) => rows.map((row) => Number(row.getAttribute('data-seq'))))
+}
+
+/** The drawer with the requests. */
+export function drawer(page: Page) {
+  return page.getByRole('complementary', { name: 'Requests' })
+}
+
+/** A button of the drawer, once it may be pressed. */
+export async function press(page: Page, name: string | RegExp): Promise<void> {
+  const button = drawer(page).getByRole('button', { name: name === 'Deny' ? /^Deny( D)?$/ : name })
+  await expect(button).toHaveAttribute('aria-disabled', 'false')
+  await button.click()
 }
 
 /** Opens a folder through the button beside the list. */

@@ -35,6 +35,7 @@ fn main() {
         mode: Mode::Auto,
         now: 1,
         pins: &[],
+        leads_to: &[],
         again: 0,
     };
     let parse = measure(|| drop(black_box(analyze(black_box(LINE)))));

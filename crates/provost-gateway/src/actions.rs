@@ -129,7 +129,7 @@ impl Gateway {
                 self.wait_for_person(asked, (id, hash), wait).await
             }
             Verdict::Allow(allowed) => {
-                self.remember(&behalf.principal, hash);
+                self.remember(&behalf.principal, allowed.matter().sameness());
                 if AT_ONCE.contains(&allowed.matter().request().action.name()) {
                     return self.look(&behalf, allowed).await;
                 }
@@ -245,12 +245,7 @@ impl Gateway {
     pub(crate) async fn write_once(&self, append: Append) -> Result<Appended, GatewayError> {
         match self.store.append(append).await? {
             fresh @ Appended::Fresh(_) => Ok(fresh),
-            Appended::Repeated(_) => Err(GatewayError::Fault(Fault {
-                code: Code::Conflict,
-                message: "this request was carried out before; see its action in the log"
-                    .to_owned(),
-                details: None,
-            })),
+            Appended::Repeated(_) => Err(repeated()),
         }
     }
 
@@ -376,6 +371,12 @@ fn done(id: ActionId, hash: Hash, ended: Ended) -> Done {
         Ended::Now(value) => Done::Finished(answer(id, hash, ActionStatus::Finished, Some(value))),
         Ended::GoesOn(value) => Done::Running(answer(id, hash, ActionStatus::Running, Some(value))),
     }
+}
+
+/// The same idempotency key came before.
+pub(crate) fn repeated() -> GatewayError {
+    let message = "this request was carried out before; see its action in the log".to_owned();
+    GatewayError::Fault(Fault { code: Code::Conflict, message, details: None })
 }
 
 pub(crate) fn refusal(denied: &Denied) -> Fault {

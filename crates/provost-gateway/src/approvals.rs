@@ -17,12 +17,13 @@ use provost_core::fold::{Doc, Key, View};
 use provost_core::permit::Permit;
 use provost_proto::kernel::Fault;
 use provost_proto::{
-    ActionId, Approval, ApprovalId, ApprovalStatus, Code, Fact, ProjectId, Question, TrustQuestion,
+    ActionId, Approval, ApprovalId, ApprovalStatus, Code, Fact, ProjectId, ProjectStatus, Question,
+    TrustQuestion,
 };
-use provost_store::{Append, Durability, Store, StoreError};
+use provost_store::{Append, Appended, Durability, Store, StoreError};
 use tokio::sync::{Notify, oneshot};
 
-use crate::actions::{Behalf, events, requested};
+use crate::actions::{Behalf, events, repeated, requested};
 use crate::execute::Ended;
 use crate::governance::Governed;
 use crate::kernels::Waiting;
@@ -125,6 +126,13 @@ impl Gateway {
         question: Question,
         facts: Vec<Fact>,
     ) -> Result<(ApprovalId, End), GatewayError> {
+        // With the turn in hand, so that many at once are not more than there may
+        // be, and nothing is asked in a project that was closed just now.
+        let _turn = self.turn().await?;
+        let now = self.governance.of(behalf.project.id);
+        if now.is_none_or(|now| now.project.status != ProjectStatus::Open) {
+            return Err(GatewayError::ProjectClosed);
+        }
         let open = self.approvals.list();
         let open = open.iter().filter(|open| open.project == behalf.project.id);
         if open.count() >= OPEN {
@@ -134,13 +142,13 @@ impl Gateway {
                 details: None,
             }));
         }
-        let action = matter.request().id;
-        let end = self.approvals.expect(action);
         let (id, asked) = self.asked(behalf, matter, question);
         let facts = facts.into_iter().chain(asked).collect();
         let command = behalf.command.clone();
         let append = Append { command, ..events(behalf, Durability::Power, facts) };
         self.write_once(append).await?;
+        // Before anyone can answer, and not if nothing is asked.
+        let end = self.approvals.expect(matter.request().id);
         self.adopt_question(id).await?;
         Ok((id, end))
     }
@@ -179,11 +187,7 @@ impl Gateway {
     }
 
     /// Writes how a question was resolved, if it is still open.
-    async fn resolve(
-        &self,
-        approval: &Approval,
-        append: Append,
-    ) -> Result<provost_store::Appended, GatewayError> {
+    async fn resolve(&self, approval: &Approval, append: Append) -> Result<Appended, GatewayError> {
         let key = Key { view: View::Approvals, key: approval.id.uuid() };
         let unchanged = vec![(key, Doc::Approval(Box::new(approval.clone())))];
         let done = self.store.append(Append { unchanged, ..append }).await;
@@ -193,9 +197,11 @@ impl Gateway {
                 Err(resolved())
             }
             Err(error) => Err(error.into()),
-            Ok(done) => {
+            // The key was used for something else: nothing is resolved by that.
+            Ok(Appended::Repeated(_)) => Err(repeated()),
+            Ok(fresh @ Appended::Fresh(_)) => {
                 self.approvals.remove(approval.id);
-                Ok(done)
+                Ok(fresh)
             }
         }
     }

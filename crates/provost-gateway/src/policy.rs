@@ -5,10 +5,10 @@ use std::path::Path;
 
 use provost_core::action::Action;
 use provost_core::decide::{Acting, Matter, Request as Asked, Standing, Verdict, decide, in_words};
-use provost_core::policy::{Layer, Policy, Rules};
+use provost_core::policy::{Layer, Policy, Rules, Trust};
 use provost_proto::{
-    ActionId, Approval, BlobRef, Difference, Explain, Explanation, Fact, Governing, Mode,
-    PolicyLayer, PolicyView, Project, RuleView, Simulate, Simulation, Stream, TokenClass,
+    ActionId, AllowedBy, Approval, BlobRef, Difference, Explain, Explanation, Fact, Governing,
+    Mode, PolicyLayer, PolicyView, Project, RuleView, Simulate, Simulation, Stream, TokenClass,
 };
 use provost_store::{Recorded, Scope, StoreError};
 use serde_json::Value;
@@ -133,10 +133,7 @@ impl Gateway {
         let changed = Policy::parse(layer, "policy.toml", &wanted.text)
             .map_err(|errors| bad(errors.to_string()))?;
         let user = self.governance.user().policy.clone();
-        let file = governed.files.as_ref().and_then(|files| files.policy.as_ref());
-        let own = file.and_then(|file| Some((file.parsed.as_ref().ok()?.clone(), file.hash)));
-        let trusted = governed.trusted(Governing::Policy, POLICY).map(|trusted| trusted.hash);
-        let own = own.map(|(policy, hash)| (policy, trust(trusted == Some(hash))));
+        let own = own_rules(governed);
         let builtin = Policy::builtin().map_err(|errors| bad(errors.to_string()))?;
         let empty = || Policy::empty(Layer::User);
         Ok(match layer {
@@ -156,6 +153,7 @@ impl Gateway {
             mode,
             now: self.clock.now(),
             pins: &[],
+            leads_to: &[],
             again: 0,
         }
     }
@@ -184,14 +182,15 @@ impl Gateway {
         let missing = || GatewayError::ProjectNotFound(approval.project.to_string());
         let governed = self.governance.of(approval.project).ok_or_else(missing)?;
         let builtin = Policy::builtin().map_err(|errors| bad(errors.to_string()))?;
-        let rules = Rules::new(builtin, policy, None);
+        let rules = Rules::new(builtin, policy, own_rules(&governed));
         let mode = governed.mode(self.clock.now());
         let action = Action::parse(&approval.question.name, approval.question.params.clone())?;
         let matter = self.hypothetical(&governed.project, action)?;
         let standing = Standing { rules: &rules, broken: None, ..self.standing(&governed, mode) };
         match decide(matter, acting(&governed, approval.role.as_deref()), &standing) {
-            Verdict::Allow(_) => Ok(()),
-            Verdict::Ask(_) | Verdict::Deny(_) => Err(bad(
+            // That the mode allows it just now does not make this a rule that does.
+            Verdict::Allow(allowed) if matches!(allowed.by(), AllowedBy::Rules { .. }) => Ok(()),
+            Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => Err(bad(
                 "with this rule the action would still be asked for; widen it, or answer once"
                     .to_owned(),
             )),
@@ -253,6 +252,13 @@ struct Past {
     mode: Mode,
 }
 
+/// The project's rules as they are now, if they can be read.
+fn own_rules(governed: &Governed) -> Option<(Policy, Trust)> {
+    let file = governed.files.as_ref()?.policy.as_ref()?;
+    let trusted = governed.trusted(Governing::Policy, POLICY).map(|trusted| trusted.hash);
+    Some((file.parsed.as_ref().ok()?.clone(), trust(trusted == Some(file.hash))))
+}
+
 fn project_layer(governed: &Governed, file: &PolicyFile) -> PolicyLayer {
     let before = governed.trusted(Governing::Policy, POLICY);
     let trusted = before.is_some_and(|before| before.hash == file.hash);
@@ -284,11 +290,8 @@ fn in_short(verdict: Verdict) -> (&'static str, String, Vec<provost_proto::RuleR
     match verdict {
         Verdict::Allow(allowed) => {
             let by = allowed.by().clone();
-            let rules = if let provost_proto::AllowedBy::Rules { rules } = &by {
-                rules.clone()
-            } else {
-                Vec::new()
-            };
+            let rules =
+                if let AllowedBy::Rules { rules } = &by { rules.clone() } else { Vec::new() };
             ("allow", format!("allowed by {}", in_words(&by)), rules)
         }
         Verdict::Ask(asking) => ("ask", asking.why.clone(), asking.rules),

@@ -56,10 +56,12 @@ impl Keyring {
     }
 
     /// Whether a token that works speaks for this principal.
-    pub(crate) fn speaks_for(&self, principal: &str) -> bool {
+    pub(crate) fn speaks_for(&self, principal: &str, now: Micros) -> bool {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let own = principal.strip_prefix("token:").unwrap_or_default();
-        tokens.values().any(|token| token.id.uuid().to_string() == own)
+        tokens.values().any(|token| {
+            token.id.uuid().to_string() == own && token.expires_at.is_none_or(|end| now < end)
+        })
     }
 
     fn list(&self) -> Vec<Token> {

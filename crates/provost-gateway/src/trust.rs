@@ -183,7 +183,8 @@ impl Gateway {
         let text = join(&user.text, &rule);
         self.rule_allows(approval, &user.file, &text)?;
         let file = user.file.clone();
-        let write = move || write_rules(&file, &text);
+        let before = user.text.clone();
+        let write = move || write_rules(&file, &before, &text);
         tokio::task::spawn_blocking(write).await.map_err(|_| GatewayError::Stopping)??;
         self.refresh(approval.project, turn).await?;
         Ok(())
@@ -282,12 +283,19 @@ fn write_if(folder: &Path, file: &str, before: &str, text: &str) -> Result<(), G
     root.write(Path::new(file), text.as_bytes(), beneath::Mode::Overwrite).map_err(failed)
 }
 
-/// Writes the person's own rules.
-fn write_rules(file: &Path, text: &str) -> Result<(), GatewayError> {
+/// Writes the person's own rules, if they are still what they were.
+fn write_rules(file: &Path, before: &str, text: &str) -> Result<(), GatewayError> {
     let shown = file.display();
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
         return Err(bad(format!("{shown} is no place for rules")));
     };
+    let now = std::fs::read_to_string(file).or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(String::new()),
+        _ => Err(bad(format!("cannot read {shown}: {error}"))),
+    })?;
+    if now != before {
+        return Err(bad(format!("{shown} was changed by someone else just now; try again")));
+    }
     std::fs::create_dir_all(folder)
         .map_err(|error| bad(format!("cannot make {shown}: {error}")))?;
     let failed = |error: beneath::BeneathError| bad(format!("cannot write {shown}: {error}"));

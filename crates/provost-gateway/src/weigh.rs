@@ -1,9 +1,11 @@
 //! Bringing together what a decision needs, and asking for it.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use provost_core::action::{Action, RelPath};
 use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
 use provost_core::role::Role;
 use provost_proto::{Governing, Hash, Pin, Principal, TrustQuestion};
@@ -15,6 +17,9 @@ use crate::{Gateway, GatewayError};
 
 /// The largest script that is pinned by what it holds.
 const SCRIPT: u64 = 16 * 1024 * 1024;
+
+/// How many links to what is not there yet are followed, as many as the system would.
+const LINKS: u32 = 40;
 
 /// Askers whose last action is remembered.
 const ASKERS: usize = 4096;
@@ -52,6 +57,7 @@ impl Gateway {
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
         let pins = pins(&governed.project.path, &matter).await?;
+        let leads_to = leads_to(Path::new(&governed.project.path), &matter);
         let request = matter.request();
         let standing = Standing {
             rules: &governed.rules,
@@ -60,7 +66,8 @@ impl Gateway {
             mode: governed.mode(self.clock.now()),
             now: self.clock.now(),
             pins: &pins,
-            again: self.rows.again(&request.principal, matter.hash()),
+            leads_to: &leads_to,
+            again: self.rows.again(&request.principal, matter.sameness()),
         };
         let acting = acting(governed, role);
         Ok(decide(matter, acting, &standing))
@@ -115,7 +122,7 @@ pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustQuest
 
 /// The scripts that a command would run, as they are now.
 pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, GatewayError> {
-    let scripts = matter.scripts();
+    let scripts = matter.scripts(folder);
     if scripts.is_empty() {
         return Ok(Vec::new());
     }
@@ -123,10 +130,53 @@ pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, Gate
     let read = move || {
         let Ok(root) = Root::open(&folder) else { return Vec::new() };
         let pin = |path: &str| {
-            let bytes = root.read(Path::new(path), SCRIPT).ok()?;
-            Some(Pin { path: path.to_owned(), hash: Role::hash(&bytes) })
+            let hash = match root.read(Path::new(path), SCRIPT) {
+                Ok(bytes) => Role::hash(&bytes),
+                // Too large to read, or a link that leads out: pinned all the same.
+                Err(_) => looks(&folder.join(path))?,
+            };
+            Some(Pin { path: path.to_owned(), hash })
         };
         scripts.iter().filter_map(|script| pin(script.as_str())).collect()
     };
     tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)
+}
+
+/// A file by what changes whenever it does, if it is one. It is not opened: what
+/// is named here may be anything by then.
+fn looks(file: &Path) -> Option<Hash> {
+    let meta = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
+    let changed = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
+    let look = format!("{:?}", (meta.dev(), meta.ino(), meta.size(), changed));
+    Some(Role::hash(look.as_bytes()))
+}
+
+/// Where links lead the paths that a file action names, for those that are
+/// elsewhere in the project. What leads out of it, the kernel refuses.
+fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
+    let action = &matter.request().action;
+    let Action::File(_) = action else { return Vec::new() };
+    let elsewhere = |path: RelPath| {
+        let there = real(&folder.join(path.as_str()), LINKS)?;
+        let there = RelPath::new(there.strip_prefix(folder).ok()?.to_str()?).ok()?;
+        (there != path).then_some(there)
+    };
+    action.paths().into_iter().filter_map(elsewhere).collect()
+}
+
+/// A path without links; what is not there yet keeps its name, also behind a
+/// link that leads to it.
+fn real(path: &Path, links: u32) -> Option<PathBuf> {
+    let mut missing = PathBuf::new();
+    for there in path.ancestors() {
+        if let Ok(found) = there.canonicalize() {
+            return Some(found.join(missing));
+        }
+        if let Ok(target) = there.read_link() {
+            let next = there.parent()?.join(target).join(missing);
+            return real(&next, links.checked_sub(1)?);
+        }
+        missing = Path::new(there.file_name()?).join(missing);
+    }
+    None
 }

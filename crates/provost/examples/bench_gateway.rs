@@ -282,8 +282,8 @@ async fn ask(base: &str, token: &str, method: &str, path: &str, body: &Value) ->
 }
 
 async fn run(server: &Server, wanted: &Value) -> Value {
-    let token = server.token.as_deref().unwrap_or_default();
     static CLIENT: std::sync::OnceLock<reqwest::Client> = std::sync::OnceLock::new();
+    let token = server.token.as_deref().unwrap_or_default();
     let http = CLIENT.get_or_init(|| reqwest::Client::builder().no_proxy().build().unwrap());
     let answer = http.post(&server.url).bearer_auth(token).json(wanted).send().await.unwrap();
     answer.json().await.unwrap()

@@ -292,6 +292,8 @@ fn permit(action: Action) -> Permit {
         mode: Mode::Sandbox,
         now: 0,
         pins: &[],
+        leads_to: &[],
+        leads_to: &[],
         again: 0,
     };
     let verdict = decide(Matter::new(request).unwrap(), Acting::Oneself, &standing);

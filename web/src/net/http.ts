@@ -10,7 +10,7 @@ export type Answer<T> =
 
 /** What to ask. */
 export type Ask = {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly body?: unknown
   /** The idempotency key; the events that follow carry it as `command`. */

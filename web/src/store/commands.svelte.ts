@@ -5,13 +5,9 @@
  * command was refused, or that nothing had to be done. That it was done is
  * known when an event with its id is in the log.
  */
-import type { Event, Project, ProjectId } from '../proto/index.ts'
+import type { Code, Event, Project } from '../proto/index.ts'
 import { ask, commandId, type Answer } from '../net/index.ts'
-
-/** What was asked for. */
-export type Wish =
-  | { readonly kind: 'open'; readonly path: string }
-  | { readonly kind: 'close'; readonly project: ProjectId; readonly name: string }
+import { requestOf, type Wish } from './wishes.ts'
 
 /** A command that the log has not confirmed yet. */
 export type Pending = { readonly id: string; readonly wish: Wish }
@@ -20,7 +16,9 @@ export type Pending = { readonly id: string; readonly wish: Wish }
 export type Outcome =
   | { readonly kind: 'done'; readonly event: Event }
   | { readonly kind: 'already'; readonly project: Project }
-  | { readonly kind: 'failed'; readonly reason: string }
+  /** The daemon agreed; what comes of it shows in a file, or under another name in the log. */
+  | { readonly kind: 'agreed' }
+  | { readonly kind: 'failed'; readonly reason: string; readonly code: Code | null }
 
 const CONFIRM_MS = 30_000
 
@@ -59,30 +57,30 @@ export class Commands {
   }
 
   async #request(wish: Wish, command: string, confirmed: Promise<Outcome>): Promise<Outcome> {
-    const answer = await (wish.kind === 'open'
-      ? ask<Project>({ method: 'POST', path: '/api/projects', body: { path: wish.path }, command })
-      : ask<Project>({ method: 'DELETE', path: `/api/projects/${encodeURIComponent(wish.project)}`, command }))
+    const answer = await ask<unknown>({ ...requestOf(wish), command })
     const failed = this.#failure(answer)
     if (failed !== null) return failed
+    if (wish.kind === 'model' || wish.kind === 'answer') return { kind: 'agreed' }
     if (answer.kind === 'ok' && answer.status === 200 && wish.kind === 'open') {
-      return { kind: 'already', project: answer.value }
+      return { kind: 'already', project: answer.value as Project }
     }
     return Promise.race([confirmed, unconfirmed()])
   }
 
-  #failure(answer: Answer<Project>): Outcome | null {
+  #failure(answer: Answer<unknown>): Outcome | null {
     switch (answer.kind) {
       case 'ok':
         return null
       case 'refused':
-        return { kind: 'failed', reason: answer.problem.error }
+        return { kind: 'failed', reason: answer.problem.error, code: answer.problem.code }
       case 'loggedOut':
         this.#loggedOut()
-        return { kind: 'failed', reason: 'You are logged out.' }
+        return { kind: 'failed', reason: 'You are logged out.', code: null }
       case 'unreachable':
         return {
           kind: 'failed',
           reason: `The daemon gave no answer: ${answer.reason}. If it was done all the same, it will show here.`,
+          code: null,
         }
     }
   }
@@ -90,5 +88,5 @@ export class Commands {
 
 async function unconfirmed(): Promise<Outcome> {
   await new Promise((resolve) => setTimeout(resolve, CONFIRM_MS))
-  return { kind: 'failed', reason: 'The daemon agreed, but its log does not show it yet.' }
+  return { kind: 'failed', reason: 'The daemon agreed, but its log does not show it yet.', code: null }
 }

@@ -41,7 +41,7 @@ describe('a command', () => {
   it('that was refused gives the sentence of the daemon', async () => {
     daemon(404, { error: 'There is no folder there.', code: 'PATH_NOT_FOUND', status: 404 })
     const commands = new Commands(() => undefined)
-    expect(await commands.send({ kind: 'open', path: '/x' })).toEqual({ kind: 'failed', reason: 'There is no folder there.' })
+    expect(await commands.send({ kind: 'open', path: '/x' })).toEqual({ kind: 'failed', reason: 'There is no folder there.', code: 'PATH_NOT_FOUND' })
     expect(commands.pending).toEqual([])
   })
 

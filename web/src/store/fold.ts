@@ -1,27 +1,47 @@
 /** Everything that is folded from the log, in one value. */
 import type { Event } from '../proto/index.ts'
+import { foldApproval, NO_APPROVALS, type Approvals } from './approvals.ts'
 import { foldDaemon, NO_DAEMON, type Daemon } from './daemon.ts'
+import { foldGrant, NO_GRANTS, type Grants } from './grants.ts'
+import { foldMarks, NO_MARKS, type Marks } from './marks.ts'
+import { foldMode, NO_MODES, type Modes } from './modes.ts'
 import { foldProject, NO_PROJECTS, type Projects } from './projects.ts'
 
 /** What the log says, apart from the events themselves. */
 export type Folded = {
   readonly projects: Projects
   readonly daemon: Daemon
+  readonly approvals: Approvals
+  readonly modes: Modes
+  readonly grants: Grants
+  readonly marks: Marks
 }
 
 /** Before the first event. */
-export const NOTHING: Folded = { projects: NO_PROJECTS, daemon: NO_DAEMON }
+export const NOTHING: Folded = {
+  projects: NO_PROJECTS,
+  daemon: NO_DAEMON,
+  approvals: NO_APPROVALS,
+  modes: NO_MODES,
+  grants: NO_GRANTS,
+  marks: NO_MARKS,
+}
 
 /**
  * Folds a batch. Folding it in pieces gives the same; unknown kinds are skipped.
  * A batch that changes nothing gives back the same value, so nothing is redrawn.
  */
 export function fold(before: Folded, events: readonly Event[]): Folded {
-  let { projects, daemon } = before
+  let { projects, daemon, approvals, modes, grants, marks } = before
   for (const event of events) {
     projects = foldProject(projects, event)
     daemon = foldDaemon(daemon, event)
+    approvals = foldApproval(approvals, event)
+    modes = foldMode(modes, event)
+    grants = foldGrant(grants, event)
+    marks = foldMarks(marks, event)
   }
-  const same = projects === before.projects && daemon === before.daemon
-  return same ? before : { projects, daemon }
+  const after: Folded = { projects, daemon, approvals, modes, grants, marks }
+  const same = (Object.keys(after) as (keyof Folded)[]).every((part) => after[part] === before[part])
+  return same ? before : after
 }

@@ -97,6 +97,11 @@ export class Log {
     return this.#timeline.find(seq)
   }
 
+  /** Adds what the log only names, as the daemon tells it. */
+  amend(change: (folded: Folded) => Folded): void {
+    this.#folded = change(this.#folded)
+  }
+
   #became(state: Connection): void {
     // Checking whether the login is back is no news until it is.
     if (state.kind === 'connecting' && this.#connection.kind === 'loggedOut') return

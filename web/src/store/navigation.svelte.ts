@@ -1,5 +1,6 @@
 /** The address of the page as state. The browser's history is its only memory. */
-import { formatRoute, parseRoute, type Place, type Route } from './route.ts'
+import type { ApprovalId } from '../proto/index.ts'
+import { formatRoute, HOME, parseRoute, type Place, type Route } from './route.ts'
 import { NO_FILTER, type Filter } from './filter.ts'
 
 /** Where we are, and the ways to go elsewhere. */
@@ -13,12 +14,12 @@ export class Navigation {
 
   /** The address of a place, for links. */
   href(place: Place): string {
-    return formatRoute({ place, filter: NO_FILTER, event: null })
+    return formatRoute({ place, filter: NO_FILTER, event: null, approval: null })
   }
 
-  /** Goes to a place; filters and the open event stay behind. */
+  /** Goes to a place; filters and the open event stay behind, an open question comes along. */
   go(place: Place): void {
-    this.#move({ place, filter: NO_FILTER, event: null }, 'push')
+    this.#move({ ...this.#route, place, filter: NO_FILTER, event: null }, 'push')
   }
 
   /** Looks at other events of the same place. */
@@ -29,6 +30,21 @@ export class Navigation {
   /** Opens the particulars of an event, or closes them. */
   event(seq: number | null): void {
     this.#move({ ...this.#route, event: seq }, 'replace')
+  }
+
+  /** Looks at a question in the drawer, or at none. */
+  approval(id: ApprovalId | null): void {
+    if (id !== this.#route.approval) this.#move({ ...this.#route, approval: id }, 'replace')
+  }
+
+  /** The address of a question, wherever we are. */
+  approvalHref(id: ApprovalId): string {
+    return formatRoute({ ...HOME, place: { kind: 'all' }, approval: id })
+  }
+
+  /** The address of an event among all. */
+  eventHref(seq: number): string {
+    return formatRoute({ ...HOME, place: { kind: 'all' }, event: seq })
   }
 
   /** Follows the browser's back, forward and typed addresses; returns how to stop. */

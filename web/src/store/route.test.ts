@@ -7,15 +7,20 @@ describe('an address', () => {
   it.each<[string, Route]>([
     ['#/', HOME],
     ['#/timeline', { ...HOME, place: { kind: 'all' } }],
-    ['#/projects/atlas/timeline', { ...HOME, place: { kind: 'project', slug: 'atlas' } }],
-    ['#/projects/a%2Fb/timeline?event=42', { place: { kind: 'project', slug: 'a/b' }, filter: NO_FILTER, event: 42 }],
-    ['#/timeline?kind=A&kind=B&actor=agent%3Ax&q=two+words', { place: { kind: 'all' }, filter: { kinds: ['A', 'B'], actors: ['agent:x'], text: 'two words' }, event: null }],
+    ['#/projects/atlas/timeline', { ...HOME, place: { kind: 'project', slug: 'atlas', page: 'timeline' } }],
+    ['#/projects/a%2Fb/timeline?event=42', { ...HOME, place: { kind: 'project', slug: 'a/b', page: 'timeline' }, filter: NO_FILTER, event: 42 }],
+    ['#/projects/atlas/roles', { ...HOME, place: { kind: 'project', slug: 'atlas', page: 'roles' } }],
+    ['#/projects/atlas/policy', { ...HOME, place: { kind: 'project', slug: 'atlas', page: 'policy' } }],
+    ['#/projects/atlas/grants', { ...HOME, place: { kind: 'project', slug: 'atlas', page: 'grants' } }],
+    ['#/actions/0197-a', { ...HOME, place: { kind: 'action', id: '0197-a' } }],
+    ['#/timeline?approval=0197-b', { ...HOME, place: { kind: 'all' }, approval: '0197-b' }],
+    ['#/timeline?kind=A&kind=B&actor=agent%3Ax&q=two+words', { place: { kind: 'all' }, filter: { kinds: ['A', 'B'], actors: ['agent:x'], text: 'two words' }, event: null, approval: null }],
   ])('%s is read and written', (hash, route) => {
     expect(parseRoute(hash)).toEqual(route)
     expect(formatRoute(route)).toBe(hash)
   })
 
-  it.each(['', '#', '#/nowhere', '#/projects/', '#/projects/%E0%A4%A/timeline', '#/timeline/x'])('%s is home', (hash) => {
+  it.each(['', '#', '#/nowhere', '#/projects/', '#/projects/%E0%A4%A/timeline', '#/timeline/x', '#/projects/atlas/nonsense', '#/actions/', '#/actions/%E0%A4%A'])('%s is home', (hash) => {
     expect(parseRoute(hash).place).toEqual({ kind: 'home' })
   })
 

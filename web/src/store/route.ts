@@ -2,13 +2,21 @@
  * Addresses inside the page: what is looked at is in the fragment, so that it
  * can be linked, reloaded and gone back from. Pure.
  */
+import type { ActionId, ApprovalId } from '../proto/index.ts'
 import { NO_FILTER, type Filter } from './filter.ts'
+
+/** What can be looked at of a project. */
+export const PAGES = ['timeline', 'roles', 'policy', 'grants'] as const
+
+/** One of them. */
+export type Page = (typeof PAGES)[number]
 
 /** Where in the page we are. */
 export type Place =
   | { readonly kind: 'home' }
   | { readonly kind: 'all' }
-  | { readonly kind: 'project'; readonly slug: string }
+  | { readonly kind: 'project'; readonly slug: string; readonly page: Page }
+  | { readonly kind: 'action'; readonly id: ActionId }
 
 /** The whole address. */
 export type Route = {
@@ -16,10 +24,12 @@ export type Route = {
   readonly filter: Filter
   /** The event whose particulars are shown, by its place in the log. */
   readonly event: number | null
+  /** The question that is looked at in the drawer. */
+  readonly approval: ApprovalId | null
 }
 
 /** Where the page begins. */
-export const HOME: Route = { place: { kind: 'home' }, filter: NO_FILTER, event: null }
+export const HOME: Route = { place: { kind: 'home' }, filter: NO_FILTER, event: null, approval: null }
 
 /** Reads `location.hash`; what it does not understand is home. */
 export function parseRoute(hash: string): Route {
@@ -30,6 +40,7 @@ export function parseRoute(hash: string): Route {
     place: parsePlace(path),
     filter: { kinds: params.getAll('kind'), actors: params.getAll('actor'), text: params.get('q') ?? '' },
     event: Number.isSafeInteger(seq) && seq > 0 ? seq : null,
+    approval: params.get('approval'),
   }
 }
 
@@ -40,18 +51,27 @@ export function formatRoute(route: Route): string {
   for (const actor of route.filter.actors) params.append('actor', actor)
   if (route.filter.text !== '') params.set('q', route.filter.text)
   if (route.event !== null) params.set('event', String(route.event))
+  if (route.approval !== null) params.set('approval', route.approval)
   const query = params.toString()
   return `#${formatPlace(route.place)}${query === '' ? '' : `?${query}`}`
 }
 
 function parsePlace(path: string): Place {
   if (path === '/timeline') return { kind: 'all' }
-  const slug = /^\/projects\/([^/]+)\/timeline$/.exec(path)?.[1]
-  if (slug === undefined) return { kind: 'home' }
+  const action = decoded(/^\/actions\/([^/]+)$/.exec(path)?.[1])
+  if (action !== null) return { kind: 'action', id: action }
+  const match = /^\/projects\/([^/]+)\/([a-z]+)$/.exec(path)
+  const slug = decoded(match?.[1])
+  const page = PAGES.find((name) => name === match?.[2])
+  return slug === null || page === undefined ? { kind: 'home' } : { kind: 'project', slug, page }
+}
+
+function decoded(part: string | undefined): string | null {
+  if (part === undefined) return null
   try {
-    return { kind: 'project', slug: decodeURIComponent(slug) }
+    return decodeURIComponent(part)
   } catch {
-    return { kind: 'home' }
+    return null
   }
 }
 
@@ -61,7 +81,9 @@ function formatPlace(place: Place): string {
       return '/'
     case 'all':
       return '/timeline'
+    case 'action':
+      return `/actions/${encodeURIComponent(place.id)}`
     case 'project':
-      return `/projects/${encodeURIComponent(place.slug)}/timeline`
+      return `/projects/${encodeURIComponent(place.slug)}/${place.page}`
   }
 }

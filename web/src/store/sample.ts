@@ -1,5 +1,5 @@
 /** Events for the tests of this folder. */
-import type { Event, Fact } from '../proto/index.ts'
+import type { Decision, Event, Fact, Question } from '../proto/index.ts'
 
 /** An event with this fact; the envelope is made up. */
 export function sample(seq: number, fact: Fact, more: Partial<Event> = {}): Event {
@@ -46,6 +46,14 @@ export function randomLog(length: number, seed: number): readonly Event[] {
     () => ({ kind: 'DAEMON_STARTED', body: { pid: draw(9), version: '0.1.0', listen: 'x' } }),
     () => ({ kind: 'DAEMON_STOPPED', body: { reason: 'asked' } }),
     (id) => ({ kind: 'TOKEN_REVOKED', body: { token: id } }),
+    (id) => asked(`q-${id}`),
+    (id) => answered(`q-${id}`, draw(2) === 0 ? 'allow' : 'deny'),
+    (id) => ({ kind: 'APPROVAL_EXPIRED', body: { approval: `q-${id}`, project: id } }),
+    (id) => sealed(asked(id)),
+    (id) => granted(`g-${id}`),
+    (id) => ({ kind: 'GRANT_REVOKED', body: { grant: `g-${id}`, project: id } }),
+    (id) => ({ kind: 'MODE_CHANGED', body: { project: id, mode: draw(2) === 0 ? 'full' : 'auto', until: null } }),
+    (id) => ({ kind: 'ROLE_REJECTED', body: { project: id, file: 'x.md', why: 'no name' } }),
     () => UNKNOWN,
   ]
   return Array.from({ length }, (_, index) => {
@@ -53,4 +61,63 @@ export function randomLog(length: number, seed: number): readonly Event[] {
     const fact = facts[draw(facts.length)]?.(id) ?? UNKNOWN
     return sample(index + 1, fact, draw(2) === 0 ? {} : { stream: `project/${id}`, actor: 'ui' })
   })
+}
+
+/** A question, with what matters changed. */
+export function question(more: Partial<Question> = {}): Question {
+  return {
+    name: 'terminal.runCommand',
+    params: { command: 'make test' },
+    what: 'run `make test`',
+    why: 'mode sandbox asks for every command',
+    demands: [{ kind: 'run', argv: ['make', 'test'], through: [], program: '/usr/bin/make', hosts: [] }],
+    cwd: '.',
+    diff: null,
+    profile: 'build',
+    network: false,
+    rules: [],
+    gate: null,
+    pins: [],
+    choices: [{ scope: 'once', remembers: 'nothing' }],
+    trust: null,
+    ...more,
+  }
+}
+
+/** A question asked. */
+export function asked(approval: string, more: Partial<Question> = {}): Fact {
+  return {
+    kind: 'APPROVAL_ASKED',
+    body: {
+      approval,
+      project: 'p1',
+      action: `a-${approval}`,
+      actionHash: `hash-${approval}`,
+      class: 'agent',
+      role: 'backend',
+      session: null,
+      question: question(more),
+      expiresAt: 900_000_000,
+    },
+  }
+}
+
+/** A question answered. */
+export function answered(approval: string, decision: Decision, message: string | null = null): Fact {
+  const scope = decision === 'allow' ? 'once' : null
+  return { kind: 'APPROVAL_ANSWERED', body: { approval, project: 'p1', actionHash: `hash-${approval}`, decision, scope, message } }
+}
+
+/** A grant created. */
+export function granted(grant: string, until: number | null = null): Fact {
+  const covers = { kind: 'paths', name: 'fs.writeFile', paths: ['a'] } as const
+  return {
+    kind: 'GRANT_CREATED',
+    body: { grant, project: 'p1', approval: 'q1', grantee: 'token:t1', role: null, session: null, covers: { ...covers, paths: ['a'] }, pins: [], what: 'write a', until },
+  }
+}
+
+/** A fact whose body is kept beside the log. */
+export function sealed(fact: Fact): Fact {
+  return { ...fact, body: { $blob: 'b10b', size: 5000 } } as unknown as Fact
 }

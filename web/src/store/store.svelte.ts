@@ -4,15 +4,17 @@
  * One is made when the page starts; features find it with `useStore` and read
  * or call it, and that is all they do.
  */
-import { createContext } from 'svelte'
-import type { Project, ProjectId } from '../proto/index.ts'
+import { createContext, untrack } from 'svelte'
+import type { ActionId, Approval, Project, ProjectId } from '../proto/index.ts'
 import { Audit } from './audit.svelte.ts'
 import { Commands, type Pending } from './commands.svelte.ts'
 import type { Scope } from './filter.ts'
+import { Governance } from './governance.svelte.ts'
 import { Log } from './log.svelte.ts'
 import { Navigation } from './navigation.svelte.ts'
 import { Notices } from './notices.svelte.ts'
 import { closedProjects, openProjects, projectBySlug } from './projects.ts'
+import type { Page } from './route.ts'
 import { ThemeChoice } from './theme.svelte.ts'
 
 /** What the address points at, as far as the log knows it. */
@@ -20,7 +22,8 @@ export type View =
   | { readonly kind: 'reading' }
   | { readonly kind: 'welcome' }
   | { readonly kind: 'all' }
-  | { readonly kind: 'project'; readonly project: Project }
+  | { readonly kind: 'project'; readonly project: Project; readonly page: Page }
+  | { readonly kind: 'action'; readonly id: ActionId }
   | { readonly kind: 'missing'; readonly slug: string }
 
 /** See the head of this file. */
@@ -28,9 +31,18 @@ export class Store {
   readonly navigation = new Navigation()
   readonly notices = new Notices()
   readonly theme = new ThemeChoice()
-  readonly log: Log = new Log((events) => this.#commands.confirm(events))
+  readonly log: Log = new Log((events) => {
+    this.#commands.confirm(events)
+    this.governance.story.follow(events)
+  })
   readonly audit = new Audit(() => this.log.loggedOut())
   readonly #commands = new Commands(() => this.log.loggedOut())
+  readonly governance = new Governance({
+    log: this.log,
+    commands: this.#commands,
+    navigation: this.navigation,
+    notices: this.notices,
+  })
 
   readonly #open = $derived(openProjects(this.log.folded.projects))
   readonly #closed = $derived(closedProjects(this.log.folded.projects))
@@ -69,11 +81,13 @@ export class Store {
         return outcome.reason
       case 'already':
         this.notices.add('info', `${outcome.project.name} is already open.`)
-        this.navigation.go({ kind: 'project', slug: outcome.project.slug })
+        this.navigation.go({ kind: 'project', slug: outcome.project.slug, page: 'timeline' })
+        return null
+      case 'agreed':
         return null
       case 'done':
         if (outcome.event.kind === 'PROJECT_OPENED') {
-          this.navigation.go({ kind: 'project', slug: outcome.event.body.slug })
+          this.navigation.go({ kind: 'project', slug: outcome.event.body.slug, page: 'timeline' })
         }
         return null
     }
@@ -87,7 +101,7 @@ export class Store {
 
   /** Begins: follows the log, the address, and the signs that a retry is worthwhile. */
   start(): () => void {
-    const ends = [this.navigation.listen(), this.#wakeups(), this.#look()]
+    const ends = [this.navigation.listen(), this.#wakeups(), this.#look(), this.#govern()]
     this.log.follow()
     return () => {
       for (const end of ends) end()
@@ -119,17 +133,77 @@ export class Store {
     })
   }
 
+  /** Keeps what governs up to date, and calls the person when something waits. */
+  #govern(): () => void {
+    const { governance, log, navigation } = this
+    const { desk } = governance
+    const page = $derived(this.#view.kind === 'project' ? this.#view.page : null)
+    const project = $derived(this.#view.kind === 'project' ? this.#view.project.id : null)
+    const action = $derived(this.#view.kind === 'action' ? this.#view.id : null)
+    const sealedGrants = $derived(log.folded.grants.sealed)
+    const settled = $derived(!log.replaying && log.connection.kind === 'live')
+    const pending = $derived(governance.pending)
+    const linked = $derived(navigation.route.approval)
+    const mark = $derived(project === null ? 0 : governance.mark(project))
+    const approvals = $derived(log.folded.approvals)
+    return $effect.root(() => {
+      $effect(() => {
+        // Read here, because what is read in `untrack` is not followed.
+        const [where, which] = [project, page]
+        void mark
+        if (settled || where === null) untrack(() => governance.readFiles(where, which))
+      })
+      $effect(() => {
+        if (settled && approvals.sealed >= 0) void untrack(() => governance.unseal())
+      })
+      $effect(() => {
+        const id = action
+        if (settled || id === null) void untrack(() => governance.story.read(id))
+      })
+      $effect(() => {
+        void sealedGrants
+        const where = project
+        if (where !== null && page === 'grants' && settled) void untrack(() => governance.readGrants(where))
+      })
+      $effect(() => {
+        const { all } = approvals
+        untrack(() => governance.answers.keep(all))
+        const waiting = pending
+        if (log.replaying) return
+        untrack(() => {
+          governance.moveOn()
+          this.#call(desk.notice(waiting))
+        })
+      })
+      $effect(() => {
+        const id = linked
+        if (log.replaying) return
+        untrack(() => (id === null ? desk.remind() : governance.showLinked(id)))
+      })
+    })
+  }
+
+  #call(fresh: readonly Approval[]): void {
+    const [first] = fresh
+    if (first === undefined) return
+    const { alerts, desk, pending } = this.governance
+    const title = pending.length === 1 ? 'A request waits for your answer' : `${String(pending.length)} requests wait for your answer`
+    alerts.say('approvals', title, 'Open Provost to decide.', () => desk.show(this.governance.pending, first.id))
+  }
+
   #lookedAt(): View {
     const { place } = this.navigation.route
     switch (place.kind) {
       case 'all':
         return { kind: 'all' }
+      case 'action':
+        return { kind: 'action', id: place.id }
       case 'home':
         if (this.#open.length > 0) return { kind: 'all' }
         return this.log.replaying ? { kind: 'reading' } : { kind: 'welcome' }
       case 'project': {
         const project = projectBySlug(this.log.folded.projects, place.slug)
-        if (project !== undefined) return { kind: 'project', project }
+        if (project !== undefined) return { kind: 'project', project, page: place.page }
         return this.log.replaying ? { kind: 'reading' } : { kind: 'missing', slug: place.slug }
       }
     }

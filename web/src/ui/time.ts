@@ -30,6 +30,15 @@ export function span(ms: number): string {
   return `${String(Math.floor(seconds / 86_400))} d`
 }
 
+/** What is left of a time, to the second: `14:32`, `1:02:03`. */
+export function left(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1000))
+  const two = (value: number): string => String(value).padStart(2, '0')
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${String(minutes)}:${two(seconds % 60)}`
+  return `${String(Math.floor(minutes / 60))}:${two(minutes % 60)}:${two(seconds % 60)}`
+}
+
 /** A count, with the reader's separators. */
 export function count(value: number): string {
   return NUMBER.format(value)

@@ -53,6 +53,19 @@ impl Analysis {
     pub fn is_opaque(&self) -> bool {
         !self.opaque.is_empty()
     }
+
+    /// The same line, given something to read: unless all that it runs takes that
+    /// for data, it may be commands.
+    pub(crate) fn fed(mut self) -> Self {
+        let takes_commands = self.demands.iter().find_map(|demand| match demand {
+            Demand::Run(run) => run.argv.first().filter(|name| !simple::reads_data(name)),
+            Demand::Write { .. } | Demand::Read { .. } => None,
+        });
+        if let Some(text) = takes_commands.cloned() {
+            self.opaque.push(Opaque { why: Why::Input, text });
+        }
+        self
+    }
 }
 
 /// One thing that a command line would do.

@@ -37,6 +37,11 @@ const READERS: &[&str] = &[
     "paste",
 ];
 
+/// Whether what this program is given to read is data and nothing else.
+pub(super) fn reads_data(program: &str) -> bool {
+    READERS.contains(&program)
+}
+
 /// Files that keep nothing.
 const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
 
@@ -72,7 +77,7 @@ impl Reader {
         }
         let fed = redirects.iter().any(|redirect| is_text(redirect));
         if let (true, Some(program)) = (fed, run.argv.first())
-            && !READERS.contains(&program.as_str())
+            && !reads_data(program)
         {
             self.opaque(Why::Input, program.clone());
         }

@@ -3,7 +3,7 @@
 use provost_proto::Code;
 
 use super::matter::Matter;
-use crate::action::{Effect, RelPath, protected};
+use crate::action::{Action, Effect, FileAction, RelPath, protected};
 use crate::command::{Demand, Run};
 
 /// A gate in the way of an action.
@@ -25,6 +25,7 @@ const LEAVING: &[&str] = &[
     "sudo",
     "doas",
     "su",
+    "run0",
     "pkexec",
     "runuser",
     "chroot",
@@ -35,24 +36,32 @@ const LEAVING: &[&str] = &[
     "docker",
     "podman",
     "nerdctl",
+    "buildah",
     "lxc",
+    "lxc-attach",
+    "incus",
     "machinectl",
+    "flatpak-spawn",
     "systemd-run",
+    "systemctl",
+    // Whoever speaks to the session's bus can have it start anything.
+    "busctl",
+    "dbus-send",
+    "gdbus",
     "at",
     "batch",
     "crontab",
 ];
 
-/// What means the project, a home or the whole disk, to `rm -r`.
-const WHOLE: &[&str] =
-    &["/", "/*", "~", "~/", "~/*", ".", "./", "./*", "..", "../", "*", ".*", "$HOME", "${HOME}"];
-
 /// The gates in the way of what an agent asks for, the closed ones first.
-pub(super) fn gates(matter: &Matter) -> Vec<Gate> {
+/// `leads_to` are the places where links lead the paths that it names.
+pub(super) fn gates(matter: &Matter, leads_to: &[RelPath]) -> Vec<Gate> {
     let mut gates = Vec::new();
     let action = &matter.request.action;
     if action.effect() == Effect::Write {
         gates.extend(action.paths().iter().filter_map(closed));
+        gates.extend(leads_to.iter().filter_map(closed));
+        gates.extend(removing(action));
     }
     for demand in matter.demands() {
         match demand {
@@ -63,7 +72,7 @@ pub(super) fn gates(matter: &Matter) -> Vec<Gate> {
             Demand::Read { .. } => {}
             Demand::Run(run) => {
                 gates.extend(leaving(run));
-                gates.extend(deleting(run));
+                gates.extend(deleting(matter.cwd().as_str(), run));
             }
         }
     }
@@ -78,18 +87,17 @@ fn closed(path: &RelPath) -> Option<Gate> {
     Some(Gate::Closed { code: Code::ProtectedPath, why })
 }
 
-/// Where a path of a command lies in the project; `None` for what is outside,
-/// where the sandbox lets it write nothing.
+/// Where a path of a command lies in the project. One that leaves it, or is
+/// absolute, may come back under the project's own name, so its names are
+/// looked at all the same.
 fn beneath(cwd: &str, path: &str) -> Option<RelPath> {
-    if path.starts_with('/') {
-        return None;
-    }
-    let mut names: Vec<&str> = cwd.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
-    for name in path.split('/') {
+    let start = if path.starts_with(['/', '~']) { "" } else { cwd };
+    let mut names = Vec::new();
+    for name in start.split('/').chain(path.split('/')) {
         match name {
-            "" | "." => {}
+            "" | "." | "~" => {}
             ".." => {
-                names.pop()?;
+                names.pop();
             }
             name => names.push(name),
         }
@@ -104,24 +112,70 @@ fn leaving(run: &Run) -> Option<Gate> {
     Some(Gate::Asks(format!("`{name}` runs things with other rights, elsewhere or later")))
 }
 
-fn deleting(run: &Run) -> Option<Gate> {
-    let program = base(run.argv.first()?);
-    if program != "rm" {
-        return None;
+/// The project's own folder taken away.
+fn removing(action: &Action) -> Option<Gate> {
+    let taken = match action {
+        Action::File(FileAction::DeleteFile(delete)) => &delete.path,
+        Action::File(FileAction::MoveFile(moved)) => &moved.from,
+        Action::File(_) | Action::Terminal(_) => return None,
+    };
+    taken.is_root().then(|| Gate::Asks("it takes the whole project away".to_owned()))
+}
+
+fn deleting(cwd: &str, run: &Run) -> Option<Gate> {
+    let (program, words) = run.argv.split_first()?;
+    let operands = || words.iter().filter(|word| !word.starts_with('-'));
+    let targets: Vec<&String> = match base(program) {
+        "rm" if words.iter().any(|word| is_recursive(word)) => operands().collect(),
+        // It begins with the folders; without one it is the one it is in.
+        "find" if words.iter().any(|word| word == "-delete") => {
+            words.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).collect()
+        }
+        _ => return None,
+    };
+    let here = ".".to_owned();
+    let targets = if targets.is_empty() { vec![&here] } else { targets };
+    let whole = |word: &&&String| run.folders.iter().any(|folder| is_whole(&[cwd, folder, word]));
+    let target = targets.iter().find(whole)?;
+    let why = format!("it deletes `{target}`: the project, a home or everything there is");
+    Some(Gate::Asks(why))
+}
+
+/// `-r`, `-fR`, `--recursive`, and as much of that as `rm` needs to know it.
+fn is_recursive(word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => !long.is_empty() && "recursive".starts_with(long),
+        None => word.starts_with('-') && word.contains(['r', 'R']),
     }
-    let recursive = |word: &String| {
-        word == "--recursive"
-            || (word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R']))
-    };
-    let whole = |word: &&String| {
-        let plain = word.trim_end_matches('/');
-        let plain = if plain.is_empty() { "/" } else { plain };
-        WHOLE.contains(&word.as_str()) || WHOLE.contains(&plain)
-    };
-    let target = run.argv[1..].iter().find(whole)?;
-    run.argv[1..].iter().any(recursive).then(|| {
-        Gate::Asks(format!("it deletes `{target}`: the project, a home or everything there is"))
-    })
+}
+
+/// Whether a path is the project or lies above it, is a home or the top of the
+/// disk, or stands for all that is in one of them. Each part counts from the
+/// one before it.
+fn is_whole(parts: &[&str]) -> bool {
+    let anchored = |part: &&str| part.starts_with(['/', '~', '$']);
+    let start = parts.iter().rposition(anchored);
+    let mut names: Vec<&str> = Vec::new();
+    for name in parts[start.unwrap_or(0)..].iter().flat_map(|part| part.split('/')) {
+        match name {
+            "" | "." => {}
+            ".." if names.pop().is_none() => return true,
+            ".." => {}
+            name => names.push(name),
+        }
+    }
+    if let Some("*" | ".*" | "{*,.*}" | "?*") = names.last().copied() {
+        names.pop();
+    }
+    match start.map(|at| parts[at]) {
+        None => names.is_empty(),
+        Some(top) if top.starts_with('/') => match names.as_slice() {
+            [] | [_] | ["home" | "Users", _] => true,
+            [..] => false,
+        },
+        // `~/x` and `$HOME/x` are no homes, `~`, `~ann` and `$HOME` are; so may any variable be.
+        Some(_) => names.len() <= 1,
+    }
 }
 
 fn base(program: &str) -> &str {

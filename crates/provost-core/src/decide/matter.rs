@@ -45,6 +45,9 @@ impl Matter {
             (Some(line), _) => analyze(line).map_err(|error| error.to_string()),
             (None, argv) => Ok(analyze_argv(argv.as_deref().unwrap_or_default())),
         });
+        // What a program is given to read can tell it what to do, as a here-document can.
+        let fed = command(&request.action).is_some_and(|run| run.stdin.is_some());
+        let line = line.map(|line| line.map(|line| if fed { line.fed() } else { line }));
         Ok(Self { request, hash, line })
     }
 
@@ -111,43 +114,45 @@ impl Matter {
         }
     }
 
-    /// The files of the project that a command would run or be told what to do
-    /// by, as far as its words name them. What they hold is pinned with an answer.
-    pub fn scripts(&self) -> Vec<RelPath> {
-        let mut found = Vec::new();
-        for demand in self.demands() {
-            let Demand::Run(run) = demand else { continue };
-            for folder in &run.folders {
-                for name in named_scripts(&run.argv) {
-                    let path = join(self.cwd().as_str(), folder, &name);
-                    found.extend(RelPath::new(&path).ok().filter(|path| !path.is_root()));
-                }
-            }
-        }
-        found.sort();
-        found.dedup();
-        found
+    /// The files that a command would run or be told what to do by, as far as
+    /// its words name them; see [`super::scripts`]. `root` is the project's folder.
+    pub fn scripts(&self, root: &str) -> Vec<RelPath> {
+        super::scripts::named(self.demands(), self.cwd().as_str(), root)
+    }
+
+    /// What counts as the same when it is asked for again and again. How long a
+    /// command may take does not make it another.
+    pub fn sameness(&self) -> Hash {
+        let covers = command(&self.request.action).and_then(|_| self.covers().ok());
+        let Some(covers) = covers else { return self.hash };
+        canonical::to_vec(&covers).map_or(self.hash, |text| chain::digest(&text))
     }
 
     /// What "the same again" means for this action.
+    ///
+    /// For a line it is the very same line: what its parts come to says neither
+    /// how they are joined (`a; b` or `a | b`), nor what is appended and what
+    /// replaced, nor what a here-document holds.
     pub fn covers(&self) -> Result<Covers, NotCanonical> {
         let action = &self.request.action;
         if let (Some(run), Some(analysis)) = (command(action), self.analysis())
             && !analysis.is_opaque()
             && run.env.is_empty()
             && run.stdin.is_none()
+            && !run.background
         {
-            let mut runs = Vec::new();
-            let mut writes = Vec::new();
-            for demand in &analysis.demands {
-                match demand {
-                    Demand::Run(run) => runs.push(whole(run)),
-                    Demand::Write { path } => writes.push(path.clone()),
-                    Demand::Read { path } => writes.push(format!("<{path}")),
-                }
-            }
-            let cwd = run.cwd.as_str().to_owned();
-            return Ok(Covers::Command { runs, writes, cwd, network: run.network });
+            let shell = |line: &String| vec![SHELL.to_owned(), "-c".to_owned(), line.clone()];
+            let words = run.command.as_ref().map(shell).or_else(|| run.argv.clone());
+            let writes = analysis.demands.iter().filter_map(|demand| match demand {
+                Demand::Write { path } => Some(path.clone()),
+                Demand::Run(_) | Demand::Read { .. } => None,
+            });
+            return Ok(Covers::Command {
+                runs: words.into_iter().collect(),
+                writes: writes.collect(),
+                cwd: run.cwd.as_str().to_owned(),
+                network: run.network,
+            });
         }
         let name = action.name().to_owned();
         if AGAIN_BY_PATH.contains(&action.name()) {
@@ -164,12 +169,8 @@ pub(super) fn command(action: &Action) -> Option<&RunCommand> {
     if let Action::Terminal(TerminalAction::RunCommand(run)) = action { Some(run) } else { None }
 }
 
-/// A command with its wrappers and variables, so that `sudo ls` is not `ls`.
-fn whole(run: &Run) -> Vec<String> {
-    let wrappers = run.through.iter().map(|wrapper| format!("{wrapper}:"));
-    let variables = run.assignments.iter().map(|(name, value)| format!("{name}={value}"));
-    wrappers.chain(variables).chain(run.argv.iter().cloned()).collect()
-}
+/// What reads a line.
+const SHELL: &str = "bash";
 
 /// Actions for which "the same again" is the same place, whatever is written there.
 const AGAIN_BY_PATH: &[&str] = &[
@@ -181,82 +182,3 @@ const AGAIN_BY_PATH: &[&str] = &[
     "fs.applyPatch",
     "fs.createDir",
 ];
-
-/// Programs whose first operand is a file that tells them what to do.
-const INTERPRETERS: &[&str] = &[
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "ash",
-    "source",
-    ".",
-    "python",
-    "python2",
-    "python3",
-    "pypy3",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "tsx",
-    "ts-node",
-    "ruby",
-    "perl",
-    "php",
-    "lua",
-    "Rscript",
-    "tclsh",
-    "awk",
-    "gawk",
-    "osascript",
-    "pwsh",
-    "expect",
-    "just",
-];
-
-/// Programs that take what to do from a file of a fixed name.
-const BUILDERS: &[(&str, &[&str])] = &[
-    ("make", &["Makefile", "makefile", "GNUmakefile"]),
-    ("gmake", &["Makefile", "makefile", "GNUmakefile"]),
-    ("npm", &["package.json"]),
-    ("pnpm", &["package.json"]),
-    ("yarn", &["package.json"]),
-    ("bun", &["package.json"]),
-    ("just", &["justfile", "Justfile", ".justfile"]),
-    ("rake", &["Rakefile"]),
-    ("cargo", &["Cargo.toml", "build.rs"]),
-    ("go", &["go.mod"]),
-    ("gradle", &["build.gradle", "build.gradle.kts"]),
-    ("./gradlew", &["build.gradle", "build.gradle.kts"]),
-    ("mvn", &["pom.xml"]),
-    ("tox", &["tox.ini"]),
-    ("pytest", &["conftest.py", "pytest.ini", "pyproject.toml"]),
-];
-
-fn named_scripts(argv: &[String]) -> Vec<String> {
-    let Some(program) = argv.first() else { return Vec::new() };
-    let base = program.rsplit('/').next().unwrap_or(program);
-    let mut found = Vec::new();
-    if program.contains('/') && !program.starts_with('/') {
-        found.push(program.clone());
-    }
-    if INTERPRETERS.contains(&base) {
-        // Options may take operands, so every word that could be the file is one.
-        found.extend(argv[1..].iter().filter(|word| !word.starts_with('-')).cloned());
-    }
-    for (name, files) in BUILDERS {
-        if *name == program || *name == base {
-            found.extend(files.iter().map(|&file| file.to_owned()));
-        }
-    }
-    found
-}
-
-/// A path as it lies beneath the project; what leaves it is refused later.
-fn join(cwd: &str, folder: &str, name: &str) -> String {
-    let name = name.strip_prefix("./").unwrap_or(name);
-    let parts = [cwd, folder, name];
-    parts.into_iter().filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/")
-}

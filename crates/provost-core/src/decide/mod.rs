@@ -13,6 +13,7 @@
 
 mod gate;
 mod matter;
+mod scripts;
 mod standing;
 
 use provost_proto::{
@@ -96,7 +97,7 @@ pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Ve
         let why = format!("the role `{}` has no skill `{skill}`", role.name);
         return Verdict::Deny(Denied::new(Code::SkillDenied, why));
     }
-    let mut gates = gate::gates(&matter);
+    let mut gates = gate::gates(&matter, standing.leads_to);
     if let Some(Gate::Closed { code, why }) = gates.first() {
         return Verdict::Deny(Denied::new(*code, why.clone()));
     }
@@ -141,8 +142,13 @@ fn weigh(
     let asker = policy::Asker { role: Some(&role.name), mode: standing.mode };
     let action = &matter.request.action;
     let evaluation = standing.rules.evaluate(asker, action, matter.analysis());
+    // A link is no way around a rule: what denies or asks for the place it leads
+    // to does so for the link. What allows that place does not allow the link.
+    let linked = standing.leads_to.iter().map(|path| standing.rules.at(asker, action, path));
+    let linked: Vec<_> = linked.filter(|at| at.verdict() > Some(policy::Verdict::Allow)).collect();
+    let matched = evaluation.demands.iter().map(|judged| &judged.matched).chain(&linked);
     let mut rules: Vec<RuleRef> = Vec::new();
-    for hit in evaluation.demands.iter().flat_map(|judged| judged.matched.deciding()) {
+    for hit in matched.flat_map(|matched| matched.deciding()) {
         let named = RuleRef {
             layer: layer_name(hit.layer).to_owned(),
             id: hit.rule.id().to_owned(),
@@ -153,7 +159,8 @@ fn weigh(
             rules.push(named);
         }
     }
-    (evaluation.verdict(), rules)
+    let said = linked.iter().map(policy::Matched::verdict).fold(evaluation.verdict(), Ord::max);
+    (said, rules)
 }
 
 /// A layer as it stands on the wire.

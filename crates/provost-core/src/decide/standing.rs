@@ -5,6 +5,7 @@ use provost_proto::{Approval, Code, Covers, Grant, GrantId, Micros, Mode, Pin, T
 
 use super::Denied;
 use super::matter::Matter;
+use crate::action::RelPath;
 use crate::policy::Rules;
 use crate::role::Role;
 
@@ -39,6 +40,8 @@ pub struct Standing<'a> {
     pub now: Micros,
     /// The scripts that the action would run, as they are now.
     pub pins: &'a [Pin],
+    /// Where links lead the paths that it names, for those that are elsewhere.
+    pub leads_to: &'a [RelPath],
     /// How often exactly this action was the last that the asker did.
     pub again: u32,
 }

@@ -9,7 +9,7 @@ use super::matching::{Matched, Subject, Target};
 use super::place::{Place, resolve};
 use super::rule::RUN;
 use super::rules::Rules;
-use crate::action::{Action, TerminalAction};
+use crate::action::{Action, RelPath, TerminalAction};
 use crate::command::{Analysis, Demand, Opaque, Run};
 
 /// What a command that writes a file would take, were it an action of its own.
@@ -95,6 +95,13 @@ impl Rules {
         Evaluation { demands: demands.map(|demanded| self.judge(asker, skill, demanded)).collect() }
     }
 
+    /// What the rules on an action say of a path that it does not name itself.
+    pub fn at<'a>(&'a self, asker: Asker<'a>, action: &Action, path: &RelPath) -> Matched<'a> {
+        let Asker { role, mode } = asker;
+        let target = Target::Path(path.as_str());
+        self.matching(&Subject { skill: action.name(), role, mode, target })
+    }
+
     fn judge<'a>(
         &'a self,
         asker: Asker<'a>,
@@ -138,7 +145,7 @@ fn demands<'a>(action: &'a Action, analysis: Option<&'a Analysis>) -> Vec<Demand
         }
         Action::Terminal(_) => vec![Demanded::Skill(skill)],
         Action::File(_) => {
-            let path = |path: crate::action::RelPath| Demanded::Path {
+            let path = |path: RelPath| Demanded::Path {
                 skill,
                 path: Cow::Owned(path.as_str().to_owned()),
             };

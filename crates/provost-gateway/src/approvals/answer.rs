@@ -113,15 +113,7 @@ impl Gateway {
         let covers = matter.covers().map_err(provost_store::StoreError::from)?;
         let words = again(&matter);
         let now = pins(&governed.project.path, &matter).await?;
-        let verdict = if self.still_there(approval) {
-            self.weigh(governed, behalf.role.as_deref(), matter).await?
-        } else {
-            Verdict::Deny(provost_core::decide::Denied::new(
-                Code::Forbidden,
-                "the token that asked does not work any more",
-            ))
-        };
-        let allowed = match verdict {
+        let allowed = match self.weigh_again(governed, approval, matter).await? {
             Verdict::Deny(denied) => {
                 let fault = refusal(&denied);
                 let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
@@ -168,7 +160,7 @@ impl Gateway {
         allowed: Allowed,
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
-        let (action, hash) = (answering.approval.action, allowed.matter().hash());
+        let (action, same) = (answering.approval.action, allowed.matter().sameness());
         let learned = facts.clone();
         let append = Append {
             command: answering.person.command.clone(),
@@ -178,7 +170,7 @@ impl Gateway {
         let recorded = self.resolve(&answering.approval, append).await?;
         self.learn(&learned).await?;
         self.forget_row(&behalf.principal);
-        self.remember(&behalf.principal, hash);
+        self.remember(&behalf.principal, same);
         let permit = permit(allowed, &recorded)?;
         let gateway = Arc::clone(self);
         let waiting = self.wait_for_asker(&permit);
@@ -233,11 +225,6 @@ impl Gateway {
         self.release(&answering.person, trust.hash, &trust.file, turn).await
     }
 
-    /// Whether the asker's token still works.
-    fn still_there(&self, approval: &Approval) -> bool {
-        approval.class != TokenClass::Agent || self.keyring.speaks_for(&approval.principal)
-    }
-
     fn grant_for(
         &self,
         approval: &Approval,
@@ -285,6 +272,9 @@ fn check(answer: &Answer) -> Result<(), GatewayError> {
     let invalid = |field, why: String| Err(GatewayError::Invalid { field, why });
     if answer.message.as_ref().is_some_and(|message| message.chars().count() > MESSAGE) {
         return invalid("message", format!("has at most {MESSAGE} characters"));
+    }
+    if answer.rule.is_some() && answer.scope != Some(AnswerScope::Always) {
+        return invalid("rule", "goes with the scope `always` only".to_owned());
     }
     match (answer.scope, answer.minutes) {
         (Some(AnswerScope::Until), Some(minutes)) if (1..=LONGEST).contains(&minutes) => Ok(()),

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use provost_core::decide::Verdict;
-use provost_proto::{AnswerScope, Approval, Decision, Fact, Hash};
+use provost_core::decide::{Denied, Matter, Verdict};
+use provost_proto::{AnswerScope, Approval, Code, Decision, Fact, Hash, ProjectStatus, TokenClass};
 use provost_store::Durability;
 
 use super::matter_of;
 use crate::actions::{Behalf, allowing, events, permit, refusal};
-use crate::governance::Turn;
+use crate::governance::{Governed, Turn};
 use crate::{Gateway, GatewayError};
 
 impl Gateway {
@@ -21,8 +21,8 @@ impl Gateway {
         let behalf = self.behalf_of(approval)?;
         let matter = matter_of(approval)?;
         let governed = self.refresh(approval.project, turn).await?;
-        let (action, hash) = (approval.action, matter.hash());
-        match self.weigh(&governed, behalf.role.as_deref(), matter).await? {
+        let action = approval.action;
+        match self.weigh_again(&governed, approval, matter).await? {
             Verdict::Deny(denied) => {
                 let fault = refusal(&denied);
                 let denied = Fact::ActionDenied { action, fault: fault.clone() };
@@ -36,7 +36,7 @@ impl Gateway {
                 self.adopt_question(id).await?;
             }
             Verdict::Allow(allowed) => {
-                self.remember(&behalf.principal, hash);
+                self.remember(&behalf.principal, allowed.matter().sameness());
                 let recorded = self.store.append(allowing(&behalf, &allowed, Vec::new()));
                 let permit = permit(allowed, &recorded.await?)?;
                 let gateway = Arc::clone(self);
@@ -48,6 +48,26 @@ impl Gateway {
             }
         }
         Ok(())
+    }
+
+    /// Decides about what was asked for a while ago: who asked must still be
+    /// there, and the project still open.
+    pub(super) async fn weigh_again(
+        &self,
+        governed: &Governed,
+        approval: &Approval,
+        matter: Matter,
+    ) -> Result<Verdict, GatewayError> {
+        let agent = approval.class == TokenClass::Agent;
+        if agent && !self.keyring.speaks_for(&approval.principal, self.clock.now()) {
+            let why = "the token that asked does not work any more";
+            return Ok(Verdict::Deny(Denied::new(Code::Forbidden, why)));
+        }
+        if governed.project.status != ProjectStatus::Open {
+            let why = "the project was closed since it was asked for";
+            return Ok(Verdict::Deny(Denied::new(Code::Cancelled, why)));
+        }
+        self.weigh(governed, approval.role.as_deref(), matter).await
     }
 
     /// Goes on with every action that waited for this file, exactly as it is.

@@ -4,6 +4,7 @@
 mod audit;
 mod auth;
 mod events;
+mod expiry;
 mod projects;
 mod refusals;
 
@@ -11,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use provost_gateway::{Gateway, Owner, Places, Secret};
 use provost_proto::{Problem, Project};
@@ -50,7 +52,9 @@ impl Server {
         let secret = Secret::random("test_").unwrap();
         let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
         let home = Some(folder.path().join("home"));
-        let places = Places { home, data, ..Places::default() };
+        let policy = folder.path().join("policy.toml");
+        let approval_ttl = Duration::from_mins(15);
+        let places = Places { home, data, policy, approval_ttl, ..Places::default() };
         let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -5,6 +5,7 @@ mod actions;
 mod answers;
 mod cli;
 mod govern;
+mod governance;
 mod kill;
 mod story;
 mod survive;
@@ -48,6 +49,7 @@ impl Home {
             .env("USER", "ann")
             .env("PROVOST_DATA", self.data())
             .env("PROVOST_LISTEN", "127.0.0.1:0")
+            // Not whatever rules the person who runs the tests has.
             .env("PROVOST_POLICY", self.path("policy.toml"))
             .args(args)
             .timeout(Duration::from_mins(2));

@@ -1,14 +1,20 @@
 /** What the palette offers: everything the page can do, by name. */
 import {
   Activity,
+  Box,
   FolderOpen,
   FolderPlus,
+  Inbox,
+  KeyRound,
   RotateCw,
+  Scale,
   ShieldCheck,
   SunMoon,
+  UserCog,
   X,
 } from 'lucide'
 import type { IconNode } from 'lucide'
+import type { Mode, Project } from '../../proto/index.ts'
 import type { Store } from '../../store/index.ts'
 
 /** One line of the palette. */
@@ -32,9 +38,10 @@ export function entries(store: Store, askPath: () => void): readonly Entry[] {
     { id: 'all', title: 'Go to all events', icon: Activity, hint: '', blocked: false, run: () => navigation.go({ kind: 'all' }) },
   ]
   for (const project of store.projects) {
-    const go = (): void => navigation.go({ kind: 'project', slug: project.slug })
+    const go = (): void => navigation.go({ kind: 'project', slug: project.slug, page: 'timeline' })
     out.push({ id: `go ${project.id}`, title: `Go to ${project.name}`, icon: FolderOpen, hint: project.path, blocked: false, run: go })
   }
+  out.push(...governing(store))
   if (store.log.connection.kind === 'lost') {
     out.unshift({ id: 'retry', title: 'Retry the connection now', icon: RotateCw, hint: '', blocked: false, run: () => store.log.retryNow() })
   }
@@ -49,4 +56,34 @@ export function entries(store: Store, askPath: () => void): readonly Entry[] {
     out.push({ id: `close ${project.id}`, title: `Close ${project.name}`, icon: X, hint: blocked ? hint : project.path, blocked, run: close })
   }
   return out
+}
+
+/** Requests, and the pages and modes of the project that is looked at, or of the only one. */
+function governing(store: Store): readonly Entry[] {
+  const { governance, navigation } = store
+  const waiting = governance.pending.length
+  const hint = waiting === 0 ? 'none waits' : waiting === 1 ? '1 waits' : `${String(waiting)} wait`
+  const out: Entry[] = [
+    { id: 'requests', title: 'Answer requests', icon: Inbox, hint, blocked: false, run: () => governance.desk.show(governance.pending) },
+  ]
+  const projects = store.view.kind === 'project' ? [store.view.project] : store.projects
+  for (const project of projects) {
+    const pages = [['roles', 'Roles', UserCog], ['policy', 'Policy', Scale], ['grants', 'Grants', KeyRound]] as const
+    for (const [page, name, icon] of pages) {
+      const run = (): void => navigation.go({ kind: 'project', slug: project.slug, page })
+      out.push({ id: `${page} ${project.id}`, title: `${name} of ${project.name}`, icon, hint: '', blocked: false, run })
+    }
+    // Full mode asks for its minutes, so it is chosen in the header.
+    for (const mode of ['sandbox', 'auto'] as const) {
+      const run = (): void => void setMode(store, project, mode)
+      const why = store.blocked
+      out.push({ id: `${mode} ${project.id}`, title: `Mode ${mode} in ${project.name}`, icon: Box, hint: why ?? '', blocked: why !== null, run })
+    }
+  }
+  return out
+}
+
+async function setMode(store: Store, project: Project, mode: Mode): Promise<void> {
+  const failure = await store.governance.setMode(project.id, mode)
+  if (failure !== null) store.notices.add('error', failure)
 }

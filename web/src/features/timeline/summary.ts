@@ -108,13 +108,15 @@ function rulesRead({ layer, rules, errors, trusted }: Body<'POLICY_CHANGED'>): s
   return `The ${layer} rules were read: ${String(rules)}${trusted ? '' : ', not trusted'}`
 }
 
-function shown(data: Output['data']): string {
+/** What was printed, or how much of it there is. */
+export function shown(data: Output['data']): string {
   if ('text' in data) return data.text.trimEnd()
   if ('hex' in data) return `${String(data.hex.length / 2)} bytes that are no text`
   return `${String(data.blob.size)} bytes, kept beside the log`
 }
 
-function ended({ exitCode, signal, durationMs, fault }: Outcome): string {
+/** How an action ended. */
+export function ended({ exitCode, signal, durationMs, fault }: Outcome): string {
   const took = `after ${String(durationMs)} ms`
   if (fault !== null) return `Failed ${took}: ${fault.message} (${fault.code})`
   if (signal !== null) return `Ended by signal ${String(signal)} ${took}`

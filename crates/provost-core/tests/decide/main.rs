@@ -1,0 +1,136 @@
+//! The decision: what may run, what is asked, what a person's answer allows.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod approve;
+mod covers;
+mod gates;
+mod justified;
+mod links;
+mod scripts;
+mod space;
+
+use provost_core::action::Action;
+use provost_core::decide::{Acting, Matter, Request, Standing, Verdict, decide};
+use provost_core::policy::{Layer, Policy, Rules, Trust};
+use provost_core::role::{Role, Source};
+use provost_core::skill::Skills;
+use provost_proto::{AllowedBy, Covers, Grant, Hash, Micros, Mode, Pin, SessionId, TokenClass};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const NOW: Micros = 1_000_000;
+const AGENT: &str = "token:agent";
+
+/// An id of any kind.
+fn id<T: From<Uuid>>(n: u128) -> T {
+    Uuid::from_u128(n).into()
+}
+
+fn role(skills: &[&str]) -> Role {
+    let mut known = Skills::default();
+    for skill in skills {
+        known.add(skill).unwrap();
+    }
+    Role {
+        name: "dev".to_owned(),
+        description: String::new(),
+        model: None,
+        skills: known,
+        instructions: String::new(),
+        source: Source::Provost,
+        file: ".provost/roles/dev.md".to_owned(),
+        notes: Vec::new(),
+    }
+}
+
+/// A role that may ask for everything.
+fn able() -> Role {
+    role(&["fs.read", "fs.write", "terminal.*"])
+}
+
+fn action(name: &str, params: Value) -> Action {
+    Action::parse(name, params).unwrap()
+}
+
+fn run(params: Value) -> Action {
+    action("terminal.runCommand", params)
+}
+
+fn line(line: &str) -> Action {
+    run(json!({ "command": line }))
+}
+
+fn request(class: TokenClass, session: Option<SessionId>, action: Action) -> Request {
+    Request { id: id(1), project: id(2), principal: AGENT.to_owned(), class, session, action }
+}
+
+/// What an agent asks for, without a session.
+fn asked(action: Action) -> Matter {
+    Matter::new(request(TokenClass::Agent, None, action)).unwrap()
+}
+
+/// Rules of the user, and perhaps of a project that is not trusted.
+fn rules(user: &str, project: Option<&str>) -> Rules {
+    let read = |layer, text| Policy::parse(layer, "policy.toml", text).unwrap();
+    let project = project.map(|text| (read(Layer::Project, text), Trust::Untrusted));
+    Rules::new(Policy::empty(Layer::Builtin), read(Layer::User, user), project)
+}
+
+fn standing(rules: &Rules, mode: Mode) -> Standing<'_> {
+    Standing {
+        rules,
+        broken: None,
+        grants: &[],
+        mode,
+        now: NOW,
+        pins: &[],
+        leads_to: &[],
+        again: 0,
+    }
+}
+
+/// A grant for what an agent may do without a session.
+fn grant(covers: Covers, pins: &[Pin]) -> Grant {
+    Grant {
+        id: id(7),
+        project: id(2),
+        approval: id(8),
+        grantee: AGENT.to_owned(),
+        role: Some("dev".to_owned()),
+        session: None,
+        covers,
+        pins: pins.to_vec(),
+        what: String::new(),
+        until: None,
+        by: "local:ann".to_owned(),
+        at: 1,
+        revoked_at: None,
+    }
+}
+
+fn pin(path: &str, content: &str) -> Pin {
+    Pin { path: path.to_owned(), hash: Role::hash(content.as_bytes()) }
+}
+
+/// What was decided, in a word: `allow operator`, `ask`, `deny`.
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Deny(_) => "deny",
+        Verdict::Ask(_) => "ask",
+        Verdict::Allow(allowed) => match allowed.by() {
+            AllowedBy::Operator => "allow operator",
+            AllowedBy::Rules { .. } => "allow rules",
+            AllowedBy::Mode { .. } => "allow mode",
+            AllowedBy::Grant { .. } => "allow grant",
+            AllowedBy::Approval { .. } => "allow approval",
+        },
+    }
+}
+
+/// What is decided about an agent's action without rules and grants.
+fn in_mode(mode: Mode, action: Action) -> Verdict {
+    let none = rules("", None);
+    decide(asked(action), Acting::In(&able()), &standing(&none, mode))
+}
+
+const ZERO: Hash = Hash::ZERO;

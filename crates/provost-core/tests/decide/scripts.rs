@@ -1,0 +1,71 @@
+//! Which files an answer pins: approve `sh build.sh`, then edit it (THREATS 26).
+
+use super::*;
+
+const ROOT: &str = "/home/ann/app";
+
+#[track_caller]
+fn pins(action: Action, expected: &[&str]) {
+    let what = action.describe();
+    let found = asked(action).scripts(ROOT);
+    for path in expected {
+        assert!(found.iter().any(|found| found.as_str() == *path), "{what}: {found:?}");
+    }
+    if expected.is_empty() {
+        assert!(found.is_empty(), "{what}: {found:?}");
+    }
+}
+
+#[test]
+fn what_runs_is_pinned_however_it_is_named() {
+    for (command, script) in [
+        ("sh build.sh", "build.sh"),
+        ("sh -x build.sh", "build.sh"),
+        ("bash -- build.sh", "build.sh"),
+        ("bash -eux ./build.sh arg", "build.sh"),
+        ("/bin/sh build.sh", "build.sh"),
+        ("./build.sh", "build.sh"),
+        ("tools/build", "tools/build"),
+        (". ./env.sh", "env.sh"),
+        ("source env.sh", "env.sh"),
+        ("cd web && sh ../build.sh", "build.sh"),
+        ("cd web; ./x", "web/x"),
+        ("sh a/../build.sh", "build.sh"),
+        ("sh .//build.sh", "build.sh"),
+        ("sh /home/ann/app/build.sh", "build.sh"),
+        ("/home/ann/app/web/../build.sh", "build.sh"),
+        ("cd /home/ann/app/web && sh ../build.sh", "build.sh"),
+        ("sh ../app/build.sh", "build.sh"),
+        ("python3.12 run.py", "run.py"),
+        ("node --require ./hook.js main.js", "hook.js"),
+        ("node --require=./hook.js main.js", "hook.js"),
+        ("java -jar app.jar", "app.jar"),
+        ("make -f other.mk", "other.mk"),
+        ("make -fother.mk", "other.mk"),
+        ("make --file=other.mk", "other.mk"),
+        ("make -C web", "web/Makefile"),
+        ("npm run build", "package.json"),
+        ("npm --prefix web run build", "web/package.json"),
+        ("just build", "justfile"),
+        ("cargo test --manifest-path=x/Cargo.toml", "x/Cargo.toml"),
+        ("env A=1 timeout 5 sh build.sh", "build.sh"),
+        ("nohup ./build.sh", "build.sh"),
+        ("sh -c 'sh build.sh'", "build.sh"),
+        ("bash < build.sh", "build.sh"),
+        ("cat build.sh | bash", "build.sh"),
+        ("eval \"$(cat build.sh)\"", "build.sh"),
+        ("true && { sh build.sh; }", "build.sh"),
+    ] {
+        pins(line(command), &[script]);
+    }
+    pins(run(json!({ "argv": ["sh", "build.sh"], "cwd": "web" })), &["web/build.sh"]);
+    pins(run(json!({ "argv": ["sh", "../build.sh"], "cwd": "web" })), &["build.sh"]);
+}
+
+#[test]
+fn what_is_only_data_or_lies_elsewhere_is_not() {
+    for command in ["cat notes.txt", "ls -la src", "/usr/bin/ls", "git add a", "/home/ann/apple/x"]
+    {
+        pins(line(command), &[]);
+    }
+}

@@ -1,0 +1,151 @@
+//! Attacks on what governs agents, with a real daemon and real tokens: what an
+//! agent's token, a planted file, a race or a crash could win. The tests name
+//! the threats they are about by their numbers.
+
+mod answers;
+mod attacks;
+mod grants;
+mod roles;
+mod rules;
+
+use reqwest::{Client, Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{Home, Running};
+
+const ROLE: &str = ".provost/roles/dev.md";
+
+/// A project with a role that may do everything, and an agent in it.
+struct World {
+    home: Home,
+    daemon: Running,
+    http: Client,
+    agent: String,
+    agent_id: String,
+}
+
+impl World {
+    /// With a role that the operator trusts.
+    async fn new() -> Self {
+        let home = Home::new();
+        let folder = home.path("app").join(".provost/roles");
+        std::fs::create_dir_all(&folder).unwrap();
+        let role = "---\nname: dev\nskills: [fs.read, fs.write, terminal.*]\n---\nWork.\n";
+        std::fs::write(folder.join("dev.md"), role).unwrap();
+        let daemon = home.up();
+        let http = Client::builder().no_proxy().build().unwrap();
+        let (agent, agent_id) = (String::new(), String::new());
+        let mut world = Self { home, daemon, http, agent, agent_id };
+        (world.agent, world.agent_id) = world.new_agent().await;
+        world.trust_role().await;
+        world
+    }
+
+    async fn new_agent(&self) -> (String, String) {
+        let project = self.get("/api/projects/app").await["id"].clone();
+        let wanted = json!({ "class": "agent", "project": project, "role": "dev" });
+        let (_, created) = self.operator(Method::POST, "/api/tokens", &wanted).await;
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&created["token"]), text(&created["entry"]["id"]))
+    }
+
+    async fn trust_role(&self) {
+        let roles = self.get("/api/projects/app/roles").await;
+        let trust = json!({ "what": "role", "file": ROLE, "hash": roles["roles"][0]["hash"] });
+        let (status, said) = self.operator(Method::POST, "/api/projects/app/trust", &trust).await;
+        assert_eq!(status, 200, "{said}");
+    }
+
+    async fn send(
+        &self,
+        token: &str,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> (StatusCode, Value) {
+        let request = self.http.request(method, format!("{}{path}", self.daemon.base));
+        let response = request.bearer_auth(token).json(body).send().await.unwrap();
+        (response.status(), response.json().await.unwrap_or(Value::Null))
+    }
+
+    async fn operator(&self, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
+        self.send(&self.daemon.token, method, path, body).await
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.operator(Method::GET, path, &Value::Null).await.1
+    }
+
+    /// The agent asks, and does not wait for a person.
+    async fn asks(&self, action: &str, params: Value) -> (StatusCode, Value) {
+        let body = json!({ "action": action, "params": params });
+        self.send(&self.agent, Method::POST, "/api/projects/app/actions?wait=0", &body).await
+    }
+
+    /// The agent asks for a command that a person must decide about: the question.
+    async fn asks_to_run(&self, params: Value) -> Value {
+        let said = params.to_string();
+        let (status, answer) = self.asks("terminal.runCommand", params).await;
+        assert_eq!(
+            (status.as_u16(), &answer["status"]),
+            (202, &json!("waiting")),
+            "{said} {answer}"
+        );
+        let id = answer["approvalId"].as_str().unwrap().to_owned();
+        self.get(&format!("/api/approvals/{id}")).await
+    }
+
+    /// The agent asks for a command and it ends, whoever allowed it.
+    async fn runs(&self, params: Value) -> Value {
+        let said = params.to_string();
+        let (status, answer) = self.asks("terminal.runCommand", params).await;
+        assert!(status.is_success() && answer["status"] != "waiting", "{said}: {answer}");
+        self.daemon.until(answer["actionId"].as_str().unwrap(), "finished").await
+    }
+
+    /// The operator says yes.
+    async fn allows(&self, approval: &Value, more: Value) -> (StatusCode, Value) {
+        let mut body = json!({ "decision": "allow", "actionHash": approval["actionHash"] });
+        body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+        let path = format!("/api/approvals/{}", approval["id"].as_str().unwrap());
+        self.operator(Method::POST, &path, &body).await
+    }
+
+    async fn sets_mode(&self, mode: &str) {
+        let body = json!({ "mode": mode });
+        let (status, said) = self.operator(Method::PUT, "/api/projects/app/mode", &body).await;
+        assert_eq!(status, 200, "{said}");
+    }
+
+    /// The open questions.
+    async fn open(&self) -> Vec<Value> {
+        self.get("/api/projects/app/approvals").await["approvals"].as_array().unwrap().clone()
+    }
+
+    async fn ended(&self, approval: &Value) -> Value {
+        self.daemon.until(approval["action"].as_str().unwrap(), "finished").await
+    }
+
+    /// Waits until what was asked is denied: the code.
+    async fn denied(&self, approval: &Value) -> Value {
+        self.daemon.until(approval["action"].as_str().unwrap(), "denied").await;
+        let denied = self.daemon.events("ACTION_DENIED").await;
+        let this = denied.iter().find(|body| body["action"] == approval["action"]);
+        this.unwrap()["fault"]["code"].clone()
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.home.path("app").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.home.path("app").join(file)).unwrap_or_default()
+    }
+
+    /// Whatever happened, the log is whole.
+    fn is_whole(&self) {
+        assert!(self.home.says(&["audit", "verify"]).contains("The log is whole"));
+    }
+}

@@ -1,0 +1,138 @@
+//! What an agent's token could reach for (THREATS 22, 23, 27).
+
+use super::*;
+
+#[tokio::test]
+async fn threat_23_an_agents_token_decides_nothing_and_sees_nothing_that_governs() {
+    let world = World::new().await;
+    let question = world.asks_to_run(json!({ "command": "echo x >> ran" })).await;
+    let answer = json!({ "decision": "allow", "actionHash": question["actionHash"] });
+    let approval = format!("/api/approvals/{}", question["id"].as_str().unwrap());
+    let roles = world.get("/api/projects/app/roles").await;
+    let trust = json!({ "what": "role", "file": ROLE, "hash": roles["roles"][0]["hash"] });
+    let project = world.get("/api/projects/app").await["id"].clone();
+    let token = json!({ "class": "operator" });
+    let agent = json!({ "class": "agent", "project": project, "role": "admin" });
+    let none = Value::Null;
+    let own = format!("/api/tokens/{}", world.agent_id);
+    let app = world.home.path("app");
+    let explain = json!({ "params": { "command": "ls" } });
+    for (method, path, body) in [
+        (Method::POST, approval.as_str(), &answer),
+        (Method::GET, approval.as_str(), &none),
+        (Method::GET, "/api/approvals", &none),
+        (Method::GET, "/api/projects/app/approvals", &none),
+        (Method::GET, "/api/projects/app/grants", &none),
+        (Method::PUT, "/api/projects/app/mode", &json!({ "mode": "full" })),
+        (Method::GET, "/api/projects/app/mode", &none),
+        (Method::POST, "/api/projects/app/trust", &trust),
+        (Method::PATCH, "/api/projects/app/roles/dev", &json!({ "model": "a/b" })),
+        (Method::GET, "/api/projects/app/policy", &none),
+        (Method::POST, "/api/projects/app/policy/explain", &explain),
+        (Method::POST, "/api/tokens", &token),
+        (Method::POST, "/api/tokens", &agent),
+        (Method::GET, "/api/tokens", &none),
+        (Method::DELETE, own.as_str(), &none),
+        (Method::GET, "/api/audit", &none),
+        (Method::POST, "/api/projects", &json!({ "path": app })),
+        (Method::DELETE, "/api/projects/app", &none),
+        (Method::POST, "/api/daemon/shutdown", &none),
+    ] {
+        let (status, said) = world.send(&world.agent, method.clone(), path, body).await;
+        assert!(matches!(status.as_u16(), 403 | 404), "{method} {path}: {status} {said}");
+    }
+    // The role of its token and no other, in its project and no other.
+    let act = |role: &str| json!({ "action": "fs.stat", "params": { "path": "." }, "role": role });
+    let path = "/api/projects/app/actions";
+    let (status, said) = world.send(&world.agent, Method::POST, path, &act("admin")).await;
+    assert_eq!(status, 403, "{said}");
+    let other = world.home.path("other");
+    std::fs::create_dir(&other).unwrap();
+    world.operator(Method::POST, "/api/projects", &json!({ "path": other })).await;
+    let there = "/api/projects/other/actions";
+    let (status, said) = world.send(&world.agent, Method::POST, there, &act("dev")).await;
+    assert_eq!(status, 403, "{said}");
+    assert_eq!(world.open().await.len(), 1, "nothing of that answered the question");
+    assert_eq!(world.get("/api/projects/app/mode").await["mode"], "sandbox");
+    assert_eq!(world.read("ran"), "");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
+    let world = World::new().await;
+    let app = world.home.path("app").canonicalize().unwrap();
+    world.write(".git/config", "[core]\n");
+    world.write("docs/a.txt", "");
+    for (link, to) in [("g", ".git"), ("docs/roles", "../.provost/roles"), ("rc", ".envrc")] {
+        std::os::unix::fs::symlink(to, app.join(link)).unwrap();
+    }
+    let before = (world.read(".git/config"), world.read(ROLE));
+    world.sets_mode("full").await;
+    let absolute = format!("echo x > {}/.git/config", app.display());
+    let name = app.file_name().unwrap().to_str().unwrap();
+    let around = format!("cd .. && echo x > {name}/.git/config");
+    for command in [
+        "echo x > .git/config",
+        "cd .git && echo x > config",
+        "tee .git/config < docs/a.txt",
+        "cp docs/a.txt .provost/roles/dev.md",
+        &absolute,
+        &around,
+    ] {
+        let (status, said) = world.asks("terminal.runCommand", json!({ "command": command })).await;
+        let code = (status.as_u16(), &said["code"]);
+        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{command}: {said}");
+    }
+    for path in [
+        ".git/config",
+        "g/config",
+        "g/hooks/pre-commit",
+        "docs/roles/dev.md",
+        "docs/roles/new.md",
+        "rc",
+        ".GIT/config",
+        ".provost/policy.toml",
+    ] {
+        let params = json!({ "path": path, "content": "x" });
+        let (status, said) = world.asks("fs.writeFile", params).await;
+        let code = (status.as_u16(), &said["code"]);
+        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{path}: {said}");
+    }
+    for (action, params) in [
+        ("fs.moveFile", json!({ "from": "docs/a.txt", "to": "g/hooks" })),
+        ("fs.moveFile", json!({ "from": ".provost", "to": "old" })),
+        ("fs.deleteFile", json!({ "path": "docs/roles/dev.md" })),
+        ("fs.createDir", json!({ "path": "g/hooks/x" })),
+        ("fs.editFile", json!({ "path": "g/config", "edits": [{ "old": "core", "new": "x" }] })),
+    ] {
+        let (status, said) = world.asks(action, params).await;
+        let code = (status.as_u16(), &said["code"]);
+        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{action}: {said}");
+    }
+    assert_eq!((world.read(".git/config"), world.read(ROLE)), before);
+    // A link to a file that a rule denies is denied too.
+    std::fs::write(
+        world.home.path("policy.toml"),
+        "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['**/.env']\n",
+    )
+    .unwrap();
+    world.write(".env", "KEY=1");
+    std::os::unix::fs::symlink(".env", app.join("notes.md")).unwrap();
+    let (_, said) = world.asks("fs.readFile", json!({ "path": "notes.md" })).await;
+    assert_eq!(said["code"], "POLICY_DENIED", "{said}");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn threat_22_no_token_is_in_the_log() {
+    let world = World::new().await;
+    let question = world.asks_to_run(json!({ "command": "echo x" })).await;
+    world.allows(&question, json!({})).await;
+    world.ended(&question).await;
+    let log = world.get("/api/audit").await.to_string();
+    assert!(!log.contains(&world.agent) && !log.contains(&world.daemon.token));
+    let data = std::fs::read(world.home.data().join("log.db")).unwrap();
+    let holds = |text: &str| data.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(!holds(&world.agent) && !holds(&world.daemon.token));
+}

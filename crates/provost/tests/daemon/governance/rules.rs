@@ -1,0 +1,130 @@
+//! Rules that are planted or broken (THREATS 27), and lines that try to pass as
+//! what a rule allows (THREATS 7 to 11).
+
+use super::*;
+
+const ALLOW: &str = "[[rule]]\nid = 'read'\neffect = 'allow'\non = ['terminal.runCommand']\nargv = [['ls', 'git', 'echo'], '**']\n";
+
+#[tokio::test]
+async fn threat_27_a_planted_policy_tightens_at_once_and_never_loosens() {
+    let world = World::new().await;
+    let planted = |text: &str| world.write(".provost/policy.toml", text);
+    planted(ALLOW);
+    world.asks_to_run(json!({ "command": "ls" })).await;
+    planted(&format!("{ALLOW}[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.stat']\n"));
+    let (status, said) = world.asks("fs.stat", json!({ "path": "." })).await;
+    assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{said}");
+    // Broken, it is not as if it were not there: even looking asks.
+    planted("[[rule]]\nid = 1\n");
+    let (_, said) = world.asks("fs.listFiles", json!({ "path": "." })).await;
+    assert_eq!(said["status"], "waiting", "{said}");
+    std::fs::remove_file(world.home.path("app").join(".provost/policy.toml")).unwrap();
+    assert_eq!(world.asks("fs.stat", json!({ "path": "." })).await.0, 200);
+
+    // Trusted, it allows; changed after that, it does not.
+    planted(ALLOW);
+    let policy = world.get("/api/projects/app/policy").await;
+    let hash = &policy["layers"][2]["hash"];
+    let trust = json!({ "what": "policy", "file": ".provost/policy.toml", "hash": hash });
+    assert_eq!(world.operator(Method::POST, "/api/projects/app/trust", &trust).await.0, 200);
+    world.runs(json!({ "command": "ls" })).await;
+    planted(&ALLOW.replace("'ls'", "'ls', 'make'"));
+    world.asks_to_run(json!({ "command": "ls" })).await;
+    let changed = world.daemon.events("POLICY_CHANGED").await;
+    assert!(changed.iter().filter(|body| body["layer"] == "project").count() >= 5, "{changed:?}");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn when_a_persons_own_rules_are_broken_everything_asks_and_nothing_more_is_remembered() {
+    let world = World::new().await;
+    let policy = world.home.path("policy.toml");
+    std::fs::write(&policy, ALLOW).unwrap();
+    world.runs(json!({ "command": "ls" })).await;
+    world.sets_mode("full").await;
+    std::fs::write(&policy, "[[rule]]\nid = 'x'\neffect = 'alow'\n").unwrap();
+    let question = world.asks_to_run(json!({ "command": "ls" })).await;
+    assert_eq!(question["question"]["choices"].as_array().unwrap().len(), 1, "{question}");
+    let (_, said) = world.asks("fs.listFiles", json!({ "path": "." })).await;
+    assert_eq!(said["status"], "waiting", "{said}");
+    std::fs::write(&policy, "").unwrap();
+    world.runs(json!({ "command": "ls" })).await;
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
+    let world = World::new().await;
+    std::fs::write(world.home.path("policy.toml"), ALLOW).unwrap();
+    world.write("git", "#!/bin/sh\necho x >> ran\n");
+    world.runs(json!({ "command": "ls -la" })).await;
+    for (threat, line) in [
+        (7, "ls; touch ran"),
+        (7, "ls && touch ran"),
+        (7, "ls & touch ran"),
+        (7, "ls | tee ran"),
+        (7, "ls\ntouch ran"),
+        (7, "ls || touch ran"),
+        (7, "(ls; touch ran)"),
+        (7, "ls > ran"),
+        (8, "ls $(touch ran)"),
+        (8, "ls `touch ran`"),
+        (8, "ls <(touch ran)"),
+        (8, "echo ${X:=$(touch ran)}"),
+        (8, "ls${IFS}-la;touch${IFS}ran"),
+        (8, "echo \"$(touch ran)\""),
+        (8, "ls <<E\n$(touch ran)\nE"),
+        (8, "echo $((a[$(touch ran)]))"),
+        (9, "env touch ran"),
+        (9, "ls | xargs touch ran"),
+        (9, "find . -exec touch ran ;"),
+        (9, "git -c core.pager='touch ran' log"),
+        (9, "git -c alias.x='!touch ran' x"),
+        (9, "tar cf /dev/null . --checkpoint=1 --checkpoint-action=exec='touch ran'"),
+        (9, "awk 'BEGIN { system(\"touch ran\") }'"),
+        (9, "sh -c 'touch ran'"),
+        (9, "GIT_PAGER='touch ran' git log"),
+        (10, "t''ouch ran"),
+        (10, "\\touch ran"),
+        (10, "$'touch' ran"),
+        (10, "l\"s\" ; touch ran"),
+        (11, "./git status"),
+        (11, "PATH=.:$PATH git status"),
+        (11, "cd . && ./git status"),
+    ] {
+        let (_, said) = world.asks("terminal.runCommand", json!({ "command": line })).await;
+        assert_eq!(said["status"], "waiting", "threat {threat}: {line}: {said}");
+    }
+    for (threat, line) in [
+        (10, "l\u{200b}s"),
+        (10, "\u{ff4c}\u{ff53}"),
+        (10, "ls \u{202e}nar hcuot"),
+        (11, "ls\u{0}; touch ran"),
+    ] {
+        let (status, said) = world.asks("terminal.runCommand", json!({ "command": line })).await;
+        let waits = said["status"] == "waiting";
+        assert!(waits || status == 422, "threat {threat}: {line:?}: {said}");
+    }
+    for params in [
+        json!({ "argv": ["./git", "status"] }),
+        json!({ "command": "git status", "env": { "GIT_DIR": "evil" } }),
+        json!({ "command": "git apply", "stdin": "evil" }),
+        json!({ "command": "git fetch", "network": true }),
+    ] {
+        world.asks_to_run(params).await;
+    }
+    let (status, said) = world
+        .asks("terminal.runCommand", json!({ "command": "git x", "env": { "PATH": "." } }))
+        .await;
+    assert_eq!((status.as_u16(), &said["code"]), (422, &json!("INVALID_ACTION")), "{said}");
+    assert_eq!(world.read("ran"), "");
+    assert_eq!(world.daemon.events("ACTION_STARTED").await.len(), 1, "only the `ls` above");
+
+    // In mode auto what stays in the sandbox runs; what leaves it asks.
+    std::fs::remove_file(world.home.path("policy.toml")).unwrap();
+    world.sets_mode("auto").await;
+    world.runs(json!({ "command": "ls" })).await;
+    world.asks_to_run(json!({ "command": "ls", "network": true })).await;
+    world.asks_to_run(json!({ "command": "curl https://example.com" })).await;
+    world.is_whole();
+}

@@ -1,0 +1,2 @@
+/** What people allowed beyond one action. */
+export { default as GrantsPage } from './GrantsPage.svelte'

@@ -1,0 +1,2 @@
+/** The rules of a project, and what they would say. */
+export { default as PolicyPage } from './PolicyPage.svelte'

@@ -1,0 +1,2 @@
+/** The roles of a project: what agents may ask for. */
+export { default as RolesPage } from './RolesPage.svelte'

@@ -1,0 +1,46 @@
+/** What a person can ask the daemon for, and the request that does. Pure. */
+import type { Answer, ApprovalId, Governing, GrantId, Hash, Mode, ProjectId } from '../proto/index.ts'
+import type { Ask } from '../net/index.ts'
+
+/** What was asked for. */
+export type Wish =
+  | { readonly kind: 'open'; readonly path: string }
+  | { readonly kind: 'close'; readonly project: ProjectId; readonly name: string }
+  | { readonly kind: 'answer'; readonly approval: ApprovalId; readonly answer: Answer }
+  | { readonly kind: 'mode'; readonly project: ProjectId; readonly mode: Mode; readonly minutes: number | null }
+  | { readonly kind: 'trust'; readonly project: ProjectId; readonly what: Governing; readonly file: string; readonly hash: Hash }
+  | { readonly kind: 'model'; readonly project: ProjectId; readonly role: string; readonly model: string }
+  | { readonly kind: 'revoke'; readonly grant: GrantId }
+
+/** The request for a wish. */
+export function requestOf(wish: Wish): Ask {
+  switch (wish.kind) {
+    case 'open':
+      return { method: 'POST', path: '/api/projects', body: { path: wish.path } }
+    case 'close':
+      return { method: 'DELETE', path: `/api/projects/${encodeURIComponent(wish.project)}` }
+    case 'answer':
+      return { method: 'POST', path: `/api/approvals/${encodeURIComponent(wish.approval)}`, body: wish.answer }
+    case 'mode': {
+      const { mode, minutes } = wish
+      return { method: 'PUT', path: `${projectPath(wish.project)}/mode`, body: minutes === null ? { mode } : { mode, minutes } }
+    }
+    case 'trust': {
+      const { what, file, hash } = wish
+      return { method: 'POST', path: `${projectPath(wish.project)}/trust`, body: { what, file, hash } }
+    }
+    case 'model':
+      return {
+        method: 'PATCH',
+        path: `${projectPath(wish.project)}/roles/${encodeURIComponent(wish.role)}`,
+        body: { model: wish.model },
+      }
+    case 'revoke':
+      return { method: 'DELETE', path: `/api/grants/${encodeURIComponent(wish.grant)}` }
+  }
+}
+
+/** The address of a project. */
+export function projectPath(project: ProjectId): string {
+  return `/api/projects/${encodeURIComponent(project)}`
+}
