@@ -289,10 +289,10 @@ fn write_rules(file: &Path, before: &str, text: &str) -> Result<(), GatewayError
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
         return Err(bad(format!("{shown} is no place for rules")));
     };
-    let now = std::fs::read_to_string(file).or_else(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Ok(String::new()),
-        _ => Err(bad(format!("cannot read {shown}: {error}"))),
-    })?;
+    let now = match std::fs::read_to_string(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| bad(format!("cannot read {shown}: {error}")))?,
+    };
     if now != before {
         return Err(bad(format!("{shown} was changed by someone else just now; try again")));
     }

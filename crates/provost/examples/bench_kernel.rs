@@ -293,7 +293,6 @@ fn permit(action: Action) -> Permit {
         now: 0,
         pins: &[],
         leads_to: &[],
-        leads_to: &[],
         again: 0,
     };
     let verdict = decide(Matter::new(request).unwrap(), Acting::Oneself, &standing);

@@ -159,8 +159,11 @@ fn is_whole(parts: &[&str]) -> bool {
     for name in parts[start.unwrap_or(0)..].iter().flat_map(|part| part.split('/')) {
         match name {
             "" | "." => {}
-            ".." if names.pop().is_none() => return true,
-            ".." => {}
+            ".." => {
+                if names.pop().is_none() {
+                    return true;
+                }
+            }
             name => names.push(name),
         }
     }

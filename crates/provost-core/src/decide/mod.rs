@@ -148,7 +148,7 @@ fn weigh(
     let linked: Vec<_> = linked.filter(|at| at.verdict() > Some(policy::Verdict::Allow)).collect();
     let matched = evaluation.demands.iter().map(|judged| &judged.matched).chain(&linked);
     let mut rules: Vec<RuleRef> = Vec::new();
-    for hit in matched.flat_map(|matched| matched.deciding()) {
+    for hit in matched.flat_map(policy::Matched::deciding) {
         let named = RuleRef {
             layer: layer_name(hit.layer).to_owned(),
             id: hit.rule.id().to_owned(),
