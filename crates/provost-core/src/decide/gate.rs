@@ -158,8 +158,12 @@ fn is_whole(parts: &[&str]) -> bool {
     let mut names: Vec<&str> = Vec::new();
     for name in parts[start.unwrap_or(0)..].iter().flat_map(|part| part.split('/')) {
         match name {
-            ".." if names.pop().is_none() => return true,
-            "" | "." | ".." => {}
+            "" | "." => {}
+            ".." => {
+                if names.pop().is_none() {
+                    return true;
+                }
+            }
             name => names.push(name),
         }
     }

@@ -111,14 +111,19 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{action}: {said}");
     }
     assert_eq!((world.read(".git/config"), world.read(ROLE)), before);
-    // A link to a file that a rule denies is denied too.
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
+    let world = World::new().await;
     std::fs::write(
         world.home.path("policy.toml"),
         "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['**/.env']\n",
     )
     .unwrap();
     world.write(".env", "KEY=1");
-    std::os::unix::fs::symlink(".env", app.join("notes.md")).unwrap();
+    std::os::unix::fs::symlink(".env", world.home.path("app").join("notes.md")).unwrap();
     let (_, said) = world.asks("fs.readFile", json!({ "path": "notes.md" })).await;
     assert_eq!(said["code"], "POLICY_DENIED", "{said}");
     world.is_whole();

@@ -52,46 +52,49 @@ async fn when_a_persons_own_rules_are_broken_everything_asks_and_nothing_more_is
     world.is_whole();
 }
 
+/// Lines that hold more than what the rule allows, with the threats that they are.
+const LINES: &[(u32, &str)] = &[
+    (7, "ls; touch ran"),
+    (7, "ls && touch ran"),
+    (7, "ls & touch ran"),
+    (7, "ls | tee ran"),
+    (7, "ls\ntouch ran"),
+    (7, "ls || touch ran"),
+    (7, "(ls; touch ran)"),
+    (7, "ls > ran"),
+    (8, "ls $(touch ran)"),
+    (8, "ls `touch ran`"),
+    (8, "ls <(touch ran)"),
+    (8, "echo ${X:=$(touch ran)}"),
+    (8, "ls${IFS}-la;touch${IFS}ran"),
+    (8, "echo \"$(touch ran)\""),
+    (8, "ls <<E\n$(touch ran)\nE"),
+    (8, "echo $((a[$(touch ran)]))"),
+    (9, "env touch ran"),
+    (9, "ls | xargs touch ran"),
+    (9, "find . -exec touch ran ;"),
+    (9, "git -c core.pager='touch ran' log"),
+    (9, "git -c alias.x='!touch ran' x"),
+    (9, "tar cf /dev/null . --checkpoint=1 --checkpoint-action=exec='touch ran'"),
+    (9, "awk 'BEGIN { system(\"touch ran\") }'"),
+    (9, "sh -c 'touch ran'"),
+    (9, "GIT_PAGER='touch ran' git log"),
+    (10, "t''ouch ran"),
+    (10, "\\touch ran"),
+    (10, "$'touch' ran"),
+    (10, "l\"s\" ; touch ran"),
+    (11, "./git status"),
+    (11, "PATH=.:$PATH git status"),
+    (11, "cd . && ./git status"),
+];
+
 #[tokio::test]
 async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
     let world = World::new().await;
     std::fs::write(world.home.path("policy.toml"), ALLOW).unwrap();
     world.write("git", "#!/bin/sh\necho x >> ran\n");
     world.runs(json!({ "command": "ls -la" })).await;
-    for (threat, line) in [
-        (7, "ls; touch ran"),
-        (7, "ls && touch ran"),
-        (7, "ls & touch ran"),
-        (7, "ls | tee ran"),
-        (7, "ls\ntouch ran"),
-        (7, "ls || touch ran"),
-        (7, "(ls; touch ran)"),
-        (7, "ls > ran"),
-        (8, "ls $(touch ran)"),
-        (8, "ls `touch ran`"),
-        (8, "ls <(touch ran)"),
-        (8, "echo ${X:=$(touch ran)}"),
-        (8, "ls${IFS}-la;touch${IFS}ran"),
-        (8, "echo \"$(touch ran)\""),
-        (8, "ls <<E\n$(touch ran)\nE"),
-        (8, "echo $((a[$(touch ran)]))"),
-        (9, "env touch ran"),
-        (9, "ls | xargs touch ran"),
-        (9, "find . -exec touch ran ;"),
-        (9, "git -c core.pager='touch ran' log"),
-        (9, "git -c alias.x='!touch ran' x"),
-        (9, "tar cf /dev/null . --checkpoint=1 --checkpoint-action=exec='touch ran'"),
-        (9, "awk 'BEGIN { system(\"touch ran\") }'"),
-        (9, "sh -c 'touch ran'"),
-        (9, "GIT_PAGER='touch ran' git log"),
-        (10, "t''ouch ran"),
-        (10, "\\touch ran"),
-        (10, "$'touch' ran"),
-        (10, "l\"s\" ; touch ran"),
-        (11, "./git status"),
-        (11, "PATH=.:$PATH git status"),
-        (11, "cd . && ./git status"),
-    ] {
+    for (threat, line) in LINES {
         let (_, said) = world.asks("terminal.runCommand", json!({ "command": line })).await;
         assert_eq!(said["status"], "waiting", "threat {threat}: {line}: {said}");
     }
@@ -119,9 +122,12 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
     assert_eq!((status.as_u16(), &said["code"]), (422, &json!("INVALID_ACTION")), "{said}");
     assert_eq!(world.read("ran"), "");
     assert_eq!(world.daemon.events("ACTION_STARTED").await.len(), 1, "only the `ls` above");
+    world.is_whole();
+}
 
-    // In mode auto what stays in the sandbox runs; what leaves it asks.
-    std::fs::remove_file(world.home.path("policy.toml")).unwrap();
+#[tokio::test]
+async fn in_mode_auto_what_stays_in_the_sandbox_runs_and_what_leaves_it_asks() {
+    let world = World::new().await;
     world.sets_mode("auto").await;
     world.runs(json!({ "command": "ls" })).await;
     world.asks_to_run(json!({ "command": "ls", "network": true })).await;
