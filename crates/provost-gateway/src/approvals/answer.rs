@@ -118,7 +118,9 @@ impl Gateway {
                 let fault = refusal(&denied);
                 let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
                 let facts = vec![answering.fact(Some(AnswerScope::Once)), denied];
-                self.resolve(approval, events(person, Durability::Power, facts)).await?;
+                let command = person.command.clone();
+                let append = Append { command, ..events(person, Durability::Power, facts) };
+                self.resolve(approval, append).await?;
                 self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
                 return Ok(());
             }
