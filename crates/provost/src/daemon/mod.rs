@@ -16,6 +16,7 @@ use provost_store::{Clock, Sqlite, Store, StoreOptions};
 use rustix::fs::Mode;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
@@ -59,8 +60,9 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
     gateway.record(Fact::DaemonStarted { pid, version: version.clone(), listen }).await?;
     gateway.reattach().await?;
-    drop(tokio::spawn(Arc::clone(&gateway).watch_the_clock()));
-    drop(tokio::spawn(Arc::clone(&gateway).watch_the_files()));
+    let mut watches = JoinSet::new();
+    watches.spawn(Arc::clone(&gateway).watch_the_clock());
+    watches.spawn(Arc::clone(&gateway).watch_the_files());
     folder.announce(&Running { pid, address, version, started_at: clock.now() })?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
     greet(&gateway, &token, address)?;
@@ -71,6 +73,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     provost_server::serve(listener, Arc::clone(&gateway), settings, closing).await?;
 
     let reason = reason.await.unwrap_or("asked to stop").to_owned();
+    // They hold the log open; it must be closed before the folder is let go.
+    watches.shutdown().await;
     folder.withdraw();
     gateway.record(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost is down");
