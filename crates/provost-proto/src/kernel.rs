@@ -7,6 +7,7 @@
 //! What commands print travels as the bytes it is, not as JSON.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,6 +82,21 @@ pub enum Ask {
     },
     /// Stop every child, then end.
     Shutdown {},
+}
+
+/// A secret value. It is not shown by `{:?}`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownSecret {
+    /// Where it comes from: a variable, as a rule. Stands in its place.
+    pub name: String,
+    /// The secret itself.
+    pub value: String,
+}
+
+impl fmt::Debug for KnownSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KnownSecret({})", self.name)
+    }
 }
 
 /// A question with its number.
