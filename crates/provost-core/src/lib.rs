@@ -16,6 +16,7 @@ pub mod glob;
 mod near;
 pub mod permit;
 pub mod policy;
+pub mod redact;
 pub mod role;
 pub mod skill;
 pub mod slug;

@@ -64,6 +64,15 @@ impl Gateway {
         project: &str,
         submit: Submit,
     ) -> Result<Done, GatewayError> {
+        self.submitted(caller, project, submit).await.map_err(|error| self.without_secrets(error))
+    }
+
+    async fn submitted(
+        self: &Arc<Self>,
+        caller: &Caller,
+        project: &str,
+        submit: Submit,
+    ) -> Result<Done, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(project.to_owned());
         let known = self.governance.named(project).ok_or_else(missing)?;
         caller.may_ask(known.project.id)?;
@@ -237,13 +246,13 @@ impl Gateway {
         sure: Durability,
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
-        self.store.append(events(behalf, sure, facts)).await?;
+        self.append(events(behalf, sure, facts)).await?;
         Ok(())
     }
 
     /// Writes what was decided, unless the same request was carried out before.
     pub(crate) async fn write_once(&self, append: Append) -> Result<Appended, GatewayError> {
-        match self.store.append(append).await? {
+        match self.append(append).await? {
             fresh @ Appended::Fresh(_) => Ok(fresh),
             Appended::Repeated(_) => Err(repeated()),
         }

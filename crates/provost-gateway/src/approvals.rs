@@ -7,12 +7,13 @@
 mod answer;
 mod expire;
 mod resume;
+mod unkept;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_core::action::Action;
-use provost_core::decide::{Asking, Matter, Request as Asked};
+use provost_core::decide::{Asking, Matter};
 use provost_core::fold::{Doc, Key, View};
 use provost_core::permit::Permit;
 use provost_proto::kernel::Fault;
@@ -40,6 +41,8 @@ const OPEN: usize = 256;
 pub(crate) struct Approvals {
     pending: Mutex<BTreeMap<ApprovalId, Arc<Approval>>>,
     waiting: Mutex<HashMap<ActionId, oneshot::Sender<Result<Ended, GatewayError>>>>,
+    /// Actions that the log cannot keep as they are, because they hold a secret.
+    unkept: Mutex<HashMap<ActionId, Action>>,
     /// There is a new question, so the next to expire may be another.
     changed: Notify,
 }
@@ -85,6 +88,7 @@ impl Approvals {
 
     /// Tells whoever waits how it ended.
     fn end(&self, action: ActionId, ended: Result<Ended, GatewayError>) {
+        self.unkept.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
         let reply = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
         if let Some(reply) = reply {
             // The request may have been answered with "it waits".
@@ -149,7 +153,7 @@ impl Gateway {
         self.write_once(append).await?;
         // Before anyone can answer, and not if nothing is asked.
         let end = self.approvals.expect(matter.request().id);
-        self.adopt_question(id).await?;
+        self.adopt_question(id, matter).await?;
         Ok((id, end))
     }
 
@@ -178,7 +182,10 @@ impl Gateway {
     }
 
     /// Takes a question that is in the log into the copy.
-    async fn adopt_question(&self, id: ApprovalId) -> Result<(), GatewayError> {
+    async fn adopt_question(&self, id: ApprovalId, matter: &Matter) -> Result<(), GatewayError> {
+        if let Some(action) = self.unkept(matter) {
+            self.approvals.hold(matter.request().id, action);
+        }
         let doc = self.store.doc(View::Approvals, id.uuid()).await?;
         if let Some(approval) = doc.and_then(Doc::into_approval) {
             self.approvals.add(approval);
@@ -190,7 +197,7 @@ impl Gateway {
     async fn resolve(&self, approval: &Approval, append: Append) -> Result<Appended, GatewayError> {
         let key = Key { view: View::Approvals, key: approval.id.uuid() };
         let unchanged = vec![(key, Doc::Approval(Box::new(approval.clone())))];
-        let done = self.store.append(Append { unchanged, ..append }).await;
+        let done = self.append(Append { unchanged, ..append }).await;
         match done {
             Err(StoreError::Changed { .. }) => {
                 self.approvals.remove(approval.id);
@@ -309,21 +316,6 @@ impl Gateway {
             ..self.behalf_of(approval)?
         })
     }
-}
-
-/// The action that a question is about, exactly as it was asked for.
-fn matter_of(approval: &Approval) -> Result<Matter, GatewayError> {
-    let Question { name, params, .. } = &approval.question;
-    let matter = Matter::new(Asked {
-        id: approval.action,
-        project: approval.project,
-        principal: approval.principal.clone(),
-        class: approval.class,
-        session: approval.session,
-        action: Action::parse(name, params.clone())?,
-    })
-    .map_err(StoreError::from)?;
-    if matter.hash() == approval.action_hash { Ok(matter) } else { Err(mismatch()) }
 }
 
 fn resolved() -> GatewayError {

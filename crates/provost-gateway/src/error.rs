@@ -1,6 +1,7 @@
 //! Why the gateway said no.
 
 use provost_core::action::BadAction;
+use provost_core::redact::TooMuch;
 use provost_proto::TokenClass;
 use provost_proto::kernel::Fault;
 use provost_store::StoreError;
@@ -82,6 +83,9 @@ pub enum GatewayError {
     /// The action failed or was denied, and the log says so.
     #[error("{}", .0.message)]
     Fault(Fault),
+    /// The secrets in the environment cannot be looked for.
+    #[error(transparent)]
+    Secrets(#[from] TooMuch),
     /// The machine gave no random numbers.
     #[error("the machine gives no random numbers: {0}")]
     NoRandomness(String),

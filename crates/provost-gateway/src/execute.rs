@@ -151,7 +151,7 @@ pub(crate) fn fault(error: &KernelError) -> Fault {
     match error {
         KernelError::Fault(fault) => fault.clone(),
         KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
-        KernelError::Start(_) | KernelError::Newer { .. } => {
+        KernelError::Start(_) | KernelError::Newer { .. } | KernelError::Older { .. } => {
             Fault { code: Code::Unavailable, message: error.to_string(), details: None }
         }
     }

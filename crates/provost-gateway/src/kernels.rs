@@ -134,7 +134,8 @@ impl Gateway {
             )));
         }
         let place = self.place(project.id);
-        let started = Kernel::start(&place, &self.places.program, &self.kernel_args(project)).await;
+        let (args, secrets) = (self.kernel_args(project), &self.places.secrets);
+        let started = Kernel::start(&place, &self.places.program, &args, secrets).await;
         match started {
             Ok((kernel, reports)) => {
                 let welcome = kernel.welcome();

@@ -17,6 +17,7 @@ mod paths;
 mod policy;
 mod projects;
 mod question;
+mod redact;
 mod secret;
 mod tokens;
 mod trust;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::fold::View;
+use provost_core::redact::{Redactor, Secrets};
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
 use provost_store::{Append, Clock, Store, StoreError};
 
@@ -78,6 +80,8 @@ pub struct Places {
     pub path: Vec<PathBuf>,
     /// How long a question waits for an answer.
     pub approval_ttl: Duration,
+    /// What must not be stored or streamed. In memory only.
+    pub secrets: Secrets,
 }
 
 /// The authority over one log.
@@ -93,6 +97,7 @@ pub struct Gateway {
     governance: Governance,
     approvals: Approvals,
     rows: Rows,
+    redactor: Redactor,
 }
 
 impl Gateway {
@@ -104,6 +109,7 @@ impl Gateway {
         places: Places,
     ) -> Result<Self, GatewayError> {
         mend(&*store).await?;
+        let redactor = Redactor::new(&places.secrets)?;
         let keyring = Keyring::load(&*store).await?;
         let user = UserRules::read(&places.policy, clock.now());
         let governance = Governance::load(&*store, user).await?;
@@ -119,6 +125,7 @@ impl Gateway {
             governance,
             approvals,
             rows: Rows::default(),
+            redactor,
         })
     }
 
@@ -135,7 +142,7 @@ impl Gateway {
     /// Records something the daemon did by itself.
     pub async fn record(&self, fact: Fact) -> Result<(), GatewayError> {
         let append = Append::one(self.owner.principal.clone(), Actor::Daemon, Stream::Sys, fact);
-        self.store.append(append).await?;
+        self.append(append).await?;
         Ok(())
     }
 }

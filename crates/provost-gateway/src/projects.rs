@@ -70,7 +70,7 @@ impl Gateway {
                 command: request.command.clone(),
                 ..change(request.by, fact)
             };
-            match self.store.append(append).await {
+            match self.append(append).await {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
                 Ok(Appended::Fresh(_)) => {
@@ -125,7 +125,7 @@ impl Gateway {
                 command: request.command.clone(),
                 ..change(request.by, Fact::ProjectClosed { project: project.id })
             };
-            match self.store.append(append).await {
+            match self.append(append).await {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {

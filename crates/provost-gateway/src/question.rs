@@ -32,8 +32,10 @@ impl Gateway {
         question.why.clone_from(&asking.why);
         question.rules.clone_from(&asking.rules);
         question.gate.clone_from(&asking.gate);
-        // A hard gate, or rules that cannot be read, are opened once and no more.
-        let once = asking.gate.is_some() || governed.broken.is_some();
+        // A hard gate, or rules that cannot be read, are opened once and no more; so is
+        // what holds a secret, because a grant or a rule would have to keep it.
+        let unkept = self.holds_secret(&matter.request().action);
+        let once = asking.gate.is_some() || governed.broken.is_some() || unkept;
         question.choices = if once { vec![once_only()] } else { choices(matter, role) };
         Ok(question)
     }

@@ -199,7 +199,7 @@ impl Gateway {
             project,
             role,
             holder,
-            label: label.unwrap_or_default(),
+            label: self.redactor.text(&label.unwrap_or_default()).into_owned(),
             digest: secret.digest(),
             created_by: principal.clone(),
             created_at: now,
@@ -207,7 +207,7 @@ impl Gateway {
             revoked_at: None,
         };
         let append = Append::one(principal, actor, Stream::Sys, created(&token));
-        match self.store.append(Append { command, ..append }).await? {
+        match self.append(Append { command, ..append }).await? {
             // The secret that was shown then is stored nowhere; this one was never valid.
             Appended::Repeated(_) => Err(GatewayError::TokenShown),
             Appended::Fresh(_) => {
@@ -239,8 +239,7 @@ impl Gateway {
             let (principal, actor): (Principal, _) =
                 (by.principal().to_owned(), by.actor().clone());
             let append = Append::one(principal, actor, Stream::Sys, Fact::TokenRevoked { token });
-            match self.store.append(Append { expect: vec![(Stream::Sys, version)], ..append }).await
-            {
+            match self.append(Append { expect: vec![(Stream::Sys, version)], ..append }).await {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {

@@ -165,7 +165,7 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         let person = person(request.by, project);
         let append = events(&person, Durability::Power, facts.clone());
-        self.store.append(Append { command: request.command, ..append }).await?;
+        self.append(Append { command: request.command, ..append }).await?;
         self.learn(&facts).await
     }
 

@@ -10,9 +10,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use provost_core::permit::Permit;
+use provost_core::redact::Secrets;
 use provost_proto::ActionId;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, Outcome, PROTOCOL, Question, Report, ReportNumber, Version2, Welcome,
+    Answer, Ask, Fault, Outcome, PROTOCOL, Question, REDACTS, Report, ReportNumber, Version2,
+    Welcome,
 };
 use provost_sandbox::launch;
 use serde::de::DeserializeOwned;
@@ -72,6 +74,17 @@ pub enum KernelError {
         /// Its process id.
         pid: u32,
     },
+    /// It does not redact secrets.
+    #[error(
+        "the project's kernel, process {pid}, is from an older Provost (protocol {kernel}) and \
+         does not redact secrets, so nothing is run in it; stop it, and a new one is started"
+    )]
+    Older {
+        /// Its protocol.
+        kernel: u32,
+        /// Its process id.
+        pid: u32,
+    },
     /// The action failed, as the kernel says.
     #[error("{}", .0.message)]
     Fault(Fault),
@@ -106,13 +119,14 @@ impl Kernel {
         place: &Place,
         program: &Path,
         args: &[std::ffi::OsString],
+        secrets: &Secrets,
     ) -> Result<(Self, Reports), KernelError> {
         let failed = |error: io::Error| KernelError::Start(error.to_string());
         place.prepare().map_err(failed)?;
         launch::detached(program, args, &place.log(), &[]).map_err(failed)?;
         let connecting = async {
             loop {
-                match Self::find(place).await {
+                match Self::find(place, secrets).await {
                     Err(KernelError::Lost) => sleep(LOOK).await,
                     found => return found,
                 }
@@ -125,12 +139,17 @@ impl Kernel {
         })
     }
 
-    /// Connects to the kernel that is there already; `Lost` if none is.
-    pub async fn find(place: &Place) -> Result<(Self, Reports), KernelError> {
+    /// Connects to the kernel that is there already, and tells it what it must
+    /// not let out; `Lost` if none is there.
+    pub async fn find(place: &Place, secrets: &Secrets) -> Result<(Self, Reports), KernelError> {
         let (kernel, reports) = Self::greet(place).await.ok_or(KernelError::Lost)?;
         let Welcome { protocol, pid, .. } = kernel.welcome;
         if protocol > PROTOCOL {
             return Err(KernelError::Newer { kernel: protocol, pid });
+        }
+        if protocol >= REDACTS {
+            let values = secrets.known().to_vec();
+            kernel.ask::<Value>(Ask::Secrets { values }).await?;
         }
         Ok((kernel, reports))
     }
@@ -166,8 +185,13 @@ impl Kernel {
         !self.inbox.is_closed()
     }
 
-    /// Carries out what was permitted, once.
+    /// Carries out what was permitted, once. Not in a kernel that would let
+    /// secrets out: what runs there already is seen to its end, and no more.
     pub async fn execute(&self, permit: Permit) -> Result<Value, KernelError> {
+        let Welcome { protocol, pid, .. } = self.welcome;
+        if protocol < REDACTS {
+            return Err(KernelError::Older { kernel: protocol, pid });
+        }
         let (id, action) = permit.consume();
         let (name, params) = (action.name().to_owned(), action.params());
         self.ask(Ask::Execute { id, action: name, params }).await
@@ -224,6 +248,7 @@ impl Kernel {
             Ask::Execute { .. } => ACTION,
             Ask::Shutdown {} => SHUTDOWN,
             Ask::Hello { .. }
+            | Ask::Secrets { .. }
             | Ask::Ping {}
             | Ask::Attach { .. }
             | Ask::Acknowledge { .. }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use provost_core::redact::Secrets;
 use provost_kernel::host::{self, HostOptions};
 use provost_kernel::{Kernel, KernelError, Place};
 use tempfile::TempDir;
@@ -91,16 +92,16 @@ async fn malformed_and_huge_frames_end_the_connection_and_nothing_else() {
     ] {
         assert!(is_refused(host.knock().await, &bytes).await, "{:?}", &bytes[..bytes.len().min(9)]);
     }
-    let (kernel, _reports) = Kernel::find(&host.place).await.unwrap();
+    let (kernel, _reports) = Kernel::find(&host.place, &Secrets::default()).await.unwrap();
     kernel.ping().await.unwrap();
 }
 
 #[tokio::test]
 async fn the_daemon_that_comes_later_takes_the_place_of_the_one_before() {
     let host = Host::start().await;
-    let (first, mut reports) = Kernel::find(&host.place).await.unwrap();
+    let (first, mut reports) = Kernel::find(&host.place, &Secrets::default()).await.unwrap();
     first.attach(0).await.unwrap();
-    let (second, _reports) = Kernel::find(&host.place).await.unwrap();
+    let (second, _reports) = Kernel::find(&host.place, &Secrets::default()).await.unwrap();
     assert!(timeout(LONG, reports.next()).await.unwrap().is_none(), "the first is cut off");
     assert!(first.ping().await.is_err());
     assert_eq!(second.welcome().boot, first.welcome().boot);
@@ -137,6 +138,7 @@ async fn a_daemon_of_an_older_protocol_gets_output_in_json_and_a_newer_one_as_by
         stream.write_all(&ask("hello", &hello)).await.unwrap();
         assert_eq!(next(&mut stream).await.0, 2, "welcome");
         if protocol == 1 {
+            stream.write_all(&ask("secrets", r#"{"values":[]}"#)).await.unwrap();
             stream.write_all(&ask("execute", &run)).await.unwrap();
         }
         stream.write_all(&ask("attach", r#"{"after":0}"#)).await.unwrap();
@@ -169,7 +171,8 @@ async fn a_kernel_that_is_newer_than_the_daemon_is_left_alone_and_the_daemon_say
         let answer = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{welcome}}}"#);
         stream.write_all(&frame(2, &answer)).await.unwrap();
     });
-    let error = timeout(LONG, Kernel::find(&place)).await.unwrap().unwrap_err();
+    let error =
+        timeout(LONG, Kernel::find(&place, &Secrets::default())).await.unwrap().unwrap_err();
     assert!(matches!(error, KernelError::Newer { kernel: 99, pid: 7 }), "{error}");
     newer.await.unwrap();
 }

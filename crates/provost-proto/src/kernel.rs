@@ -7,6 +7,7 @@
 //! What commands print travels as the bytes it is, not as JSON.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,10 +22,14 @@ use crate::{ActionId, Code};
 ///
 /// - 1: all reports are JSON.
 /// - 2: output is sent as bytes behind a fixed head.
-pub const PROTOCOL: u32 = 2;
+/// - 3: the kernel is told the secrets, and redacts them.
+pub const PROTOCOL: u32 = 3;
 
 /// The first protocol in which output is sent as bytes.
 pub const OUTPUT_AS_BYTES: u32 = 2;
+
+/// The first protocol in which a kernel redacts secrets.
+pub const REDACTS: u32 = 3;
 
 /// The longest frame. Larger ones are refused before anything is allocated.
 pub const FRAME: usize = 24 * 1024 * 1024;
@@ -47,6 +52,12 @@ pub enum Ask {
         secret: String,
         /// The daemon's protocol.
         protocol: u32,
+    },
+    /// What the kernel must not let out. Must come before anything is executed,
+    /// and from every daemon anew.
+    Secrets {
+        /// All that are known.
+        values: Vec<KnownSecret>,
     },
     /// Nothing; the answer is the heartbeat.
     Ping {},
@@ -81,6 +92,21 @@ pub enum Ask {
     },
     /// Stop every child, then end.
     Shutdown {},
+}
+
+/// A secret value. It is not shown by `{:?}`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownSecret {
+    /// Where it comes from: a variable, as a rule. Stands in its place.
+    pub name: String,
+    /// The secret itself.
+    pub value: String,
+}
+
+impl fmt::Debug for KnownSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KnownSecret({})", self.name)
+    }
 }
 
 /// A question with its number.

@@ -50,6 +50,7 @@ impl From<GatewayError> for Failure {
                 let problem = Self::new(fault.code, fault.message.clone());
                 return Self(Problem { details: fault.details.clone(), ..problem.0 });
             }
+            GatewayError::Secrets(_) => Code::Internal,
             GatewayError::NoRandomness(_) | GatewayError::Stopping => Code::Unavailable,
             GatewayError::Store(error) => store_code(error),
         };

@@ -17,6 +17,7 @@ use provost_core::action::Action;
 use provost_core::decide::{Acting, Matter, Request, Standing, Verdict, decide};
 use provost_core::permit::Permit;
 use provost_core::policy::{Layer, Policy, Rules};
+use provost_core::redact::Secrets;
 use provost_kernel::{Kernel, Place, Reports};
 use provost_proto::kernel::{Happened, Printed};
 use provost_proto::{Actor, Event, Hash, Mode, Stream, TokenClass};
@@ -118,7 +119,8 @@ impl Alone {
         ]
         .map(ToOwned::to_owned)
         .into();
-        let (kernel, reports) = Kernel::start(&place, &binary(), &args).await.unwrap();
+        let (kernel, reports) =
+            Kernel::start(&place, &binary(), &args, &Secrets::default()).await.unwrap();
         kernel.attach(0).await.unwrap();
         Self { kernel, reports: Mutex::new(reports), _folder: folder }
     }

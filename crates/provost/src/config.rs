@@ -24,6 +24,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, anyhow, bail};
 use etcetera::BaseStrategy;
+use provost_core::redact::Secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Cli, Command};
@@ -73,6 +74,9 @@ pub(crate) struct Config {
     pub(crate) user: String,
     #[serde(skip)]
     pub(crate) browser: Browser,
+    /// What must not be stored or streamed.
+    #[serde(skip)]
+    pub(crate) secrets: Secrets,
     #[serde(skip)]
     path: Option<OsString>,
     #[serde(skip)]
@@ -155,6 +159,7 @@ impl Config {
             passwd_home: passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: user_name(),
             browser: browser(),
+            secrets: secrets(),
             path: env::var_os("PATH"),
             daemon: matches!(cli.command, Command::Serve(_)),
         };
@@ -318,6 +323,15 @@ fn user_name() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(|name| env::var(name).ok());
     let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
     named.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()))
+}
+
+/// The variables that hold secrets. One that is not UTF-8 is no text that could be
+/// found in another.
+fn secrets() -> Secrets {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    Secrets::in_environment(env::vars_os().filter_map(text))
 }
 
 fn browser() -> Browser {

@@ -10,7 +10,7 @@ use provost_proto::{
 };
 use provost_store::{Append, Durability};
 
-use super::{matter_of, mismatch, resolved};
+use super::{mismatch, resolved};
 use crate::actions::{Behalf, allowing, events, permit, refusal};
 use crate::governance::Governed;
 use crate::question::again;
@@ -109,7 +109,7 @@ impl Gateway {
             });
         }
         let behalf = self.behalf_of(approval)?;
-        let matter = matter_of(approval)?;
+        let matter = self.approvals.matter_of(approval)?;
         let covers = matter.covers().map_err(provost_store::StoreError::from)?;
         let words = again(&matter);
         let now = pins(&governed.project.path, &matter).await?;
@@ -202,7 +202,7 @@ impl Gateway {
         };
         let facts = std::iter::once(withdrawn).chain(asked).collect();
         self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
-        self.adopt_question(id).await?;
+        self.adopt_question(id, asking.matter()).await?;
         Err(mismatch())
     }
 

@@ -6,7 +6,6 @@ use provost_core::decide::{Denied, Matter, Verdict};
 use provost_proto::{AnswerScope, Approval, Code, Decision, Fact, Hash, ProjectStatus, TokenClass};
 use provost_store::Durability;
 
-use super::matter_of;
 use crate::actions::{Behalf, allowing, events, permit, refusal};
 use crate::governance::{Governed, Turn};
 use crate::{Gateway, GatewayError};
@@ -19,7 +18,7 @@ impl Gateway {
         turn: &Turn<'_>,
     ) -> Result<(), GatewayError> {
         let behalf = self.behalf_of(approval)?;
-        let matter = matter_of(approval)?;
+        let matter = self.approvals.matter_of(approval)?;
         let governed = self.refresh(approval.project, turn).await?;
         let action = approval.action;
         match self.weigh_again(&governed, approval, matter).await? {
@@ -33,11 +32,11 @@ impl Gateway {
                 let question = self.question(&governed, behalf.role.as_deref(), &asking).await?;
                 let (id, asked) = self.asked(&behalf, asking.matter(), question);
                 self.write(&behalf, Durability::Power, asked.into()).await?;
-                self.adopt_question(id).await?;
+                self.adopt_question(id, asking.matter()).await?;
             }
             Verdict::Allow(allowed) => {
                 self.remember(&behalf.principal, allowed.matter().sameness());
-                let recorded = self.store.append(allowing(&behalf, &allowed, Vec::new()));
+                let recorded = self.append(allowing(&behalf, &allowed, Vec::new()));
                 let permit = permit(allowed, &recorded.await?)?;
                 let gateway = Arc::clone(self);
                 let waiting = self.wait_for_asker(&permit);

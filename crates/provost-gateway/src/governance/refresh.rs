@@ -75,17 +75,16 @@ impl Gateway {
     async fn tell(&self, project: ProjectId, facts: Vec<Fact>) -> Result<(), GatewayError> {
         let stream = Stream::Project(project);
         let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None });
-        self.store
-            .append(Append {
-                principal: self.owner.principal.clone(),
-                actor: Actor::Daemon,
-                command: None,
-                expect: Vec::new(),
-                unchanged: Vec::new(),
-                durability: Durability::Process,
-                events: events.collect(),
-            })
-            .await?;
+        self.append(Append {
+            principal: self.owner.principal.clone(),
+            actor: Actor::Daemon,
+            command: None,
+            expect: Vec::new(),
+            unchanged: Vec::new(),
+            durability: Durability::Process,
+            events: events.collect(),
+        })
+        .await?;
         Ok(())
     }
 }

@@ -184,7 +184,7 @@ impl Gateway {
             durability,
             events,
         };
-        self.store.append(append).await?;
+        self.append(append).await?;
         Ok(())
     }
 }

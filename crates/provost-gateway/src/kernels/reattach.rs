@@ -24,7 +24,7 @@ impl Gateway {
                 None => self.settle(project.id, &[]).await?,
             }
         }
-        Ok(())
+        self.withdraw_forgotten().await
     }
 
     async fn reattach_to(
@@ -32,7 +32,7 @@ impl Gateway {
         project: &Project,
         view: &KernelView,
     ) -> Result<(), GatewayError> {
-        let found = Kernel::find(&self.place(project.id)).await;
+        let found = Kernel::find(&self.place(project.id), &self.places.secrets).await;
         let gone = || "it was gone when the daemon came back".to_owned();
         let found = match found {
             Ok(found) if found.0.welcome().boot == view.boot => Ok(found),

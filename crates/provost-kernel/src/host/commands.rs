@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 
 use super::HostOptions;
 use super::process::{GRACE, Order, Process, Run, see_through};
+use super::redacting::Redacting;
 use super::space::Space;
 use crate::ActionError;
 use crate::place::{Place, Scratch};
@@ -42,6 +43,7 @@ pub(super) struct Commands {
     data: PathBuf,
     environment: Vec<(OsString, OsString)>,
     spool: Arc<Spool>,
+    redacting: Arc<Redacting>,
     place: Place,
     scratch: OnceLock<Scratch>,
     wall: OnceLock<Wall>,
@@ -59,13 +61,14 @@ struct Book {
 }
 
 impl Commands {
-    pub(super) fn new(options: &HostOptions, spool: Arc<Spool>) -> Self {
+    pub(super) fn new(options: &HostOptions, spool: Arc<Spool>, redacting: Arc<Redacting>) -> Self {
         Self {
             project: options.project.clone(),
             home: options.home.clone(),
             data: options.data.clone(),
             environment: environment::allowed(options.environment.iter().cloned()),
             spool,
+            redacting,
             place: Place::at(&options.place),
             scratch: OnceLock::new(),
             wall: OnceLock::new(),
@@ -208,6 +211,7 @@ impl Commands {
             let message = format!("{AT_ONCE} commands run already; stop one first");
             return Err(ActionError::new(Code::TooManyProcesses, message));
         }
+        let redactor = self.redacting.redactor()?;
         let wall = self.wall(params.network)?;
         let policy = wall.policy();
         let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
@@ -229,6 +233,7 @@ impl Commands {
         let run = Run {
             child,
             spool: Arc::clone(&self.spool),
+            redactor,
             orders,
             input: params.stdin.map(String::into_bytes),
             interactive: params.background,

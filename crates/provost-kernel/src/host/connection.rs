@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::action::{Action, FileAction};
+use provost_core::redact::Redactor;
 use provost_proto::kernel::{
     Answer, Ask, Fault, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
 };
@@ -18,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Host;
+use super::redacting::redacted;
 use crate::wire::{self, Frame, Frames};
 use crate::{ActionError, files};
 
@@ -149,6 +151,13 @@ async fn listen(
                     return;
                 }
             }
+            // Done before the next question is read, which may be to execute.
+            Ask::Secrets { values } => {
+                let learned = host.redacting.learn(values).map(|()| Value::Null);
+                if outbox.send(answer(id, learned)).await.is_err() {
+                    return;
+                }
+            }
             Ask::Attach { after } => {
                 let started = attach.try_send(after).is_ok();
                 let result = if started { Ok(Value::Null) } else { Err(again()) };
@@ -184,9 +193,12 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
             let action = Action::parse(&action, params)
                 .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
             host.check_folder()?;
+            let redactor = host.redacting.redactor()?;
             match action {
-                Action::File(action) => on_files(host, id, action).await,
-                Action::Terminal(action) => host.commands.execute(id, action).await,
+                Action::File(action) => on_files(host, id, action, &redactor).await,
+                Action::Terminal(action) => {
+                    redacted(&redactor, host.commands.execute(id, action).await)
+                }
             }
         }
         Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
@@ -196,9 +208,11 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
             host.end.notify_one();
             Ok(Value::Null)
         }
-        Ask::Hello { .. } | Ask::Ping {} | Ask::Attach { .. } | Ask::Acknowledge { .. } => {
-            Ok(Value::Null)
-        }
+        Ask::Hello { .. }
+        | Ask::Secrets { .. }
+        | Ask::Ping {}
+        | Ask::Attach { .. }
+        | Ask::Acknowledge { .. } => Ok(Value::Null),
     }
 }
 
@@ -206,10 +220,11 @@ async fn on_files(
     host: &Arc<Host>,
     id: ActionId,
     action: FileAction,
+    redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     // Quick ones are done at once: a thread would cost more than they do.
     if let FileAction::ReadFile(_) | FileAction::Stat(_) = action {
-        return files::execute(&host.root, &action, &|| false);
+        return redacted(redactor, files::execute(&host.root, &action, &|| false));
     }
     let began = std::time::Instant::now();
     let stop = host.commands.begin(id);
@@ -220,6 +235,7 @@ async fn on_files(
     let result = task.await.unwrap_or_else(|error| {
         Err(ActionError::new(Code::Internal, format!("the action met a fault: {error}")))
     });
+    let result = redacted(redactor, result);
     host.commands.done(id, &result, began.elapsed());
     result
 }

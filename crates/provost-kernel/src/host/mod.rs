@@ -9,6 +9,7 @@ mod connection;
 mod output;
 mod process;
 mod reading;
+mod redacting;
 mod space;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ use crate::ActionError;
 use crate::place::Place;
 use crate::spool::Spool;
 use commands::Commands;
+use redacting::Redacting;
 
 /// What a kernel is told when it is started.
 #[derive(Debug, Clone)]
@@ -73,6 +75,7 @@ struct Host {
     root: Root,
     project: PathBuf,
     spool: Arc<Spool>,
+    redacting: Arc<Redacting>,
     commands: Commands,
     /// Told when the kernel is to end.
     end: Notify,
@@ -113,13 +116,15 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
     let root = Root::open(&options.project)?;
     let listener = place.listen().map_err(at)?;
     let spool = Arc::new(Spool::new(options.place.clone()));
+    let redacting = Arc::new(Redacting::default());
     let host = Arc::new(Host {
         boot: Uuid::new_v4(),
         version: options.version.clone(),
         secret: place.secret().map_err(at)?,
         root,
         project: options.project.clone(),
-        commands: Commands::new(&options, Arc::clone(&spool)),
+        commands: Commands::new(&options, Arc::clone(&spool), Arc::clone(&redacting)),
+        redacting,
         spool,
         end: Notify::new(),
     });

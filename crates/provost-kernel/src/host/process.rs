@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use provost_core::redact::Redactor;
 use provost_proto::kernel::{Fault, Happened, Outcome};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{Child, Exit, SandboxError};
@@ -23,6 +24,7 @@ use tokio::time::{sleep_until, timeout};
 
 use super::output::Keeper;
 use super::reading::read_all;
+use super::redacting::without_secrets;
 use super::space::Space;
 use crate::spool::Spool;
 
@@ -113,6 +115,8 @@ impl Process {
 pub(super) struct Run {
     pub(super) child: Child,
     pub(super) spool: Arc<Spool>,
+    /// What of its output must not get out.
+    pub(super) redactor: Arc<Redactor>,
     pub(super) orders: mpsc::Receiver<Order>,
     pub(super) input: Option<Vec<u8>>,
     /// Whether its input stays open for `terminal.write`.
@@ -132,7 +136,7 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
         (run.child.stdin.take(), run.child.stdout.take(), run.child.stderr.take());
     let typed = type_into(stdin, run.input.take(), run.interactive);
     let mut keeper = Keeper::new(run.max_output);
-    let reading = read_all(&process, &run.spool, stdout, stderr, &mut keeper);
+    let reading = read_all(&process, &run.spool, &run.redactor, [stdout, stderr], &mut keeper);
     let obeying = obey(run.child, run.orders, typed, run.limit, &run.space);
     let (gone, is_gone) = oneshot::channel();
     let (read, (exit, fault)) = tokio::join!(
@@ -153,6 +157,7 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
     );
     let fault = fault.or_else(|| read.err().map(|error| internal(&error.to_string())));
     let planted = Policy::planted(&run.absent);
+    let fault = fault.map(|fault| without_secrets(&run.redactor, fault));
     let ending = Ending { exit, fault, began, planted };
     let ended = finish(&process, &run.spool, &mut keeper, ending).await;
     if let Err(error) = ended {

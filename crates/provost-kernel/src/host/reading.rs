@@ -1,10 +1,16 @@
 //! Reading what a command prints, in pieces, into the spool.
+//!
+//! Secrets are taken out first, each output by itself: whatever is kept, counted
+//! or dropped from here on is what is left. The end of what was printed waits if
+//! it may be the beginning of a secret, for as long as the command may go on.
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use provost_core::redact::{Redactor, Stream};
 use provost_proto::kernel::{Happened, OutputStream};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -28,12 +34,12 @@ const READ: usize = 256 * 1024;
 pub(super) async fn read_all(
     process: &Process,
     spool: &Spool,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
+    redactor: &Arc<Redactor>,
+    [stdout, stderr]: [Option<OwnedFd>; 2],
     keeper: &mut Keeper,
 ) -> io::Result<()> {
-    let mut out = Side::new(OutputStream::Stdout, stdout)?;
-    let mut err = Side::new(OutputStream::Stderr, stderr)?;
+    let mut out = Side::new(OutputStream::Stdout, stdout, redactor)?;
+    let mut err = Side::new(OutputStream::Stderr, stderr, redactor)?;
     let mut to = To { process, spool, keeper };
     while out.pipe.is_some() || err.pipe.is_some() {
         let due = out.since.into_iter().chain(err.since).min().map_or_else(far, |at| at + AGE);
@@ -54,6 +60,9 @@ pub(super) async fn read_all(
 async fn took(n: usize, side: &mut Side, other: &mut Side, to: &mut To<'_>) -> io::Result<()> {
     if n == 0 {
         side.pipe = None;
+    }
+    let n = side.redact(n);
+    if n == 0 {
         return Ok(());
     }
     other.send(to, Rest::Goes).await?;
@@ -90,11 +99,17 @@ struct Side {
     stream: OutputStream,
     pipe: Option<pipe::Receiver>,
     data: BytesMut,
+    /// Takes the secrets out of what is read.
+    secrets: Stream,
     since: Option<Instant>,
 }
 
 impl Side {
-    fn new(stream: OutputStream, fd: Option<OwnedFd>) -> io::Result<Self> {
+    fn new(
+        stream: OutputStream,
+        fd: Option<OwnedFd>,
+        redactor: &Arc<Redactor>,
+    ) -> io::Result<Self> {
         if let Some(fd) = &fd
             && let Err(error) = rustix::pipe::fcntl_setpipe_size(fd, READ)
         {
@@ -102,7 +117,25 @@ impl Side {
             tracing::debug!(%error, "the pipe of a command stays small");
         }
         let pipe = fd.map(pipe::Receiver::from_owned_fd).transpose()?;
-        Ok(Self { stream, pipe, data: BytesMut::new(), since: None })
+        let secrets = Stream::new(Arc::clone(redactor));
+        Ok(Self { stream, pipe, data: BytesMut::new(), secrets, since: None })
+    }
+
+    /// Takes the secrets out of the last `n` bytes; returns how many there are
+    /// now. If none were read, nothing comes any more.
+    fn redact(&mut self, n: usize) -> usize {
+        let start = self.data.len() - n;
+        if n > 0 && self.secrets.passes(&self.data[start..]) {
+            return n;
+        }
+        let mut kept = Vec::new();
+        self.secrets.push(&self.data[start..], &mut kept);
+        if n == 0 {
+            self.secrets.finish(&mut kept);
+        }
+        self.data.truncate(start);
+        self.data.extend_from_slice(&kept);
+        kept.len()
     }
 
     /// Reads more behind what is there. Nothing is lost if it is given up.

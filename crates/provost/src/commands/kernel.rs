@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::daemon;
 
 pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    daemon::log_to_stderr(&config.log.value)?;
+    daemon::log_to_stderr(config)?;
     let KernelArgs { place, project, home, umask, idle_seconds } = args;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
     let options = HostOptions {

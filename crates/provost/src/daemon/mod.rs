@@ -2,6 +2,7 @@
 //! good order.
 
 pub(crate) mod folder;
+mod logging;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,15 +19,19 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use crate::config::Config;
 use crate::output;
 use folder::{Folder, Running};
+pub(crate) use logging::log_to_stderr;
 
 /// Runs the daemon until it is told to stop.
 pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
-    log_to_stderr(&config.log.value)?;
+    log_to_stderr(&config)?;
+    if config.secrets.left_out() > 0 {
+        let n = config.secrets.left_out();
+        tracing::warn!(n, "there are more secrets in the environment than are redacted");
+    }
     // Whatever the daemon makes is its owner's alone.
     // What commands make is as the person who started it wants it.
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
@@ -49,6 +54,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         kernel_idle: Duration::from_secs(config.kernel_idle_minutes.value * 60),
         policy: std::path::absolute(&config.policy.value)?,
         path: config.search_path(),
+        secrets: config.secrets.clone().with("owner's token", token.reveal()),
         approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
     };
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
@@ -127,19 +133,4 @@ async fn wait_for_a_signal(closing: CancellationToken) -> &'static str {
     };
     closing.cancel();
     reason
-}
-
-/// Lines for people on a terminal, JSON everywhere else.
-pub(crate) fn log_to_stderr(filter: &str) -> anyhow::Result<()> {
-    use std::io::IsTerminal;
-    let filter = EnvFilter::try_new(filter).with_context(|| {
-        format!("`{filter}` is no log filter; try info, debug or provost=debug")
-    })?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    if std::io::stderr().is_terminal() {
-        lines.with_target(false).init();
-    } else {
-        lines.json().flatten_event(true).with_ansi(false).init();
-    }
-    Ok(())
 }

@@ -7,6 +7,7 @@ mod cli;
 mod govern;
 mod governance;
 mod kill;
+mod secrets;
 mod story;
 mod survive;
 

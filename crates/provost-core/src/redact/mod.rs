@@ -1,0 +1,206 @@
+//! Taking known secrets out of what is stored or streamed.
+//!
+//! [`Secrets`] are the values that are known; a [`Redactor`] finds them, in the
+//! forms in which they usually appear, and puts `[redacted: NAME]` in their
+//! place. Matches that overlap become one mark, so that no rest of a secret is
+//! left beside another. What nobody told us of is not found, nor is a value
+//! that was transformed in another way: see `SECURITY.md`.
+
+mod forms;
+mod secrets;
+mod stream;
+mod token;
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use aho_corasick::AhoCorasick;
+use serde_json::Value;
+
+pub use secrets::Secrets;
+pub use stream::Stream;
+
+/// There are more or longer secrets than can be looked for.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the known secrets cannot be looked for: {0}; unset variables that hold none")]
+pub struct TooMuch(String);
+
+/// Finds secrets and puts a mark in their place.
+pub struct Redactor {
+    /// The first patterns are the beginnings of our own tokens, the others secrets.
+    finder: AhoCorasick,
+    /// What stands in the place of each pattern.
+    marks: Vec<Arc<str>>,
+    /// The patterns in order, to find what may be the beginning of one.
+    sorted: Vec<Box<[u8]>>,
+    /// The bytes with which a pattern begins.
+    begins: [bool; 256],
+    longest: usize,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor({} patterns)", self.marks.len())
+    }
+}
+
+struct Hit<'a> {
+    start: usize,
+    end: usize,
+    mark: &'a str,
+}
+
+impl Redactor {
+    /// One that finds these, and Provost's own tokens by their shape.
+    pub fn new(secrets: &Secrets) -> Result<Self, TooMuch> {
+        let patterns = secrets
+            .known()
+            .iter()
+            .flat_map(|known| forms::of(&known.value).into_iter().map(|form| (form, &known.name)));
+        Self::of(patterns.map(|(form, name)| (form, name.as_str())))
+    }
+
+    fn of<'a>(secrets: impl IntoIterator<Item = (Vec<u8>, &'a str)>) -> Result<Self, TooMuch> {
+        let mut patterns: Vec<Vec<u8>> = token::HEADS.iter().map(|head| head.to_vec()).collect();
+        let mut marks: Vec<Arc<str>> = patterns.iter().map(|_| token::MARK.into()).collect();
+        let mut known: HashSet<Vec<u8>> = patterns.iter().cloned().collect();
+        for (pattern, name) in secrets {
+            if !pattern.is_empty() && known.insert(pattern.clone()) {
+                patterns.push(pattern);
+                marks.push(format!("[redacted: {name}]").into());
+            }
+        }
+        let finder = AhoCorasick::new(&patterns).map_err(|error| TooMuch(error.to_string()))?;
+        let mut begins = [false; 256];
+        for first in patterns.iter().filter_map(|pattern| pattern.first()) {
+            begins[usize::from(*first)] = true;
+        }
+        let longest = patterns.iter().map(Vec::len).max().unwrap_or(0).max(token::LONGEST);
+        let mut sorted: Vec<Box<[u8]>> =
+            patterns.into_iter().skip(token::HEADS.len()).map(Into::into).collect();
+        sorted.sort_unstable();
+        Ok(Self { finder, marks, sorted, begins, longest })
+    }
+
+    /// Whether there may be something to redact; quick, and never wrong about "no".
+    pub fn suspects(&self, bytes: &[u8]) -> bool {
+        self.finder.is_match(bytes)
+    }
+
+    /// The text without secrets.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.replace(text.as_bytes()) {
+            None => Cow::Borrowed(text),
+            // Patterns are whole characters, so what is left beside them is too.
+            Some((bytes, _)) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+
+    /// The bytes without secrets.
+    pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.replace(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes))
+    }
+
+    /// The bytes without secrets and how many marks are in them; `None` if there
+    /// is nothing to redact.
+    pub fn replace(&self, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+        if !self.suspects(bytes) {
+            return None;
+        }
+        let mut out = Vec::with_capacity(bytes.len());
+        let (_, n_marks) = self.rewrite(bytes, bytes.len(), 0, &mut out);
+        (n_marks > 0).then_some((out, n_marks))
+    }
+
+    /// Takes secrets out of every text in a value, names of members too; returns
+    /// how many there were.
+    pub fn json(&self, value: &mut Value) -> usize {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => self.string(text),
+            Value::Array(items) => items.iter_mut().map(|item| self.json(item)).sum(),
+            Value::Object(members) => {
+                let mut n_marks = members.values_mut().map(|member| self.json(member)).sum();
+                if members.keys().any(|name| self.suspects(name.as_bytes())) {
+                    let named = std::mem::take(members).into_iter();
+                    *members = named
+                        .map(|(mut name, member)| {
+                            n_marks += self.string(&mut name);
+                            (name, member)
+                        })
+                        .collect();
+                }
+                n_marks
+            }
+        }
+    }
+
+    /// Takes secrets out of a text where it stands; returns how many there were.
+    pub fn string(&self, text: &mut String) -> usize {
+        let Some((bytes, n_marks)) = self.replace(text.as_bytes()) else { return 0 };
+        *text = String::from_utf8_lossy(&bytes).into_owned();
+        n_marks
+    }
+
+    /// Every match, the earliest first, the longest of those that begin together.
+    fn hits(&self, bytes: &[u8]) -> Vec<Hit<'_>> {
+        let found = self.finder.find_overlapping_iter(bytes).filter_map(|found| {
+            let index = found.pattern().as_usize();
+            let is_head = index < token::HEADS.len();
+            let end = if is_head { token::end(bytes, found.end())? } else { found.end() };
+            Some(Hit { start: found.start(), end, mark: self.marks.get(index)? })
+        });
+        let mut hits: Vec<_> = found.collect();
+        hits.sort_by_key(|hit| (hit.start, Reverse(hit.end)));
+        hits
+    }
+
+    /// Writes the bytes up to `cut` with marks for the matches that begin before
+    /// it. The first `done` bytes lie beneath a mark that was written already.
+    /// Returns how many bytes behind `cut` lie beneath one, and the marks written.
+    fn rewrite(
+        &self,
+        bytes: &[u8],
+        cut: usize,
+        mut done: usize,
+        out: &mut Vec<u8>,
+    ) -> (usize, usize) {
+        let mut n_marks = 0;
+        for hit in self.hits(bytes).into_iter().take_while(|hit| hit.start < cut) {
+            if hit.start >= done {
+                out.extend_from_slice(&bytes[done..hit.start]);
+                out.extend_from_slice(hit.mark.as_bytes());
+                n_marks += 1;
+            }
+            done = done.max(hit.end);
+        }
+        if done < cut {
+            out.extend_from_slice(&bytes[done..cut]);
+            done = cut;
+        }
+        (done - cut, n_marks)
+    }
+
+    /// Where the first match may begin of which the end is not there yet.
+    fn open_from(&self, bytes: &[u8]) -> usize {
+        let first = bytes.len().saturating_sub(self.longest - 1);
+        (first..bytes.len())
+            .find(|&at| self.begins[usize::from(bytes[at])] && self.is_open(&bytes[at..]))
+            .unwrap_or(bytes.len())
+    }
+
+    /// Whether this is the beginning of a pattern that goes on.
+    fn is_open(&self, tail: &[u8]) -> bool {
+        let at = self.sorted.partition_point(|pattern| **pattern < *tail);
+        // The first of them may be the tail itself, which does not go on.
+        let mut near = self.sorted.iter().skip(at).take(2);
+        near.any(|pattern| pattern.len() > tail.len() && pattern.starts_with(tail))
+            || token::is_open(tail)
+    }
+}
+
+#[cfg(test)]
+mod tests;

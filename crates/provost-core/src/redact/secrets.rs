@@ -1,0 +1,316 @@
+//! Which values are secrets.
+//!
+//! Told by the name of the variable that holds them. A value that is short, or
+//! that is a word, a number or a path, is none: redacting it would hide half of
+//! what is printed.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::fmt;
+
+use provost_proto::kernel::KnownSecret;
+
+/// The shortest value that is taken for a secret, in bytes.
+const SHORTEST: usize = 8;
+
+/// Values at most. The longest are kept: they are the least likely to be words.
+const MOST: usize = 256;
+
+/// Parts of names that tell of a secret.
+const TELLING: &[&str] = &[
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "AUTH",
+    "PRIVATE",
+    "DSN",
+    "WEBHOOK",
+    "COOKIE",
+];
+
+/// Whole names that tell of a secret.
+const NAMES: &[&str] = &["PGPASS", "MYSQL_PWD", "DATABASE_URL", "GH_PAT", "GITHUB_PAT", "NPM_PAT"];
+
+/// Parts of names that only look like it; they are taken out before looking.
+const MISLEADING: &[&str] = &[
+    "SSH_AUTH_SOCK",
+    "AUTHOR_",
+    "AUTHORS",
+    "KEYBOARD",
+    "KEYMAP",
+    "KEYRING",
+    "PUBLIC_KEY",
+    "MONKEY",
+    "HOTKEY",
+];
+
+/// Values of eight bytes and more that are set where a secret is not.
+const WORDS: &[&str] = &[
+    "anonymous",
+    "changeme",
+    "changeit",
+    "default1",
+    "developer",
+    "development",
+    "disabled",
+    "explicit",
+    "external",
+    "localhost",
+    "optional",
+    "password",
+    "postgres",
+    "postgresql",
+    "production",
+    "provided",
+    "required",
+    "undefined",
+    "username",
+];
+
+/// Secret values, each with the name of where it comes from.
+///
+/// `{:?}` tells how many there are and nothing else.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets {
+    known: Vec<KnownSecret>,
+    left_out: usize,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.known.len())
+    }
+}
+
+impl Secrets {
+    /// Those among the variables of an environment.
+    pub fn in_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let secrets = variables.into_iter().flat_map(|(name, value)| {
+            let values = values(&name, &value);
+            values.into_iter().map(move |value| KnownSecret { name: name.clone(), value })
+        });
+        Self::new(secrets)
+    }
+
+    /// These, as far as they can be told from ordinary text.
+    pub fn new(secrets: impl IntoIterator<Item = KnownSecret>) -> Self {
+        let mut known: Vec<_> =
+            secrets.into_iter().filter(|secret| is_fit(&secret.value)).collect();
+        known.sort_by_key(|secret| Reverse(secret.value.len()));
+        let mut seen = HashSet::new();
+        known.retain(|secret| seen.insert(secret.value.clone()));
+        let left_out = known.len().saturating_sub(MOST);
+        known.truncate(MOST);
+        Self { known, left_out }
+    }
+
+    /// These and one more.
+    #[must_use]
+    pub fn with(self, name: &str, value: &str) -> Self {
+        let more = KnownSecret { name: name.to_owned(), value: value.to_owned() };
+        let left_out = self.left_out;
+        let mut all = Self::new(self.known.into_iter().chain([more]));
+        all.left_out += left_out;
+        all
+    }
+
+    /// The secrets, the longest first.
+    pub fn known(&self) -> &[KnownSecret] {
+        &self.known
+    }
+
+    /// How many were too many.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+}
+
+/// The secret parts of what a variable holds.
+fn values(name: &str, value: &str) -> Vec<String> {
+    let (name, value) = (name.to_ascii_uppercase(), value.trim());
+    let telling = is_telling(&name);
+    if let Some(user) = user_of_url(value) {
+        // A DSN of some services is a URL whose user is the secret.
+        let secret = user.split_once(':').map(|(_, password)| password);
+        let secret = secret.or(name.contains("DSN").then_some(user));
+        let decoded = secret.map(decode);
+        return secret.map(str::to_owned).into_iter().chain(decoded).collect();
+    }
+    let is_url = value.contains("://") && !name.contains("WEBHOOK") && !name.contains("SECRET");
+    if !telling || is_url {
+        return Vec::new();
+    }
+    if let Some(password) = password_of_dsn(value) {
+        return vec![password.to_owned()];
+    }
+    vec![value.to_owned()]
+}
+
+fn is_telling(name: &str) -> bool {
+    let plain = MISLEADING.iter().fold(name.to_owned(), |name, part| name.replace(part, ""));
+    let plain = plain.strip_suffix("AUTHOR").unwrap_or(&plain);
+    NAMES.contains(&plain) || TELLING.iter().any(|part| plain.contains(part))
+}
+
+/// What stands before the `@` of a URL.
+fn user_of_url(value: &str) -> Option<&str> {
+    let (_, rest) = value.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    // A password that was not encoded may hold a slash.
+    let (user, _) = authority.rsplit_once('@').or_else(|| rest.rsplit_once('@'))?;
+    Some(user)
+}
+
+/// The password in `host=… password=…`.
+fn password_of_dsn(value: &str) -> Option<&str> {
+    let parts = value.split([' ', ';']).filter_map(|part| part.split_once('='));
+    let is_password = |name: &str| ["password", "pwd"].contains(&name.to_lowercase().as_str());
+    parts.into_iter().find(|(name, _)| is_password(name)).map(|(_, password)| password)
+}
+
+/// A part of a URL as it was before it was put there.
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = text.get(at + 1..at + 3).and_then(|code| u8::from_str_radix(code, 16).ok());
+        if let Some(code) = code.filter(|_| byte == b'%') {
+            plain.push(code);
+            at += 3;
+        } else {
+            plain.push(byte);
+            at += 1;
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// Whether a value can be told from ordinary text.
+fn is_fit(value: &str) -> bool {
+    let distinct: HashSet<_> = value.bytes().collect();
+    value.len() >= SHORTEST
+        && distinct.len() > 3
+        && !value.bytes().all(|byte| byte.is_ascii_digit())
+        && !WORDS.contains(&value.to_ascii_lowercase().as_str())
+        && !is_path(value)
+}
+
+/// Whether this is a path. Base64 may begin with a slash too, so a part that looks
+/// random is none of a path.
+fn is_path(value: &str) -> bool {
+    let random = |part: &str| {
+        let has = |is: fn(&u8) -> bool| part.as_bytes().iter().any(is);
+        part.len() >= 12
+            && has(u8::is_ascii_lowercase)
+            && has(u8::is_ascii_uppercase)
+            && has(u8::is_ascii_digit)
+    };
+    ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start))
+        && !value.split('/').any(random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, value: &str, expected: &[&str]) {
+        let found = Secrets::in_environment([(name.to_owned(), value.to_owned())]);
+        let values: Vec<_> = found.known().iter().map(|known| known.value.as_str()).collect();
+        assert_eq!(values, expected, "{name}={value}");
+    }
+
+    #[test]
+    fn a_variable_is_a_secret_by_its_name_and_its_value() {
+        let random = "s3cr3t-Value-42";
+        for name in [
+            "OPENAI_API_KEY",
+            "ANTHROPIC_API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "GITHUB_TOKEN",
+            "gh_token",
+            "npm_config__authToken",
+            "PGPASSWORD",
+            "MYSQL_PWD",
+            "GITHUB_PAT",
+            "SUDO_PASSWD",
+            "GPG_PASSPHRASE",
+            "GOOGLE_CREDENTIALS",
+            "BASIC_AUTH",
+            "AUTHORIZATION",
+            "SSH_PRIVATE",
+            "APIKEY",
+        ] {
+            check(name, random, &[random]);
+        }
+        for name in [
+            "PATH",
+            "LANG",
+            "GIT_AUTHOR_NAME",
+            "CARGO_PKG_AUTHORS",
+            "AUTHOR",
+            "SSH_AUTH_SOCK",
+            "KEYBOARD_LAYOUT",
+            "MINISIGN_PUBLIC_KEY",
+            "EDITOR",
+        ] {
+            check(name, random, &[]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_from_ordinary_text_is_no_secret() {
+        for value in [
+            "",
+            "true",
+            "short",
+            "seven77",
+            "12345678901234",
+            "/usr/bin",
+            "~/.config/keys/id",
+            "/run/user/1000/keyring",
+            "password",
+            "Changeme",
+            "xxxxxxxxxxxx",
+            "        ",
+        ] {
+            check("SOME_KEY", value, &[]);
+        }
+        let base64 = "/Kx9bR7mPq2LwT4vZs8YnD3fJ6hC1gA5eU0iOkXl";
+        check("SOME_KEY", base64, &[base64]);
+        check("SOME_KEY", "  padded-v4lue\n", &["padded-v4lue"]);
+    }
+
+    #[test]
+    fn of_a_url_the_password_is_the_secret_whatever_the_variable_is_called() {
+        check("DATABASE_URL", "postgres://ann:hunter2-hunter@db:5432/app", &["hunter2-hunter"]);
+        check("REDIS_URL", "redis://:p%40ssw0rd-x@cache/0", &["p%40ssw0rd-x", "p@ssw0rd-x"]);
+        check("HTTPS_PROXY", "http://ann:pa/ss@word9@proxy:8080", &["pa/ss@word9"]);
+        check("SENTRY_DSN", "https://0123abcd4567ef@sentry.io/1", &["0123abcd4567ef"]);
+        check("PG_DSN", "host=db user=ann password=hunter2-hunter", &["hunter2-hunter"]);
+        check("AUTH_URL", "https://auth.example.com/login", &[]);
+        let hook = "https://hooks.example.com/services/T0/B0/abcdef";
+        check("SLACK_WEBHOOK_URL", hook, &[hook]);
+    }
+
+    #[test]
+    fn there_are_at_most_so_many_and_the_longest_stay() {
+        let many = (0..300).map(|n| (format!("KEY_{n}"), format!("value-{n}-{}", "ab".repeat(n))));
+        let secrets = Secrets::in_environment(many);
+        assert_eq!((secrets.known().len(), secrets.left_out()), (MOST, 44));
+        assert_eq!(secrets.known()[0].name, "KEY_299");
+        assert_eq!(secrets.with("TOKEN", &"cd12".repeat(500)).known()[0].name, "TOKEN");
+    }
+
+    #[test]
+    fn no_value_is_shown_by_debug() {
+        let secrets = Secrets::default().with("API_KEY", "s3cr3t-Value-42");
+        let shown = format!("{secrets:?} {:?}", secrets.known());
+        assert!(!shown.contains("s3cr3t") && shown.contains("API_KEY"), "{shown}");
+    }
+}

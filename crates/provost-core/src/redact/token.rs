@@ -1,0 +1,32 @@
+//! The shape of Provost's own tokens: `provost_<class>_<64 hexadecimal digits>`.
+//! They are found by it, because of most of them only a hash is kept.
+
+/// How a token begins, by class.
+pub(super) const HEADS: [&[u8]; 4] =
+    [b"provost_operator_", b"provost_agent_", b"provost_runtime_", b"provost_viewer_"];
+
+/// What stands in the place of one.
+pub(super) const MARK: &str = "[redacted: Provost token]";
+
+const DIGITS: usize = 64;
+
+/// The length of the longest token.
+pub(super) const LONGEST: usize = HEADS[0].len() + DIGITS;
+
+/// Where the token ends whose head ends here, if it is one.
+pub(super) fn end(bytes: &[u8], head: usize) -> Option<usize> {
+    let digits = bytes.get(head..head + DIGITS)?;
+    digits.iter().copied().all(is_digit).then_some(head + DIGITS)
+}
+
+/// Whether this is the beginning of a token that goes on.
+pub(super) fn is_open(tail: &[u8]) -> bool {
+    HEADS.iter().any(|head| match tail.strip_prefix(*head) {
+        Some(digits) => digits.len() < DIGITS && digits.iter().copied().all(is_digit),
+        None => head.starts_with(tail),
+    })
+}
+
+fn is_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}

@@ -1,0 +1,60 @@
+//! Actions that hold a secret, which the log cannot keep as they are.
+//!
+//! While the daemon lives it remembers them, so that a question about one can be
+//! answered like any other. After a restart the question is taken back: what is
+//! in the log is not what was asked for.
+
+use std::sync::PoisonError;
+
+use provost_core::action::Action;
+use provost_core::decide::{Matter, Request as Asked};
+use provost_proto::{ActionId, Approval, Code, Question};
+use provost_store::StoreError;
+
+use super::{Approvals, mismatch};
+use crate::{Gateway, GatewayError};
+
+impl Approvals {
+    pub(super) fn hold(&self, action: ActionId, unkept: Action) {
+        self.unkept.lock().unwrap_or_else(PoisonError::into_inner).insert(action, unkept);
+    }
+
+    /// The action that a question is about, exactly as it was asked for.
+    pub(super) fn matter_of(&self, approval: &Approval) -> Result<Matter, GatewayError> {
+        let unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner);
+        let action = unkept.get(&approval.action).cloned();
+        drop(unkept);
+        matter_of(approval, action)
+    }
+}
+
+impl Gateway {
+    /// Takes back the questions whose action held a secret: it was in the memory
+    /// of a daemon that is gone, and the log holds only a mark.
+    pub(crate) async fn withdraw_forgotten(&self) -> Result<(), GatewayError> {
+        let _turn = self.turn().await?;
+        for approval in self.approvals.list() {
+            if self.approvals.matter_of(&approval).is_err() {
+                let behalf = self.daemon_for(&approval)?;
+                let why = "it held a secret, which is not kept across a restart; ask again";
+                self.drop_question(&behalf, &approval, Code::Cancelled, why).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn matter_of(approval: &Approval, action: Option<Action>) -> Result<Matter, GatewayError> {
+    let Question { name, params, .. } = &approval.question;
+    let action = action.map_or_else(|| Action::parse(name, params.clone()), Ok)?;
+    let matter = Matter::new(Asked {
+        id: approval.action,
+        project: approval.project,
+        principal: approval.principal.clone(),
+        class: approval.class,
+        session: approval.session,
+        action,
+    })
+    .map_err(StoreError::from)?;
+    if matter.hash() == approval.action_hash { Ok(matter) } else { Err(mismatch()) }
+}

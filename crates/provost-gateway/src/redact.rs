@@ -1,0 +1,87 @@
+//! Nothing secret reaches the log or a caller: the gateway's one road to the
+//! store, and what it tells those who asked.
+
+use provost_core::action::Action;
+use provost_core::decide::Matter;
+use provost_core::redact::Redactor;
+use provost_proto::kernel::{Fault, Output, Printed};
+use provost_proto::{Code, Fact};
+use provost_store::{Append, Appended, StoreError};
+
+use crate::{Gateway, GatewayError};
+
+impl Gateway {
+    /// Writes to the log, without the secrets that are known.
+    pub(crate) async fn append(&self, mut append: Append) -> Result<Appended, StoreError> {
+        for event in &mut append.events {
+            redact(&self.redactor, &mut event.fact)?;
+        }
+        self.store.append(append).await
+    }
+
+    /// Whether the log cannot keep this action as it is.
+    pub(crate) fn holds_secret(&self, action: &Action) -> bool {
+        let mut params = action.params();
+        self.redactor.json(&mut params) > 0
+    }
+
+    /// The action of a question, if the log cannot keep it.
+    pub(crate) fn unkept(&self, matter: &Matter) -> Option<Action> {
+        let action = &matter.request().action;
+        self.holds_secret(action).then(|| action.clone())
+    }
+
+    /// An error on its way to a caller.
+    pub(crate) fn without_secrets(&self, error: GatewayError) -> GatewayError {
+        let said = error.to_string();
+        let mut fault = if let GatewayError::Fault(fault) = error {
+            fault
+        } else if matches!(error, GatewayError::BadAction(_))
+            && self.redactor.suspects(said.as_bytes())
+        {
+            // What was sent is quoted in these.
+            Fault { code: Code::InvalidAction, message: said, details: None }
+        } else {
+            return error;
+        };
+        self.redactor.string(&mut fault.message);
+        if let Some(details) = &mut fault.details {
+            self.redactor.json(details);
+        }
+        GatewayError::Fault(fault)
+    }
+}
+
+/// Takes the secrets out of a fact. It is looked at as it will be written, so
+/// that no field is forgotten; only if something is found is it taken apart.
+fn redact(redactor: &Redactor, fact: &mut Fact) -> Result<(), StoreError> {
+    if let Fact::ActionOutput { output, .. } = fact {
+        // The kernel has redacted it across its pieces; this is the second line.
+        redact_output(redactor, output);
+        return Ok(());
+    }
+    if let Fact::ProjectOpened { .. } = fact {
+        // Where a project lies is what it is; a person chose it.
+        return Ok(());
+    }
+    let unfit = |error: serde_json::Error| {
+        StoreError::NotCanonical(format!("a secret cannot be taken out of it: {error}"))
+    };
+    let text = serde_json::to_vec(&*fact).map_err(unfit)?;
+    if !redactor.suspects(&text) {
+        return Ok(());
+    }
+    let mut value = serde_json::to_value(&*fact).map_err(unfit)?;
+    if redactor.json(&mut value) > 0 {
+        *fact = serde_json::from_value(value).map_err(unfit)?;
+    }
+    Ok(())
+}
+
+fn redact_output(redactor: &Redactor, output: &mut Output) {
+    if let Printed::Bytes(bytes) = &output.data
+        && let Some((kept, _)) = redactor.replace(bytes)
+    {
+        output.data = kept.into();
+    }
+}

@@ -1,0 +1,131 @@
+//! What the kernel must not let out, as its daemon told it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use provost_core::redact::{Redactor, Secrets};
+use provost_proto::Code;
+use provost_proto::kernel::{Fault, KnownSecret};
+use serde_json::{Map, Value};
+
+use crate::ActionError;
+
+/// The secrets, as soon as a daemon has come.
+#[derive(Debug, Default)]
+pub(super) struct Redacting(RwLock<Option<Arc<Redactor>>>);
+
+impl Redacting {
+    /// Takes what the newest daemon knows in the place of what an older one knew.
+    pub(super) fn learn(&self, values: Vec<KnownSecret>) -> Result<(), ActionError> {
+        let redactor = Redactor::new(&Secrets::new(values))
+            .map_err(|error| ActionError::new(Code::Internal, error.to_string()))?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(redactor));
+        Ok(())
+    }
+
+    /// What to redact with. Nothing is executed before it is known.
+    pub(super) fn redactor(&self) -> Result<Arc<Redactor>, ActionError> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        known.ok_or_else(|| {
+            let why = "the kernel was not told which secrets to keep; restart the daemon";
+            ActionError::new(Code::Unavailable, why)
+        })
+    }
+}
+
+/// What came of an action, without secrets. A result says how many there were, so
+/// that nobody takes it for what really is there.
+pub(super) fn redacted(
+    redactor: &Redactor,
+    result: Result<Value, ActionError>,
+) -> Result<Value, ActionError> {
+    match result {
+        Ok(Value::Object(mut members)) => {
+            let n_marks = members_of(redactor, &mut members);
+            if n_marks > 0 {
+                members.insert("redacted".to_owned(), n_marks.into());
+            }
+            Ok(Value::Object(members))
+        }
+        Ok(mut value) => {
+            redactor.json(&mut value);
+            Ok(value)
+        }
+        Err(mut error) => {
+            redactor.string(&mut error.message);
+            if let Some(details) = &mut error.details {
+                redactor.json(details);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Content in Base64 is looked at as what it stands for.
+fn members_of(redactor: &Redactor, members: &mut Map<String, Value>) -> usize {
+    let encoded = members.get("encoding").is_some_and(|encoding| encoding == "base64");
+    let content = members.get("content").and_then(Value::as_str).filter(|_| encoded);
+    let bytes = content.and_then(|content| STANDARD.decode(content).ok());
+    let replaced = bytes.and_then(|bytes| redactor.replace(&bytes));
+    let mut n_marks = 0;
+    if let Some((bytes, n_inside)) = replaced {
+        members.insert("content".to_owned(), STANDARD.encode(bytes).into());
+        n_marks = n_inside;
+    }
+    n_marks + members.values_mut().map(|member| redactor.json(member)).sum::<usize>()
+}
+
+/// The reason of a failure, without secrets.
+pub(super) fn without_secrets(redactor: &Redactor, mut fault: Fault) -> Fault {
+    redactor.string(&mut fault.message);
+    if let Some(details) = &mut fault.details {
+        redactor.json(details);
+    }
+    fault
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const VALUE: &str = "s3cr3t-Value-42";
+
+    fn redactor() -> Arc<Redactor> {
+        let known = Redacting::default();
+        assert_eq!(known.redactor().unwrap_err().code, Code::Unavailable, "nobody told it yet");
+        let secret = KnownSecret { name: "API_KEY".to_owned(), value: VALUE.to_owned() };
+        known.learn(vec![secret]).unwrap();
+        known.redactor().unwrap()
+    }
+
+    #[test]
+    fn a_result_says_how_much_of_it_was_redacted() {
+        let result = json!({ "content": format!("a={VALUE}\nb={VALUE}"), "encoding": "utf8" });
+        let result = redacted(&redactor(), Ok(result)).unwrap();
+        assert_eq!(result["content"], "a=[redacted: API_KEY]\nb=[redacted: API_KEY]");
+        assert_eq!(result["redacted"], 2);
+        let plain = json!({ "content": "plain" });
+        assert_eq!(redacted(&redactor(), Ok(plain.clone())).unwrap(), plain);
+    }
+
+    #[test]
+    fn content_in_base64_can_still_be_decoded() {
+        let content = STANDARD.encode([b"\xff\x00", VALUE.as_bytes(), b"!"].concat());
+        let result = json!({ "content": content, "encoding": "base64" });
+        let result = redacted(&redactor(), Ok(result)).unwrap();
+        let bytes = STANDARD.decode(result["content"].as_str().unwrap()).unwrap();
+        assert_eq!(bytes, b"\xff\x00[redacted: API_KEY]!");
+        assert_eq!(result["redacted"], 1);
+    }
+
+    #[test]
+    fn a_failure_lets_nothing_out_either() {
+        let error =
+            ActionError::new(Code::NotFound, format!("no {VALUE}")).with(json!({ "path": VALUE }));
+        let error = redacted(&redactor(), Err(error)).unwrap_err();
+        assert_eq!(error.message, "no [redacted: API_KEY]");
+        assert_eq!(error.details, Some(json!({ "path": "[redacted: API_KEY]" })));
+    }
+}

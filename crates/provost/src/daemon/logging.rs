@@ -1,0 +1,42 @@
+//! The daemon's own messages, without secrets.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use anyhow::Context;
+use provost_core::redact::Redactor;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::Config;
+
+/// Lines for people on a terminal, JSON everywhere else.
+pub(crate) fn log_to_stderr(config: &Config) -> anyhow::Result<()> {
+    let filter = &config.log.value;
+    let filter = EnvFilter::try_new(filter).with_context(|| {
+        format!("`{filter}` is no log filter; try info, debug or provost=debug")
+    })?;
+    let redactor: &'static Redactor = Box::leak(Box::new(Redactor::new(&config.secrets)?));
+    let to = move || Lines { redactor };
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(to);
+    if io::stderr().is_terminal() {
+        lines.with_target(false).init();
+    } else {
+        lines.json().flatten_event(true).with_ansi(false).init();
+    }
+    Ok(())
+}
+
+/// Takes one message, which comes whole, and lets it out without secrets.
+struct Lines {
+    redactor: &'static Redactor,
+}
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(&self.redactor.bytes(line))?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
