@@ -85,11 +85,7 @@ async fn start(config: &Config) -> anyhow::Result<Client> {
         {
             return Ok(client);
         }
-        let alive = i32::try_from(pid)
-            .ok()
-            .and_then(rustix::process::Pid::from_raw)
-            .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
-        if !alive {
+        if has_ended(pid) {
             let said = since(&log, from);
             let said = said.with_context(|| format!("cannot read {}", log.display()))?;
             if said.is_empty() {
@@ -107,6 +103,14 @@ async fn start(config: &Config) -> anyhow::Result<Client> {
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Whether the process has ended. One that nobody reaps, as in a container whose
+/// first process does not, has ended too.
+fn has_ended(pid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('Z' | 'X'))
 }
 
 fn arguments(config: &Config, folder: &Folder) -> Vec<OsString> {
