@@ -163,7 +163,9 @@ impl Bench {
         let policy = self.folder.path().join("policy.toml");
         let log = self.folder.path().join("provost.log");
         let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
-        let own = [("PROVOST_POLICY".into(), policy.into())];
+        // Its kernel ends with it, and not ten minutes later.
+        let idle = ("PROVOST_KERNEL_IDLE_MINUTES".into(), "0".into());
+        let own = [("PROVOST_POLICY".into(), policy.into()), idle];
         let pid = launch::detached(&self.binary, &args, &log, &own).unwrap();
         let address = loop {
             let text = std::fs::read(data.join("daemon.json")).unwrap_or_default();
