@@ -29,6 +29,13 @@ impl Running {
         (response.status(), response.json().await.unwrap_or(Value::Null))
     }
 
+    /// An agent's token, for a role that the project does not have.
+    async fn agent(&self) -> String {
+        let wanted = json!({ "class": "agent", "project": "app", "role": "dev" });
+        let (_, created) = self.post("/api/tokens", &self.token, &wanted).await;
+        created["token"].as_str().unwrap().to_owned()
+    }
+
     pub(super) async fn act(&self, action: &str, params: Value) -> (StatusCode, Value) {
         let body = json!({ "action": action, "params": params });
         self.post("/api/projects/app/actions", &self.token, &body).await
@@ -147,13 +154,10 @@ async fn files_are_read_written_and_refused_outside() {
 }
 
 #[tokio::test]
-async fn an_agent_has_no_skill_yet_and_the_log_says_that_it_asked() {
+async fn an_agent_whose_role_is_missing_has_no_skill_and_the_log_says_that_it_asked() {
     let home = Home::new();
     let daemon = home.up();
-    let project = daemon.get("/api/projects/app").await["id"].clone();
-    let wanted = json!({ "class": "agent", "project": project, "role": "dev" });
-    let (_, created) = daemon.post("/api/tokens", &daemon.token, &wanted).await;
-    let agent = created["token"].as_str().unwrap();
+    let agent = &daemon.agent().await;
     for action in ["fs.readFile", "terminal.list", "terminal.runCommand"] {
         let params = if action == "fs.readFile" { json!({ "path": "x" }) } else { json!({}) };
         let params =
@@ -408,10 +412,7 @@ async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
 async fn an_agent_that_asks_for_nonsense_has_no_skill_for_it_either() {
     let home = Home::new();
     let daemon = home.up();
-    let project = daemon.get("/api/projects/app").await["id"].clone();
-    let wanted = json!({ "class": "agent", "project": project, "role": "dev" });
-    let (_, created) = daemon.post("/api/tokens", &daemon.token, &wanted).await;
-    let agent = created["token"].as_str().unwrap();
+    let agent = &daemon.agent().await;
     for body in [
         json!({ "action": "fs.explode" }),
         json!({ "action": "fs.readFile", "params": { "path": "../x" } }),
