@@ -3,14 +3,14 @@
 //!
 //! No decision depends on this: each looks at the files itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use provost_proto::ProjectStatus;
-use tokio::sync::Notify;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use tokio::net::unix::pipe::Receiver;
 
 use crate::Gateway;
 
@@ -19,6 +19,16 @@ const TOGETHER: Duration = Duration::from_millis(50);
 
 /// How long until everything is looked at again, whatever was noticed.
 const ANYWAY: Duration = Duration::from_mins(1);
+
+/// What is a change. Opening and reading are none: projects are read all the time.
+const CHANGES: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::MOVE)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR);
 
 /// The folders of a project where something that governs is, or could come to be.
 const FOLDERS: &[&str] = &[
@@ -36,16 +46,12 @@ impl Gateway {
     /// Looks at the files that govern whenever they change, for as long as the
     /// daemon lives.
     pub async fn watch_the_files(self: Arc<Self>) {
-        let touched = Arc::new(Notify::new());
-        let told = Arc::clone(&touched);
-        let mut eyes = notify::recommended_watcher(move |_| told.notify_one())
+        let mut eyes = Eyes::open()
             .inspect_err(|error| tracing::warn!(%error, "files that govern are not watched"))
             .ok();
-        let mut watched = BTreeSet::new();
         loop {
-            let wanted = self.folders();
             if let Some(eyes) = &mut eyes {
-                rearm(eyes, &mut watched, wanted);
+                eyes.turn_to(self.folders());
             }
             for project in self.governance.open() {
                 if let Err(error) = self.governed(project).await {
@@ -53,7 +59,7 @@ impl Gateway {
                 }
             }
             tokio::select! {
-                () = touched.notified() => tokio::time::sleep(TOGETHER).await,
+                () = changed(eyes.as_ref()) => tokio::time::sleep(TOGETHER).await,
                 () = self.governance.opened.notified() => {}
                 () = tokio::time::sleep(ANYWAY) => {}
             }
@@ -76,25 +82,84 @@ impl Gateway {
     }
 }
 
-fn rearm(
-    eyes: &mut RecommendedWatcher,
-    watched: &mut BTreeSet<PathBuf>,
-    wanted: BTreeSet<PathBuf>,
-) {
-    for gone in watched.difference(&wanted) {
-        if let Err(error) = eyes.unwatch(gone) {
-            tracing::debug!(%error, "a folder that went away was not watched");
-        }
+/// Waits until something changed in a folder that is watched.
+async fn changed(eyes: Option<&Eyes>) {
+    match eyes {
+        Some(eyes) => eyes.changed().await,
+        None => std::future::pending().await,
     }
-    let mut now = BTreeSet::new();
-    for folder in wanted {
-        // One that was removed and made again has to be watched again.
-        match eyes.watch(&folder, RecursiveMode::NonRecursive) {
-            Ok(()) => {
-                now.insert(folder);
+}
+
+/// Folders that are watched.
+#[derive(Debug)]
+struct Eyes {
+    /// Read like a pipe, which is what it looks like.
+    queue: Receiver,
+    watched: BTreeMap<PathBuf, i32>,
+}
+
+impl Eyes {
+    fn open() -> std::io::Result<Self> {
+        let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        Ok(Self { queue: Receiver::from_owned_fd_unchecked(queue)?, watched: BTreeMap::new() })
+    }
+
+    /// Watches these folders and no others.
+    fn turn_to(&mut self, wanted: BTreeSet<PathBuf>) {
+        let before = std::mem::take(&mut self.watched);
+        for folder in wanted {
+            // Also one that is watched: it may have been removed and made again.
+            match inotify::add_watch(&self.queue, &folder, CHANGES) {
+                Ok(number) => {
+                    self.watched.insert(folder, number);
+                }
+                Err(error) => tracing::debug!(%error, "a folder cannot be watched"),
             }
-            Err(error) => tracing::debug!(%error, "a folder cannot be watched"),
+        }
+        let kept: BTreeSet<_> = self.watched.values().copied().collect();
+        for number in before.into_values().filter(|number| !kept.contains(number)) {
+            if let Err(error) = inotify::remove_watch(&self.queue, number) {
+                tracing::debug!(%error, "a folder that went away was not watched");
+            }
         }
     }
-    *watched = now;
+
+    /// Waits for a change, and forgets all that are known by then.
+    async fn changed(&self) {
+        let mut told = [0; 4096];
+        if self.queue.readable().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        while self.queue.try_read(&mut told).is_ok_and(|length| length > 0) {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn changes_are_noticed_and_reading_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("policy.toml");
+        std::fs::write(&file, "").unwrap();
+        let mut eyes = Eyes::open().unwrap();
+        eyes.turn_to(BTreeSet::from([folder.path().to_owned()]));
+        let nothing = tokio::time::timeout(Duration::from_millis(50), eyes.changed());
+        std::fs::read(&file).unwrap();
+        assert!(nothing.await.is_err(), "the file was read only");
+        let other = folder.path().join("other");
+        let changes: [&dyn Fn() -> std::io::Result<()>; 4] = [
+            &|| std::fs::write(&file, "version = 1"),
+            &|| std::fs::create_dir(folder.path().join("roles")),
+            &|| std::fs::rename(&file, &other),
+            &|| std::fs::remove_file(&other),
+        ];
+        for change in changes {
+            change().unwrap();
+            tokio::time::timeout(Duration::from_secs(20), eyes.changed()).await.unwrap();
+        }
+        eyes.turn_to(BTreeSet::new());
+        assert!(eyes.watched.is_empty());
+    }
 }
