@@ -10,7 +10,7 @@ use provost_core::permit::Permit;
 use provost_proto::kernel::{Fault, Outcome};
 use provost_proto::{
     ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, ApprovalId, Code, Fact, Hash,
-    Project, ProjectStatus, RequestAction, SessionId, Stream, TokenClass, limits,
+    Project, ProjectStatus, Raw, RequestAction, SessionId, Stream, TokenClass, limits,
 };
 use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
@@ -194,7 +194,7 @@ impl Gateway {
         let (permit, by) = Permit::to_look(allowed).map_err(|_| GatewayError::Stopping)?;
         let (id, hash) = (permit.id(), permit.hash());
         let result = self.execute(&behalf.project, permit).await;
-        let outcome = crate::execute::outcome_of(&result, began);
+        let outcome = crate::execute::outcome_of(Effect::Read, &result, began);
         let append = events(behalf, Durability::Process, vec![read.fact(by, outcome)]);
         self.write_once(Append { command: behalf.command.clone(), ..append }).await?;
         let value = result.map_err(GatewayError::Fault)?;
@@ -371,7 +371,7 @@ pub(crate) fn events(behalf: &Behalf, durability: Durability, facts: Vec<Fact>) 
     }
 }
 
-fn answer(id: ActionId, hash: Hash, status: ActionStatus, result: Option<Value>) -> ActionAnswer {
+fn answer(id: ActionId, hash: Hash, status: ActionStatus, result: Option<Raw>) -> ActionAnswer {
     ActionAnswer { action_id: id, action_hash: hash, status, approval_id: None, result }
 }
 

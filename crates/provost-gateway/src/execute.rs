@@ -8,7 +8,7 @@ use provost_core::decide::Matter;
 use provost_core::permit::Permit;
 use provost_kernel::KernelError;
 use provost_proto::kernel::{Fault, Outcome, OutputStream};
-use provost_proto::{Code, Fact, Project};
+use provost_proto::{Code, Fact, Project, Raw};
 use provost_store::Durability;
 use serde_json::{Value, json};
 
@@ -25,8 +25,8 @@ pub(crate) fn profile(matter: &Matter) -> Option<&'static str> {
 /// Whether an action has ended when it is answered.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    Now(Value),
-    GoesOn(Value),
+    Now(Raw),
+    GoesOn(Raw),
 }
 
 impl Gateway {
@@ -55,7 +55,7 @@ impl Gateway {
         self: &Arc<Self>,
         project: &Project,
         permit: Permit,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Raw, Fault> {
         let kernel = self.kernel(project).await?;
         kernel.execute(permit).await.map_err(|error| fault(&error))
     }
@@ -66,9 +66,9 @@ impl Gateway {
         behalf: &Behalf,
         permit: Permit,
     ) -> Result<Ended, GatewayError> {
-        let (id, began) = (permit.id(), Instant::now());
+        let (id, effect, began) = (permit.id(), permit.action().effect(), Instant::now());
         let result = self.execute(&behalf.project, permit).await;
-        let outcome = outcome_of(&result, began);
+        let outcome = outcome_of(effect, &result, began);
         let project = behalf.project.id;
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
         self.write(behalf, Durability::Process, vec![finished]).await?;
@@ -95,7 +95,8 @@ impl Gateway {
                 None => Ok(Ended::GoesOn(process)),
                 Some(waiting) => {
                     let finished = waiting.end().await.ok_or(GatewayError::Stopping)?;
-                    result_of(finished).map(Ended::Now)
+                    let result = result_of(finished)?;
+                    raw(&result).map(Ended::Now)
                 }
             },
         }
@@ -103,8 +104,10 @@ impl Gateway {
 }
 
 /// How an action that was answered at once ended.
-pub(crate) fn outcome_of(result: &Result<Value, Fault>, began: Instant) -> Outcome {
-    let changed = result.as_ref().ok().and_then(|value| value.get("changed")).cloned();
+pub(crate) fn outcome_of(effect: Effect, result: &Result<Raw, Fault>, began: Instant) -> Outcome {
+    // Only what writes changes anything, and says so.
+    let writes = result.as_ref().ok().filter(|_| effect == Effect::Write);
+    let changed = writes.and_then(|result| result.value().get_mut("changed").map(Value::take));
     Outcome {
         exit_code: None,
         signal: None,
@@ -112,6 +115,14 @@ pub(crate) fn outcome_of(result: &Result<Value, Fault>, began: Instant) -> Outco
         fault: result.as_ref().err().cloned(),
         summary: json!({ "changed": changed }),
     }
+}
+
+/// A result as it is sent.
+pub(crate) fn raw(result: &Value) -> Result<Raw, GatewayError> {
+    Raw::new(result).map_err(|error| {
+        let message = format!("the result cannot be written: {error}");
+        GatewayError::Fault(Fault { code: Code::Internal, message, details: None })
+    })
 }
 
 /// What a command's caller is told: what it printed and how it ended.

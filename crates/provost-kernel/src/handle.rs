@@ -7,18 +7,21 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use provost_core::permit::Permit;
 use provost_core::redact::Secrets;
-use provost_proto::ActionId;
 use provost_proto::kernel::{
     Answer, Ask, Fault, Outcome, PROTOCOL, Question, REDACTS, Report, ReportNumber, Version2,
     Welcome,
 };
+use provost_proto::{ActionId, Raw};
 use provost_sandbox::launch;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
@@ -93,7 +96,8 @@ pub enum KernelError {
 /// A kernel that answers.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    inbox: mpsc::Sender<(Ask, oneshot::Sender<Answer>)>,
+    inbox: mpsc::Sender<Vec<u8>>,
+    open: Arc<Open>,
     welcome: Welcome,
 }
 
@@ -168,11 +172,12 @@ impl Kernel {
         wire::write(&mut write, &hello).await.ok()?;
         let answer = timeout(HELLO, read.next()).await.ok()?.ok()??;
         let Frame::Answer(Answer { result: Some(welcome), .. }) = answer else { return None };
-        let welcome = serde_json::from_value(welcome).ok()?;
+        let welcome = welcome.read().ok()?;
         let (inbox, questions) = mpsc::channel(INBOX);
         let (up, reports) = mpsc::channel(REPORTS);
-        tokio::spawn(talk(read, write, questions, up));
-        Some((Self { inbox, welcome }, Reports(reports)))
+        let open = Arc::new(Open::default());
+        tokio::spawn(talk(read, write, questions, up, Arc::clone(&open)));
+        Some((Self { inbox, open, welcome }, Reports(reports)))
     }
 
     /// What it said of itself.
@@ -187,14 +192,14 @@ impl Kernel {
 
     /// Carries out what was permitted, once. Not in a kernel that would let
     /// secrets out: what runs there already is seen to its end, and no more.
-    pub async fn execute(&self, permit: Permit) -> Result<Value, KernelError> {
+    pub async fn execute(&self, permit: Permit) -> Result<Raw, KernelError> {
         let Welcome { protocol, pid, .. } = self.welcome;
         if protocol < REDACTS {
             return Err(KernelError::Older { kernel: protocol, pid });
         }
         let (id, action) = permit.consume();
         let (name, params) = (action.name().to_owned(), action.params());
-        self.ask(Ask::Execute { id, action: name, params }).await
+        self.answer(Ask::Execute { id, action: name, params }).await
     }
 
     /// Stops an action; tells whether there was one to stop.
@@ -216,8 +221,8 @@ impl Kernel {
     /// Tells it that the reports up to this one are in the log. Does not wait
     /// for the answer, which may stand behind reports that wait for the caller.
     pub async fn acknowledge(&self, up_to: ReportNumber) -> Result<(), KernelError> {
-        let (reply, _nobody_waits) = oneshot::channel();
-        self.inbox.send((Ask::Acknowledge { up_to }, reply)).await.map_err(|_| KernelError::Lost)
+        let frame = self.open.question(Ask::Acknowledge { up_to }, None)?;
+        self.inbox.send(frame).await.map_err(|_| KernelError::Lost)
     }
 
     /// What became of these actions, as far as it remembers.
@@ -244,6 +249,10 @@ impl Kernel {
     }
 
     async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, KernelError> {
+        self.answer(ask).await?.read().map_err(|_| KernelError::Lost)
+    }
+
+    async fn answer(&self, ask: Ask) -> Result<Raw, KernelError> {
         let patience = match &ask {
             Ask::Execute { .. } => ACTION,
             Ask::Shutdown {} => SHUTDOWN,
@@ -256,7 +265,8 @@ impl Kernel {
             | Ask::Outcomes { .. } => ANSWER,
         };
         let (reply, answer) = oneshot::channel();
-        self.inbox.send((ask, reply)).await.map_err(|_| KernelError::Lost)?;
+        let frame = self.open.question(ask, Some(reply))?;
+        self.inbox.send(frame).await.map_err(|_| KernelError::Lost)?;
         let answer = timeout(patience, answer).await.map_err(|_| KernelError::Unresponsive)?;
         let answer = answer.map_err(|_| KernelError::Lost)?;
         if let Some(error) = answer.error {
@@ -267,8 +277,64 @@ impl Kernel {
             };
             return Err(KernelError::Fault(error.data.clone().unwrap_or_else(internal)));
         }
-        let result = answer.result.unwrap_or(Value::Null);
-        serde_json::from_value(result).map_err(|_| KernelError::Lost)
+        match answer.result {
+            Some(result) => Ok(result),
+            None => Raw::new(&Value::Null).map_err(|_| KernelError::Lost),
+        }
+    }
+}
+
+/// The questions that wait for their answers.
+#[derive(Debug, Default)]
+struct Open {
+    next: AtomicU64,
+    /// None once the kernel is lost: then nobody may begin to wait.
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting(Option<HashMap<u64, oneshot::Sender<Answer>>>);
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self(Some(HashMap::new()))
+    }
+}
+
+impl Open {
+    /// The frame of a question, whose answer goes to `reply`.
+    fn question(
+        &self,
+        ask: Ask,
+        reply: Option<oneshot::Sender<Answer>>,
+    ) -> Result<Vec<u8>, KernelError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let frame = wire::bytes(&question(id, ask)).map_err(|error| {
+            let message = format!("this cannot be asked of the kernel: {error}");
+            let code = provost_proto::Code::TooLarge;
+            KernelError::Fault(Fault { code, message, details: None })
+        })?;
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = waiting.0.as_mut().ok_or(KernelError::Lost)?;
+        if let Some(reply) = reply {
+            waiting.insert(id, reply);
+        }
+        Ok(frame)
+    }
+
+    fn answer(&self, answer: Answer) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let reply = waiting.0.as_mut().and_then(|waiting| waiting.remove(&answer.id));
+        drop(waiting);
+        if let Some(reply) = reply {
+            // Whoever no longer waits does not need it.
+            drop(reply.send(answer));
+        }
+    }
+
+    /// The kernel is lost: whoever waits learns it.
+    fn close(&self) {
+        drop(self.waiting.lock().unwrap_or_else(PoisonError::into_inner).0.take());
     }
 }
 
@@ -278,45 +344,43 @@ fn question(id: u64, ask: Ask) -> Frame {
 
 /// Owns the socket until it closes.
 async fn talk(
-    mut read: Frames<OwnedReadHalf>,
-    mut write: OwnedWriteHalf,
-    mut questions: mpsc::Receiver<(Ask, oneshot::Sender<Answer>)>,
+    read: Frames<OwnedReadHalf>,
+    write: OwnedWriteHalf,
+    questions: mpsc::Receiver<Vec<u8>>,
     reports: mpsc::Sender<Report>,
+    open: Arc<Open>,
 ) {
-    let (frames, mut incoming) = mpsc::channel(REPORTS);
-    // Reading is not to be cut off in the midst of a frame, so it has its own task.
-    let reader = tokio::spawn(async move {
-        while let Ok(Some(frame)) = read.next().await {
-            let sent = match frame {
-                Frame::Report(report) => reports.send(report).await.is_ok(),
-                Frame::Answer(answer) => frames.send(answer).await.is_ok(),
-                Frame::Question(_) => false,
-            };
-            if !sent {
-                return;
-            }
-        }
-    });
-    let mut waiting: HashMap<u64, oneshot::Sender<Answer>> = HashMap::new();
-    let mut next = 0;
-    loop {
-        tokio::select! {
-            answer = incoming.recv() => {
-                let Some(answer) = answer else { break };
-                if let Some(reply) = waiting.remove(&answer.id) {
-                    // Whoever no longer waits does not need it.
-                    drop(reply.send(answer));
+    // Neither is cut off in the midst of a frame but by the end of the other.
+    tokio::select! {
+        () = listen(read, &reports, &open) => {}
+        () = tell(write, questions) => {}
+    }
+    open.close();
+}
+
+async fn listen(mut read: Frames<OwnedReadHalf>, reports: &mpsc::Sender<Report>, open: &Open) {
+    while let Ok(Some(frame)) = read.next().await {
+        match frame {
+            Frame::Report(report) => {
+                if reports.send(report).await.is_err() {
+                    return;
                 }
             }
-            asked = questions.recv() => {
-                let Some((ask, reply)) = asked else { break };
-                next += 1;
-                waiting.insert(next, reply);
-                if wire::write(&mut write, &question(next, ask)).await.is_err() {
-                    break;
-                }
-            }
+            Frame::Answer(answer) => open.answer(answer),
+            Frame::Question(_) => return,
         }
     }
-    reader.abort();
+}
+
+/// Sends the questions that wait together.
+async fn tell(mut write: OwnedWriteHalf, mut questions: mpsc::Receiver<Vec<u8>>) {
+    let mut frames = Vec::new();
+    while questions.recv_many(&mut frames, INBOX).await > 0 {
+        let together =
+            if let [frame] = &mut frames[..] { std::mem::take(frame) } else { frames.concat() };
+        frames.clear();
+        if write.write_all(&together).await.is_err() {
+            return;
+        }
+    }
 }

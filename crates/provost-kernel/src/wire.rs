@@ -88,11 +88,16 @@ pub(crate) async fn in_words(frames: &[u8]) -> io::Result<Vec<u8>> {
     Ok(words)
 }
 
-/// Writes a frame.
-pub(crate) async fn write(to: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> io::Result<()> {
+/// All of a frame in one piece.
+pub(crate) fn bytes(frame: &Frame) -> io::Result<Vec<u8>> {
     let (mut head, payload) = encode(frame)?;
     head.extend_from_slice(&payload);
-    to.write_all(&head).await
+    Ok(head)
+}
+
+/// Writes a frame.
+pub(crate) async fn write(to: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> io::Result<()> {
+    to.write_all(&bytes(frame)?).await
 }
 
 /// Reads frames. Nothing is lost if the wait for the next one is given up.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     ActionId, ActionStatus, AnswerScope, Approval, ApprovalId, Code, Decision, DemandView, Event,
-    Governing, Grant, Hash, Mode, Project, RuleRef, Seq, SessionId, Token, TokenClass,
+    Governing, Grant, Hash, Mode, Project, Raw, RuleRef, Seq, SessionId, Token, TokenClass,
 };
 
 /// What every error looks like at the door.
@@ -149,7 +149,7 @@ pub struct ActionAnswer {
     /// What came out, if it has ended.
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
-    pub result: Option<Value>,
+    pub result: Option<Raw>,
 }
 
 /// A link that logs a browser in, once.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 pub use crate::output::{Output, OutputStream, Printed};
-use crate::{ActionId, Code};
+use crate::{ActionId, Code, Raw};
 
 /// The version of this protocol. A kernel outlives the daemon that started it,
 /// so each end speaks to older versions of the other too, and a daemon leaves
@@ -130,7 +130,7 @@ pub struct Answer {
     pub id: u64,
     /// What came out, if it went well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
+    pub result: Option<Raw>,
     /// What went wrong, if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,

@@ -14,6 +14,7 @@ mod id;
 pub mod kernel;
 pub mod limits;
 mod output;
+mod raw;
 mod stream;
 #[cfg(feature = "ts")]
 pub mod typescript;
@@ -35,6 +36,7 @@ pub use hash::{Hash, NotAHash};
 pub use id::{
     ActionId, ApprovalId, EventId, GrantId, NotAnId, NotebookId, ProjectId, SessionId, TokenId,
 };
+pub use raw::Raw;
 pub use stream::{NotAStream, Stream};
 pub use view::{
     ActionStatus, ActionView, KernelStatus, KernelView, Project, ProjectStatus, Token, TokenClass,

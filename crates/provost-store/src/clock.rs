@@ -1,11 +1,13 @@
 //! The one clock, and the ids made by it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use provost_core::chain;
 use provost_proto::{Hash, Micros};
-use uuid::{NoContext, Timestamp, Uuid};
+use uuid::Uuid;
 
 /// Tells the time. Everything that needs it takes a clock, so that tests can
 /// bring their own.
@@ -43,10 +45,15 @@ impl Clock {
     }
 }
 
-/// A UUIDv7 of this moment.
+/// A UUIDv7 of this moment. Its random part is the hash of a secret of this process
+/// and of how many were made before, so that the machine is asked for random bytes
+/// once, and not by every request.
 fn id_at(at: Micros) -> Uuid {
-    let nanos = u32::try_from(at % 1_000_000 * 1000).unwrap_or(0);
-    Uuid::new_v7(Timestamp::from_unix(NoContext, at / 1_000_000, nanos))
+    static SECRET: LazyLock<[u8; 16]> = LazyLock::new(|| *Uuid::new_v4().as_bytes());
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let hash = chain::digest(&[&SECRET[..], &count].concat());
+    event_id(at, &hash, &[0; 16])
 }
 
 /// The UUIDv7 of an event: its random part is the hash before it, which no other
@@ -57,4 +64,19 @@ pub(crate) fn event_id(at: Micros, prev: &Hash, seed: &[u8; 16]) -> Uuid {
     let mut random = [0; 10];
     random.iter_mut().zip(mixed).for_each(|(to, from)| *to = from);
     uuid::Builder::from_unix_timestamp_millis(at / 1000, &random).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn ids_of_one_moment_differ_and_say_when() {
+        let ids: HashSet<_> = (0..10_000).map(|_| id_at(1_700_000_000_123_456)).collect();
+        assert_eq!(ids.len(), 10_000);
+        for id in ids {
+            assert_eq!((id.get_version_num(), id.as_u128() >> 80), (7, 1_700_000_000_123));
+        }
+    }
 }

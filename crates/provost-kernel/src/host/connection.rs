@@ -9,7 +9,7 @@ use provost_core::redact::Redactor;
 use provost_proto::kernel::{
     Answer, Ask, Fault, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
 };
-use provost_proto::{ActionId, Code};
+use provost_proto::{ActionId, Code, Raw};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -165,6 +165,12 @@ async fn listen(
                     return;
                 }
             }
+            Ask::Execute { id: action, action: name, params } if is_quick(&name) => {
+                let result = execute(&host, action, &name, params).await;
+                if outbox.send(answer(id, result)).await.is_err() {
+                    return;
+                }
+            }
             Ask::Hello { .. }
             | Ask::Ping {}
             | Ask::Execute { .. }
@@ -189,18 +195,7 @@ fn again() -> ActionError {
 
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     match ask {
-        Ask::Execute { id, action, params } => {
-            let action = Action::parse(&action, params)
-                .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
-            host.check_folder()?;
-            let redactor = host.redacting.redactor()?;
-            match action {
-                Action::File(action) => on_files(host, id, action, &redactor).await,
-                Action::Terminal(action) => {
-                    redacted(&redactor, host.commands.execute(id, action).await)
-                }
-            }
-        }
+        Ask::Execute { id, action, params } => execute(host, id, &action, params).await,
         Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
         Ask::Outcomes { ids } => Ok(json!(host.commands.outcomes(&ids))),
         Ask::Shutdown {} => {
@@ -216,16 +211,37 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     }
 }
 
+/// Whether an action is over so soon that a task or a thread of its own would cost
+/// more than it does.
+fn is_quick(action: &str) -> bool {
+    matches!(action, "fs.readFile" | "fs.stat")
+}
+
+async fn execute(
+    host: &Arc<Host>,
+    id: ActionId,
+    name: &str,
+    params: Value,
+) -> Result<Value, ActionError> {
+    let action = Action::parse(name, params)
+        .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
+    host.check_folder()?;
+    let redactor = host.redacting.redactor()?;
+    match action {
+        Action::File(action) if is_quick(name) => {
+            redacted(&redactor, files::execute(&host.root, &action, &|| false))
+        }
+        Action::File(action) => on_files(host, id, action, &redactor).await,
+        Action::Terminal(action) => redacted(&redactor, host.commands.execute(id, action).await),
+    }
+}
+
 async fn on_files(
     host: &Arc<Host>,
     id: ActionId,
     action: FileAction,
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
-    // Quick ones are done at once: a thread would cost more than they do.
-    if let FileAction::ReadFile(_) | FileAction::Stat(_) = action {
-        return redacted(redactor, files::execute(&host.root, &action, &|| false));
-    }
     let began = std::time::Instant::now();
     let stop = host.commands.begin(id);
     let work = Arc::clone(host);
@@ -249,13 +265,14 @@ async fn send(
 ) {
     let mut newest = host.spool.newest();
     let mut cursor: Option<ReportNumber> = None;
+    let mut together = Vec::new();
     loop {
         let behind = cursor.is_some_and(|cursor| *newest.borrow_and_update() > cursor);
         let sent = tokio::select! {
             biased;
-            answer = answers.recv() => match answer {
-                Some(answer) => wire::write(&mut to.write, &Frame::Answer(answer)).await,
-                None => return,
+            n_answers = answers.recv_many(&mut together, OUTBOX) => match n_answers {
+                0 => return,
+                _ => to.answers(together.drain(..)).await,
             },
             Some(after) = attached.recv() => { cursor = Some(after); Ok(()) }
             () = std::future::ready(()), if behind => {
@@ -281,6 +298,21 @@ struct Sending {
 }
 
 impl Sending {
+    /// Sends answers, as many at once as are small enough.
+    async fn answers(&mut self, answers: impl Iterator<Item = Answer>) -> io::Result<()> {
+        self.buffer.clear();
+        for answer in answers {
+            let (head, payload) = wire::encode(&Frame::Answer(answer))?;
+            self.buffer.extend_from_slice(&head);
+            self.buffer.extend_from_slice(&payload);
+            if self.buffer.len() >= PIECE {
+                self.write.write_all(&self.buffer).await?;
+                self.buffer.clear();
+            }
+        }
+        self.write.write_all(&self.buffer).await
+    }
+
     async fn reports(&mut self, host: &Host, cursor: &mut Option<ReportNumber>) -> io::Result<()> {
         let (bytes, last) = host.spool.after(cursor.unwrap_or(0), PIECE, &mut self.buffer)?;
         if self.protocol < OUTPUT_AS_BYTES {
@@ -295,7 +327,7 @@ impl Sending {
 
 fn answer(id: u64, result: Result<Value, ActionError>) -> Answer {
     let (result, error) = match result {
-        Ok(value) => (Some(value), None),
+        Ok(value) => (Raw::new(&value).ok(), None),
         Err(ActionError { code, message, details }) => {
             let data = Some(Fault { code, message: message.clone(), details });
             (None, Some(RpcError { code: -32000, message, data }))

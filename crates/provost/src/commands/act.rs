@@ -52,7 +52,7 @@ pub(crate) async fn run(args: &ActArgs, config: &Config) -> anyhow::Result<ExitC
     } else {
         client.post(&path, &wanted).await?
     };
-    show(&answer.result.unwrap_or(Value::Null))?;
+    show(&answer.result.map(|result| result.value()).unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
 }
 

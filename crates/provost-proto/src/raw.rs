@@ -1,0 +1,53 @@
+//! JSON that is passed on as it is written.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A JSON value in its text. Whoever only hands it on neither reads nor writes it
+/// anew, however large it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Raw(Box<RawValue>);
+
+impl Raw {
+    /// Writes a value.
+    pub fn new(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        serde_json::value::to_raw_value(value).map(Self)
+    }
+
+    /// Reads it.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.0.get())
+    }
+
+    /// As a value.
+    pub fn value(&self) -> Value {
+        // What is held is JSON, so that reading it fails at most for its depth.
+        self.read().unwrap_or_default()
+    }
+}
+
+impl PartialEq for Raw {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get() || self.value() == other.value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_passed_on_is_what_was_written() {
+        let value = json!({ "content": "a\n\"b\"", "n": [1.5, null] });
+        let raw = Raw::new(&value).unwrap();
+        assert_eq!(raw.value(), value);
+        let inside = serde_json::to_string(&json!({ "result": &raw })).unwrap();
+        let outside: std::collections::BTreeMap<String, Raw> =
+            serde_json::from_str(&inside).unwrap();
+        assert_eq!(outside["result"], raw);
+    }
+}
