@@ -143,10 +143,19 @@ impl Gateway {
                     return self.look(&behalf, allowed).await;
                 }
                 let command = behalf.command.clone();
+                // Nobody's answer is used up, so it may begin when it is in the log and
+                // before that is on disk; whoever asked learns nothing before it is.
                 let append = allowing(&behalf, &allowed, vec![requested]);
-                let recorded = self.write_once(Append { command, ..append }).await?;
+                let sure = append.durability;
+                let append = Append { command, durability: Durability::Process, ..append };
+                let recorded = self.write_once(append).await?;
+                let on_disk = (sure == Durability::Power).then(|| self.store.on_disk());
                 let permit = permit(allowed, &recorded)?;
-                self.carry_out(behalf, permit, wait).await
+                let done = self.carry_out(behalf, permit, wait).await;
+                if let Some(on_disk) = on_disk {
+                    on_disk.await?;
+                }
+                done
             }
         }
     }

@@ -56,6 +56,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// and dropping it does not call them back.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Appended, StoreError>>;
 
+    /// Done when everything that was appended before this call is on disk, however
+    /// durable that was asked to be. Begins at once, and not when it is polled.
+    fn on_disk(&self) -> BoxFuture<'static, Result<(), StoreError>>;
+
     /// Reads at most `limit` events of the scope after a place.
     fn read(
         &self,

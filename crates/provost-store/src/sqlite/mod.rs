@@ -8,6 +8,7 @@ mod checkpoint;
 mod hot;
 mod reader;
 mod schema;
+mod sync;
 mod verify;
 mod writer;
 
@@ -29,6 +30,7 @@ use uuid::Uuid;
 use crate::append::{self, Prepared};
 use crate::{Append, Appended, Clock, Idempotency, Page, Recorded, Scope, Store, StoreError};
 use reader::Readers;
+use sync::Syncs;
 use writer::{Job, Receipt, Request, Shared};
 
 /// Requests that may wait for the writer before their senders do.
@@ -52,6 +54,7 @@ pub struct Sqlite {
     head: watch::Receiver<Seq>,
     shared: Shared,
     readers: Readers,
+    syncs: Syncs,
     path: PathBuf,
 }
 
@@ -65,7 +68,8 @@ impl Sqlite {
         let (inbox, requests) = mpsc::channel(INBOX);
         let (writer, head) = writer::start(db, &path, clock, shared.clone(), requests)?;
         let readers = Readers::new(path.clone());
-        Ok(Self { inbox: Some(inbox), writer: Some(writer), head, shared, readers, path })
+        let syncs = Syncs::start(&path)?;
+        Ok(Self { inbox: Some(inbox), writer: Some(writer), head, shared, readers, syncs, path })
     }
 
     /// Verifies a log that no daemon has open, without writing to it or beside
@@ -167,6 +171,29 @@ impl Store for Sqlite {
             Ok(None) => answer.map(result).boxed(),
             Ok(Some(waiting)) => waiting.send().and_then(|()| answer.map(result)).boxed(),
             Err(error) => future::ready(Err(error)).boxed(),
+        }
+    }
+
+    fn on_disk(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        let (reply, done) = oneshot::channel();
+        let Some(inbox) = &self.syncs.inbox else {
+            return future::ready(Err(StoreError::Closed)).boxed();
+        };
+        let done = done.map(|done| done.unwrap_or(Err(StoreError::Closed)));
+        match inbox.try_send(reply) {
+            Ok(()) => done.boxed(),
+            Err(TrySendError::Full(reply)) => {
+                // Whoever does not go on waiting must not keep the log open.
+                let inbox = inbox.downgrade();
+                async move {
+                    let inbox = inbox.upgrade().ok_or(StoreError::Closed)?;
+                    inbox.send(reply).await.map_err(|_| StoreError::Closed)?;
+                    drop(inbox);
+                    done.await
+                }
+                .boxed()
+            }
+            Err(TrySendError::Closed(_)) => future::ready(Err(StoreError::Closed)).boxed(),
         }
     }
 

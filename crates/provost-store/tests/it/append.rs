@@ -28,6 +28,22 @@ async fn events_get_their_place_in_the_log_and_in_their_stream() {
 }
 
 #[tokio::test]
+async fn many_wait_for_the_disk_at_once_and_the_end_of_the_log_ends_their_wait() {
+    let (store, _folder) = fresh();
+    append(&store, one(Stream::Sys, note("x"))).await;
+    let waits: Vec<_> = (0..3000).map(|_| store.on_disk()).collect();
+    for wait in waits {
+        wait.await.unwrap();
+    }
+    let waits: Vec<_> = (0..3000).map(|_| store.on_disk()).collect();
+    drop(store);
+    for wait in waits {
+        let told = wait.await;
+        assert!(matches!(told, Ok(()) | Err(StoreError::Closed)), "{told:?}");
+    }
+}
+
+#[tokio::test]
 async fn each_event_carries_the_hash_of_the_one_before() {
     let (store, _folder) = fresh();
     let mut prev = Hash::ZERO;
