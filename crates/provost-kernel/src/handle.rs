@@ -253,7 +253,10 @@ impl Kernel {
             | Ask::Attach { .. }
             | Ask::Acknowledge { .. }
             | Ask::Cancel { .. }
-            | Ask::Outcomes { .. } => ANSWER,
+            | Ask::Outcomes { .. }
+            | Ask::Terminal { .. }
+            | Ask::Logs { .. }
+            | Ask::Runtime {} => ANSWER,
         };
         let (reply, answer) = oneshot::channel();
         self.inbox.send((ask, reply)).await.map_err(|_| KernelError::Lost)?;

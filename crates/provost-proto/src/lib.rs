@@ -14,7 +14,9 @@ mod id;
 pub mod kernel;
 pub mod limits;
 mod output;
+pub mod runtime;
 mod stream;
+pub mod terminal;
 #[cfg(feature = "ts")]
 pub mod typescript;
 mod view;

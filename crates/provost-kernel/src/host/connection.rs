@@ -170,6 +170,9 @@ async fn listen(
             | Ask::Execute { .. }
             | Ask::Cancel { .. }
             | Ask::Outcomes { .. }
+            | Ask::Terminal { .. }
+            | Ask::Logs { .. }
+            | Ask::Runtime {}
             | Ask::Shutdown {} => {
                 let (host, outbox) = (Arc::clone(&host), outbox.clone());
                 // An action goes on when the connection breaks, so it is no part of it.
@@ -185,6 +188,10 @@ async fn listen(
 
 fn again() -> ActionError {
     ActionError::new(Code::Conflict, "the reports are being sent already")
+}
+
+fn no_runtime() -> ActionError {
+    ActionError::new(Code::KernelTooOld, "this kernel has no terminal, dev server or preview")
 }
 
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
@@ -208,6 +215,7 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
             host.end.notify_one();
             Ok(Value::Null)
         }
+        Ask::Terminal { .. } | Ask::Logs { .. } | Ask::Runtime {} => Err(no_runtime()),
         Ask::Hello { .. }
         | Ask::Secrets { .. }
         | Ask::Ping {}
