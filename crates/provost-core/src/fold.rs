@@ -207,6 +207,7 @@ pub enum Before {
 }
 
 /// The documents that a fact touches.
+#[expect(clippy::too_many_lines, reason = "a table with every fact there is")]
 pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
     let one = |view, key: Uuid, before| [Some((Key { view, key }, before)), None];
     let action = |id: &ActionId, before| one(View::Actions, id.uuid(), before);

@@ -179,8 +179,8 @@ impl FromTerminal {
             }
             (EXIT, 10) => {
                 let unknown = BadFrame::Unknown { kind, size };
-                let exit_code = get_optional(&mut payload).ok_or(unknown.clone())?;
-                let signal = get_optional(&mut payload).ok_or(unknown)?;
+                let exit_code = get_optional(&mut payload, unknown.clone())?;
+                let signal = get_optional(&mut payload, unknown)?;
                 Self::Exit { exit_code, signal }
             }
             (TITLE, _) => {
@@ -264,11 +264,11 @@ fn put_optional(bytes: &mut Vec<u8>, number: Option<i32>) {
     bytes.put_i32(number.unwrap_or(0));
 }
 
-/// None for what was not written by [`put_optional`].
-fn get_optional(bytes: &mut Bytes) -> Option<Option<i32>> {
+/// Refuses what was not written by [`put_optional`].
+fn get_optional(bytes: &mut Bytes, refusal: BadFrame) -> Result<Option<i32>, BadFrame> {
     match (bytes.get_u8(), bytes.get_i32()) {
-        (0, 0) => Some(None),
-        (1, number) => Some(Some(number)),
-        _ => None,
+        (0, 0) => Ok(None),
+        (1, number) => Ok(Some(number)),
+        _ => Err(refusal),
     }
 }
