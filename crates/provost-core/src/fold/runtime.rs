@@ -28,7 +28,7 @@ pub fn change(view: &mut RuntimeView, at: Micros, action: ActionId, change: Runt
     match change {
         RuntimeChange::BuildStarted(_)
         | RuntimeChange::BuildSucceeded(_)
-        | RuntimeChange::BuildFailed(_) => build(view, at, action, change),
+        | RuntimeChange::BuildFailed(_) => build(&mut view.build, at, action, change),
         RuntimeChange::Starting(_)
         | RuntimeChange::Started(_)
         | RuntimeChange::Restarted(_)
@@ -45,8 +45,7 @@ pub fn change(view: &mut RuntimeView, at: Micros, action: ActionId, change: Runt
     view.status = RuntimeView::overall(view.dev_server.status, view.build.status);
 }
 
-fn build(view: &mut RuntimeView, at: Micros, action: ActionId, change: RuntimeChange) {
-    let (build, dev_server) = (&mut view.build, &mut view.dev_server.status);
+fn build(build: &mut BuildView, at: Micros, action: ActionId, change: RuntimeChange) {
     if let RuntimeChange::BuildStarted(start) = change {
         *build = BuildView {
             status: BuildStatus::Running,
@@ -56,17 +55,11 @@ fn build(view: &mut RuntimeView, at: Micros, action: ActionId, change: RuntimeCh
             started_at: Some(at),
             ..BuildView::default()
         };
-        if *dev_server == RuntimeStatus::Starting {
-            *dev_server = RuntimeStatus::Building;
-        }
     } else if let RuntimeChange::BuildSucceeded(done) = change {
         build.status = BuildStatus::Succeeded;
         (build.pid, build.exit_code) = (None, Some(0));
         build.duration_ms = Some(done.duration_ms);
         build.errors = done.warnings;
-        if *dev_server == RuntimeStatus::Building {
-            *dev_server = RuntimeStatus::Starting;
-        }
     } else if let RuntimeChange::BuildFailed(failure) = change {
         build.status = match failure.end {
             BuildEnd::Failed | BuildEnd::NotStarted => BuildStatus::Failed,
@@ -80,11 +73,10 @@ fn build(view: &mut RuntimeView, at: Micros, action: ActionId, change: RuntimeCh
 }
 
 fn run(view: &mut RuntimeView, at: Micros, action: ActionId, change: RuntimeChange) {
-    let building = view.build.status == BuildStatus::Running;
     let dev_server = &mut view.dev_server;
     if let RuntimeChange::Starting(starting) = change {
         *dev_server = DevServerView {
-            status: if building { RuntimeStatus::Building } else { RuntimeStatus::Starting },
+            status: RuntimeStatus::Starting,
             action: Some(action),
             command: Some(starting.command),
             why: Some(starting.why),

@@ -283,13 +283,15 @@ impl RuntimeView {
         }
     }
 
-    /// What the whole is, if its dev server and its last build are so: a build
-    /// on its own counts as building, since something of the project is alive.
+    /// What the whole is, if its dev server and its last build are so. A dev
+    /// server that waits for its build is starting, and the whole is building;
+    /// so is a project in which only a build is alive.
     pub fn overall(dev_server: RuntimeStatus, build: BuildStatus) -> RuntimeStatus {
         match (dev_server, build) {
-            (RuntimeStatus::Stopped | RuntimeStatus::Crashed, BuildStatus::Running) => {
-                RuntimeStatus::Building
-            }
+            (
+                RuntimeStatus::Stopped | RuntimeStatus::Crashed | RuntimeStatus::Starting,
+                BuildStatus::Running,
+            ) => RuntimeStatus::Building,
             (
                 status,
                 BuildStatus::None

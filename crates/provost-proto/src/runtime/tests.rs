@@ -45,6 +45,7 @@ fn a_build_on_its_own_is_building_and_one_beside_a_dev_server_is_not() {
     for (dev_server, build, whole) in [
         (RuntimeStatus::Stopped, BuildStatus::Running, RuntimeStatus::Building),
         (RuntimeStatus::Crashed, BuildStatus::Running, RuntimeStatus::Building),
+        (RuntimeStatus::Starting, BuildStatus::Running, RuntimeStatus::Building),
         (RuntimeStatus::Running, BuildStatus::Running, RuntimeStatus::Running),
         (RuntimeStatus::Stopping, BuildStatus::Running, RuntimeStatus::Stopping),
         (RuntimeStatus::Crashed, BuildStatus::Failed, RuntimeStatus::Crashed),
