@@ -203,6 +203,7 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
             let redactor = host.redacting.redactor()?;
             match action {
                 Action::File(action) => on_files(host, id, action, &redactor).await,
+                Action::Runtime(_) => Err(no_runtime()),
                 Action::Terminal(action) => {
                     redacted(&redactor, host.commands.execute(id, action).await)
                 }
