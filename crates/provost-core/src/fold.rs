@@ -6,9 +6,11 @@
 //! in a map; and both come to the same, because this is the only fold there is.
 
 mod governance;
+pub mod runtime;
 
 use std::collections::BTreeMap;
 
+use provost_proto::runtime::{RuntimeChange, RuntimeView};
 use provost_proto::{
     ActionId, ActionStatus, ActionView, Actor, Approval, Event, Fact, Grant, Hash, KernelStatus,
     KernelView, Micros, ModeView, Project, ProjectId, ProjectStatus, Token, Trusted,
@@ -39,11 +41,13 @@ pub enum View {
     Grants,
     /// The files that govern as people trusted them, by project and file.
     Trusted,
+    /// What the projects run, by project.
+    Runtimes,
 }
 
 impl View {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Projects,
         Self::Tokens,
         Self::Actions,
@@ -52,6 +56,7 @@ impl View {
         Self::Approvals,
         Self::Grants,
         Self::Trusted,
+        Self::Runtimes,
     ];
 
     /// As people read it.
@@ -65,6 +70,7 @@ impl View {
             Self::Approvals => "approvals",
             Self::Grants => "grants",
             Self::Trusted => "trusted",
+            Self::Runtimes => "runtimes",
         }
     }
 
@@ -79,6 +85,7 @@ impl View {
             Self::Approvals => 6,
             Self::Grants => 7,
             Self::Trusted => 8,
+            Self::Runtimes => 9,
         }
     }
 }
@@ -113,6 +120,8 @@ pub enum Doc {
     Grant(Box<Grant>),
     /// Of [`View::Trusted`].
     Trusted(Trusted),
+    /// Of [`View::Runtimes`].
+    Runtime(Box<RuntimeView>),
 }
 
 impl Doc {
@@ -127,6 +136,7 @@ impl Doc {
             View::Approvals => Self::Approval(serde_json::from_slice(bytes)?),
             View::Grants => Self::Grant(serde_json::from_slice(bytes)?),
             View::Trusted => Self::Trusted(serde_json::from_slice(bytes)?),
+            View::Runtimes => Self::Runtime(serde_json::from_slice(bytes)?),
         })
     }
 
@@ -169,6 +179,11 @@ impl Doc {
     pub fn into_trusted(self) -> Option<Trusted> {
         if let Self::Trusted(trusted) = self { Some(trusted) } else { None }
     }
+
+    /// The runtime, if it is one.
+    pub fn into_runtime(self) -> Option<RuntimeView> {
+        if let Self::Runtime(runtime) = self { Some(*runtime) } else { None }
+    }
 }
 
 /// What a fold may know of an event beside its fact.
@@ -192,10 +207,16 @@ pub enum Before {
 }
 
 /// The documents that a fact touches.
+#[expect(clippy::too_many_lines, reason = "a table with every fact there is")]
 pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
     let one = |view, key: Uuid, before| [Some((Key { view, key }, before)), None];
     let action = |id: &ActionId, before| one(View::Actions, id.uuid(), before);
     let kernel = |id: &ProjectId, before| one(View::Kernels, id.uuid(), before);
+    // What a kernel says of the runtime moves both; what happens to it ends what ran in it.
+    let ran = |id: &ProjectId, before| {
+        let runtime = Key { view: View::Runtimes, key: id.uuid() };
+        [kernel(id, before)[0], Some((runtime, Before::Needed))]
+    };
     let touched = match fact {
         // How a kernel's heart beats is a state of the moment, which no view keeps.
         Fact::DaemonStarted { .. }
@@ -208,10 +229,25 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         Fact::ProjectClosed { project } => one(View::Projects, project.uuid(), Before::Needed),
         Fact::TokenCreated { token, .. } => one(View::Tokens, token.uuid(), Before::Replaced),
         Fact::TokenRevoked { token } => one(View::Tokens, token.uuid(), Before::Needed),
-        Fact::KernelStarted { project, .. } => kernel(project, Before::Replaced),
+        Fact::KernelStarted { project, .. } => ran(project, Before::Replaced),
         Fact::KernelLost { project, .. }
         | Fact::KernelStopped { project, .. }
-        | Fact::ActionOutput { project, .. } => kernel(project, Before::Needed),
+        | Fact::BuildStarted { project, .. }
+        | Fact::BuildSucceeded { project, .. }
+        | Fact::BuildFailed { project, .. }
+        | Fact::RuntimeStarting { project, .. }
+        | Fact::RuntimeStarted { project, .. }
+        | Fact::RuntimeRestarted { project, .. }
+        | Fact::RuntimeStopping { project, .. }
+        | Fact::RuntimeStopped { project, .. }
+        | Fact::RuntimeCrashed { project, .. }
+        | Fact::PreviewDetected { project, .. }
+        | Fact::PreviewReady { project, .. }
+        | Fact::PreviewLost { project, .. }
+        | Fact::TerminalOpened { project, .. }
+        | Fact::TerminalResized { project, .. }
+        | Fact::TerminalClosed { project, .. } => ran(project, Before::Needed),
+        Fact::ActionOutput { project, .. } => kernel(project, Before::Needed),
         Fact::ActionRequested { action: id, .. } | Fact::ActionRead { action: id, .. } => {
             action(id, Before::Replaced)
         }
@@ -245,11 +281,14 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
     touched.into_iter().flatten()
 }
 
-/// Folds one fact into one of the documents it touches.
+/// Folds one fact into one of the documents it touches, which is of this view.
 ///
 /// A fact about a document that is not there changes nothing: a log may begin
 /// in the midst, and a fold never fails.
-pub fn fold(doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
+pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
+    if view == View::Runtimes {
+        return runtime::fold(doc, stamp, fact);
+    }
     match (fact, doc) {
         (Fact::ProjectOpened { project, name, slug, path }, _) => Some(Doc::Project(Project {
             id: *project,
@@ -362,8 +401,12 @@ fn change(doc: Doc, stamp: Stamp<'_>, fact: &Fact) -> Doc {
             let revoked_at = grant.revoked_at.or(Some(stamp.at));
             Doc::Grant(Box::new(Grant { revoked_at, ..*grant }))
         }
-        doc
-        @ (Doc::Project(_) | Doc::Token(_) | Doc::Mode(_) | Doc::Grant(_) | Doc::Trusted(_)) => doc,
+        doc @ (Doc::Project(_)
+        | Doc::Token(_)
+        | Doc::Mode(_)
+        | Doc::Grant(_)
+        | Doc::Trusted(_)
+        | Doc::Runtime(_)) => doc,
     }
 }
 
@@ -408,7 +451,7 @@ fn change_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
         } else if let Fact::ActionFinished { report: Some(report), .. } = fact {
             *report
         } else {
-            kernel.reached
+            RuntimeChange::report(fact).unwrap_or(kernel.reached)
         };
     KernelView { reached: kernel.reached.max(report), ..kernel }
 }
@@ -431,7 +474,7 @@ impl World {
     /// Folds one fact.
     pub fn apply_fact(&mut self, stamp: Stamp<'_>, fact: &Fact) {
         for (key, _) in touched(fact) {
-            if let Some(doc) = fold(self.docs.remove(&key), stamp, fact) {
+            if let Some(doc) = fold(key.view, self.docs.remove(&key), stamp, fact) {
                 self.docs.insert(key, doc);
             }
         }

@@ -18,5 +18,6 @@ pub mod permit;
 pub mod policy;
 pub mod redact;
 pub mod role;
+pub mod runtime;
 pub mod skill;
 pub mod slug;

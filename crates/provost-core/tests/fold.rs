@@ -3,6 +3,11 @@
 
 use proptest::prelude::*;
 use provost_core::fold::{Before, Doc, Stamp, View, World, fold as fold_one, touched};
+use provost_proto::runtime::{
+    BuildDone, BuildEnd, BuildFailure, BuildStart, CrashPhase, CrashReport, FoundBy, PreviewFound,
+    PreviewGone, RunCause, RunCrash, RunStart, RunStarting, RunStop, RunStopping, RuntimeChange,
+    RuntimeStatus, RuntimeView, StopCause, TerminalEnd, TerminalOpen, TerminalSize, TerminalStatus,
+};
 use provost_proto::{Actor, Event, Fact, Hash, ProjectStatus, Stream, TokenClass};
 use uuid::Uuid;
 
@@ -29,7 +34,7 @@ fn recorded(seq: u64, fact: &Fact) -> Event {
 }
 
 /// Facts about four projects and four tokens, in any order, sensible or not.
-fn any_fact() -> impl Strategy<Value = Fact> {
+fn any_spine() -> impl Strategy<Value = Fact> {
     (0..7_u8, 0..4_u128, "[a-z]{0,4}").prop_map(|(which, n, text)| {
         let id = Uuid::from_u128(n);
         match which {
@@ -55,6 +60,85 @@ fn any_fact() -> impl Strategy<Value = Fact> {
             _ => Fact::TokenRevoked { token: id.into() },
         }
     })
+}
+
+/// Changes of the runtimes of two projects, in any order, sensible or not.
+fn any_change() -> impl Strategy<Value = RuntimeChange> {
+    let cause = StopCause::Stop;
+    let run = RunStart {
+        pid: 3,
+        command: "npm run dev".to_owned(),
+        profile: "serve".to_owned(),
+        cause: RunCause::Run,
+        restarts: 1,
+    };
+    let starting = RunStarting {
+        command: "npm run dev".to_owned(),
+        why: "package.json has a script `dev`".to_owned(),
+        cause: RunCause::Run,
+        restarts: 0,
+    };
+    let crash = CrashReport {
+        exit_code: Some(1),
+        signal: None,
+        why: None,
+        last_lines: vec!["boom".to_owned()],
+        at: 5,
+    };
+    let phase = CrashPhase::Running;
+    let failure = BuildFailure {
+        end: BuildEnd::Failed,
+        exit_code: Some(2),
+        signal: None,
+        why: None,
+        duration_ms: 4,
+        errors: Vec::new(),
+        omitted: 0,
+    };
+    let found = PreviewFound { port: 5173, by: FoundBy::Listener, ports: Vec::new() };
+    let open = TerminalOpen {
+        pid: 9,
+        command: "bash".to_owned(),
+        profile: "terminal".to_owned(),
+        cols: 80,
+        rows: 24,
+    };
+    prop::sample::select(vec![
+        RuntimeChange::BuildStarted(BuildStart { pid: 2, command: "npm run build".to_owned() }),
+        RuntimeChange::BuildSucceeded(BuildDone { duration_ms: 3, warnings: Vec::new() }),
+        RuntimeChange::BuildFailed(failure),
+        RuntimeChange::Starting(starting),
+        RuntimeChange::Started(run.clone()),
+        RuntimeChange::Restarted(run),
+        RuntimeChange::Stopping(RunStopping { cause }),
+        RuntimeChange::Stopped(RunStop { cause, exit_code: Some(0), signal: None }),
+        RuntimeChange::Crashed(RunCrash { phase, crash, restart_in_ms: Some(500) }),
+        RuntimeChange::PreviewDetected(found.clone()),
+        RuntimeChange::PreviewReady(found),
+        RuntimeChange::PreviewLost(PreviewGone {
+            port: 5173,
+            why: "it went".to_owned(),
+            ports: Vec::new(),
+        }),
+        RuntimeChange::TerminalOpened(open),
+        RuntimeChange::TerminalResized(TerminalSize { cols: 1, rows: 2 }),
+        RuntimeChange::TerminalClosed(TerminalEnd { cause, exit_code: Some(0), signal: None }),
+    ])
+}
+
+fn any_fact() -> impl Strategy<Value = Fact> {
+    let runtime = (any_change(), 0..2_u128, 1..50_u64).prop_map(|(change, n, report)| {
+        change.into_fact(Uuid::from_u128(n).into(), Uuid::from_u128(7).into(), report)
+    });
+    let kernel = (0..3_u8, 0..2_u128).prop_map(|(which, n)| {
+        let (project, boot) = (Uuid::from_u128(n).into(), Uuid::from_u128(n));
+        match which {
+            0 => Fact::KernelStarted { project, boot, pid: 1, version: "1".to_owned() },
+            1 => Fact::KernelLost { project, boot, why: "it ended".to_owned() },
+            _ => Fact::KernelStopped { project, boot },
+        }
+    });
+    prop_oneof![any_spine(), runtime, kernel]
 }
 
 fn fold<'a>(mut world: World, events: impl IntoIterator<Item = &'a Event>) -> World {
@@ -88,7 +172,8 @@ proptest! {
         for (key, before) in touched(&last) {
             let had = world.docs(key.view).find(|(k, _)| **k == key).map(|(_, doc)| doc.clone());
             if before == Before::Replaced {
-                prop_assert_eq!(fold_one(had, stamp, &last), fold_one(None, stamp, &last));
+                prop_assert_eq!(fold_one(key.view, had, stamp, &last),
+                    fold_one(key.view, None, stamp, &last));
             }
         }
     }
@@ -96,6 +181,50 @@ proptest! {
     #[test]
     fn every_fact_is_read_back_from_its_event(fact in any_fact()) {
         prop_assert_eq!(recorded(1, &fact).fact(), Some(fact));
+    }
+
+    #[test]
+    fn a_runtime_whose_kernel_is_gone_runs_nothing(
+        facts in prop::collection::vec(any_fact(), 0..30), which in 0..3_u8,
+    ) {
+        let stamp = Stamp { at: 9, principal: "local:0", actor: &Actor::Kernel };
+        let mut world = World::default();
+        for fact in &facts {
+            world.apply_fact(stamp, fact);
+        }
+        let (project, boot) = (Uuid::from_u128(1).into(), Uuid::from_u128(1));
+        world.apply_fact(stamp, &match which {
+            0 => Fact::KernelStarted { project, boot, pid: 1, version: "1".to_owned() },
+            1 => Fact::KernelLost { project, boot, why: "it ended".to_owned() },
+            _ => Fact::KernelStopped { project, boot },
+        });
+        let docs = world.docs(View::Runtimes).filter_map(|(_, doc)| doc.clone().into_runtime());
+        for runtime in docs.filter(|runtime: &RuntimeView| runtime.project == project) {
+            let gone = matches!(runtime.status, RuntimeStatus::Stopped | RuntimeStatus::Crashed);
+            prop_assert!(gone, "{:?}", runtime);
+            prop_assert_eq!(runtime.dev_server.pid.or(runtime.build.pid), None);
+            prop_assert_eq!(runtime.terminal.pid, None);
+            prop_assert!(runtime.terminal.status != TerminalStatus::Live);
+            prop_assert!(runtime.preview.port.is_none() && runtime.dev_server.restart_at.is_none());
+        }
+    }
+
+    #[test]
+    fn every_report_of_the_runtime_moves_the_cursor(
+        changes in prop::collection::vec(any_change(), 1..20),
+    ) {
+        let stamp = Stamp { at: 9, principal: "local:0", actor: &Actor::Kernel };
+        let (project, boot) = (Uuid::from_u128(1).into(), Uuid::from_u128(1));
+        let mut world = World::default();
+        let started = Fact::KernelStarted { project, boot, pid: 1, version: "1".to_owned() };
+        world.apply_fact(stamp, &started);
+        for (report, change) in (1..).zip(changes) {
+            world.apply_fact(stamp, &change.into_fact(project, Uuid::from_u128(7).into(), report));
+            let docs: Vec<_> = world.docs(View::Kernels).collect();
+            prop_assert_eq!(docs.len(), 1);
+            let reached = docs[0].1.clone().into_kernel().map(|kernel| kernel.reached);
+            prop_assert_eq!(reached, Some(report));
+        }
     }
 
     #[test]

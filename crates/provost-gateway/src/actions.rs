@@ -356,7 +356,7 @@ pub(crate) fn allowing(behalf: &Behalf, allowed: &Allowed, mut facts: Vec<Fact>)
     // Nothing that changes the world starts before the disk knows of it.
     let durability = match effect {
         Effect::Read | Effect::Process => Durability::Process,
-        Effect::Write | Effect::Run => Durability::Power,
+        Effect::Write | Effect::Run | Effect::Start => Durability::Power,
     };
     events(behalf, durability, facts)
 }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use provost_core::fold::{Doc, View};
+use provost_proto::runtime::RuntimeChange;
 use provost_proto::{ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, Micros, Seq};
 use provost_store::{Recorded, Scope};
 
@@ -228,6 +229,6 @@ fn subject(fact: &Fact) -> Option<Subject> {
     } else if let Fact::GrantRevoked { grant, .. } = fact {
         Some(Subject::Grant(*grant))
     } else {
-        None
+        RuntimeChange::of(fact).map(|(_, action, _, _)| Subject::Action(action))
     }
 }

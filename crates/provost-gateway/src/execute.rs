@@ -18,8 +18,13 @@ use crate::{Gateway, GatewayError};
 
 /// The profile under which a command runs, as its kernel will report it.
 pub(crate) fn profile(matter: &Matter) -> Option<&'static str> {
-    let runs = matter.request().action.effect() == Effect::Run;
-    runs.then_some(if matter.network() { "build+network" } else { "build" })
+    match matter.request().action.effect() {
+        Effect::Read | Effect::Write | Effect::Process => None,
+        Effect::Run if matter.network() => Some("build+network"),
+        Effect::Run => Some("build"),
+        Effect::Start if matter.own_shell() => Some("terminal"),
+        Effect::Start => Some("serve"),
+    }
 }
 
 /// Whether an action has ended when it is answered.

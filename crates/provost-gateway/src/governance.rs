@@ -109,7 +109,11 @@ impl Governed {
                 self.trusted.insert((trusted.what, trusted.file.clone()), trusted);
             }
             Doc::Project(project) => self.project = project,
-            Doc::Token(_) | Doc::Action(_) | Doc::Kernel(_) | Doc::Approval(_) => {}
+            Doc::Token(_)
+            | Doc::Action(_)
+            | Doc::Kernel(_)
+            | Doc::Approval(_)
+            | Doc::Runtime(_) => {}
         }
     }
 }
@@ -192,7 +196,9 @@ fn project_of(doc: &Doc) -> Option<ProjectId> {
         Doc::Grant(grant) => Some(grant.project),
         Doc::Trusted(trusted) => Some(trusted.project),
         Doc::Project(project) => Some(project.id),
-        Doc::Token(_) | Doc::Action(_) | Doc::Kernel(_) | Doc::Approval(_) => None,
+        Doc::Token(_) | Doc::Action(_) | Doc::Kernel(_) | Doc::Approval(_) | Doc::Runtime(_) => {
+            None
+        }
     }
 }
 

@@ -117,7 +117,7 @@ pub(crate) fn again(matter: &Matter) -> String {
             format!("{} on {}", action.name(), paths.join(", "))
         }
         Action::Terminal(_) if matter.is_opaque() => "exactly this command line".to_owned(),
-        Action::Terminal(_) => format!("to {}", action.describe()),
+        Action::Terminal(_) | Action::Runtime(_) => format!("to {}", action.describe()),
     }
 }
 
@@ -132,6 +132,8 @@ pub(crate) fn rule(matter: &Matter, role: Option<&str>) -> Option<String> {
                 rules.push(Rule::for_path(action.name(), path.as_str()).ok()?);
             }
         }
+        // What a project runs changes with its files; a rule would not see that.
+        Action::Runtime(_) => return None,
         Action::Terminal(_) => {
             if matter.is_opaque() || matter.network() || action.effect() != Effect::Run {
                 return None;

@@ -262,7 +262,10 @@ impl Kernel {
             | Ask::Attach { .. }
             | Ask::Acknowledge { .. }
             | Ask::Cancel { .. }
-            | Ask::Outcomes { .. } => ANSWER,
+            | Ask::Outcomes { .. }
+            | Ask::Terminal { .. }
+            | Ask::Logs { .. }
+            | Ask::Runtime {} => ANSWER,
         };
         let (reply, answer) = oneshot::channel();
         let frame = self.open.question(ask, Some(reply))?;

@@ -54,9 +54,10 @@ pub(crate) fn encode(frame: &Frame) -> io::Result<(Vec<u8>, Bytes)> {
                 bytes.put_u64(*dropped);
                 Ok((bytes, data.clone()))
             }
-            Happened::Output(_) | Happened::Started { .. } | Happened::Finished(_) => {
-                in_json(REPORT, report)
-            }
+            Happened::Output(_)
+            | Happened::Started { .. }
+            | Happened::Finished(_)
+            | Happened::Runtime(_) => in_json(REPORT, report),
         },
     }
 }

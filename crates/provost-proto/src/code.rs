@@ -43,6 +43,8 @@ codes! {
     Unauthenticated = "UNAUTHENTICATED", 401;
     /// The login link was used already, is too old, or never was.
     LoginExpired = "LOGIN_EXPIRED", 401;
+    /// The ticket was used already, is too old, or never was.
+    TicketExpired = "TICKET_EXPIRED", 401;
     /// The token's class or project does not permit this.
     Forbidden = "FORBIDDEN", 403;
     /// The request comes from a page of another origin.
@@ -95,6 +97,12 @@ codes! {
     ApprovalResolved = "APPROVAL_RESOLVED", 409;
     /// What was shown is not what waits: the answer is bound to another action or file.
     HashMismatch = "HASH_MISMATCH", 409;
+    /// The project has no terminal, or its shell has ended.
+    PtyDead = "PTY_DEAD", 409;
+    /// The project runs already, as something else than was asked for.
+    RuntimeRunning = "RUNTIME_RUNNING", 409;
+    /// Nothing of the project runs, and it was needed.
+    RuntimeStopped = "RUNTIME_STOPPED", 409;
     /// Someone stopped it before it was done.
     Cancelled = "CANCELLED", 409;
     /// The body, the file or the output is larger than is taken.
@@ -121,18 +129,36 @@ codes! {
     BinaryFile = "BINARY_FILE", 422;
     /// The file is no role, no rules, or the change would make it so.
     BadGovernance = "BAD_GOVERNANCE", 422;
+    /// `provost.toml` cannot be read, and the sentence says where and why.
+    BadRuntime = "BAD_RUNTIME", 422;
+    /// Nothing says what to run or build here, and nothing was detected.
+    NothingToRun = "NOTHING_TO_RUN", 422;
+    /// The build failed; the details say where.
+    BuildFailed = "BUILD_FAILED", 422;
+    /// The dev server ended before it ran; the details say how.
+    RuntimeCrashed = "RUNTIME_CRASHED", 422;
     /// There is no such program.
     CmdNotFound = "CMD_NOT_FOUND", 422;
     /// The command was ended by a signal.
     Killed = "KILLED", 422;
     /// A fault of Provost.
     Internal = "INTERNAL", 500;
+    /// Something of the project is still alive though it was killed.
+    StillAlive = "STILL_ALIVE", 500;
+    /// The project's preview answered with something that is no HTTP.
+    PreviewBroken = "PREVIEW_BROKEN", 502;
+    /// Nothing of the project listens, or it does not answer.
+    PreviewDown = "PREVIEW_DOWN", 503;
+    /// The project's kernel process is of a version that cannot do this.
+    KernelTooOld = "KERNEL_TOO_OLD", 503;
     /// The project's kernel process ended while it was needed.
     KernelLost = "KERNEL_LOST", 503;
     /// The daemon is stopping, or the log cannot be written.
     Unavailable = "UNAVAILABLE", 503;
     /// This machine cannot give the protection that was asked for.
     SandboxUnavailable = "SANDBOX_UNAVAILABLE", 503;
+    /// The project's preview did not answer in time.
+    PreviewTimeout = "PREVIEW_TIMEOUT", 504;
     /// It took longer than it may.
     Timeout = "TIMEOUT", 504;
     /// The disk is full.

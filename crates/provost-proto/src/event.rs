@@ -10,6 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::kernel::{Fault, Outcome, Output, ReportNumber};
+use crate::runtime;
 use crate::{
     ActionId, AllowedBy, AnswerScope, ApprovalId, Covers, Decision, EventId, Governing, GrantId,
     Hash, Mode, Pin, ProjectId, Question, SessionId, Stream, TokenClass, TokenId,
@@ -541,6 +542,186 @@ pub enum Fact {
         /// How.
         outcome: Outcome,
     },
+    /// A build of the project began.
+    BuildStarted {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        build: runtime::BuildStart,
+    },
+    /// A build of the project succeeded.
+    BuildSucceeded {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        build: runtime::BuildDone,
+    },
+    /// A build of the project did not succeed.
+    BuildFailed {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        build: runtime::BuildFailure,
+    },
+    /// The project was asked to run, and nothing was in the way.
+    RuntimeStarting {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        run: runtime::RunStarting,
+    },
+    /// The project's dev server runs.
+    RuntimeStarted {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        run: runtime::RunStart,
+    },
+    /// The project's dev server runs again.
+    RuntimeRestarted {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        run: runtime::RunStart,
+    },
+    /// The project's dev server was told to end.
+    RuntimeStopping {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        run: runtime::RunStopping,
+    },
+    /// The project's run is over, and nothing of it is left.
+    RuntimeStopped {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        run: runtime::RunStop,
+    },
+    /// The project's run ended though nobody asked, and nothing of it is left.
+    RuntimeCrashed {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        run: runtime::RunCrash,
+    },
+    /// Something of the project listens.
+    PreviewDetected {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        preview: runtime::PreviewFound,
+    },
+    /// The project's preview answers.
+    PreviewReady {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        preview: runtime::PreviewFound,
+    },
+    /// The project's preview does not answer any more.
+    PreviewLost {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        preview: runtime::PreviewGone,
+    },
+    /// The project's terminal is there.
+    TerminalOpened {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        terminal: runtime::TerminalOpen,
+    },
+    /// The project's terminal has another size.
+    TerminalResized {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        terminal: runtime::TerminalSize,
+    },
+    /// The shell of the project's terminal has ended.
+    TerminalClosed {
+        /// The action that began it.
+        action: ActionId,
+        /// Where.
+        project: ProjectId,
+        /// The kernel's report that says so.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        report: ReportNumber,
+        /// The particulars.
+        terminal: runtime::TerminalEnd,
+    },
 }
 
 impl Fact {
@@ -577,6 +758,21 @@ impl Fact {
             Self::ActionStarted { .. } => "ACTION_STARTED",
             Self::ActionOutput { .. } => "ACTION_OUTPUT",
             Self::ActionFinished { .. } => "ACTION_FINISHED",
+            Self::BuildStarted { .. } => "BUILD_STARTED",
+            Self::BuildSucceeded { .. } => "BUILD_SUCCEEDED",
+            Self::BuildFailed { .. } => "BUILD_FAILED",
+            Self::RuntimeStarting { .. } => "RUNTIME_STARTING",
+            Self::RuntimeStarted { .. } => "RUNTIME_STARTED",
+            Self::RuntimeRestarted { .. } => "RUNTIME_RESTARTED",
+            Self::RuntimeStopping { .. } => "RUNTIME_STOPPING",
+            Self::RuntimeStopped { .. } => "RUNTIME_STOPPED",
+            Self::RuntimeCrashed { .. } => "RUNTIME_CRASHED",
+            Self::PreviewDetected { .. } => "PREVIEW_DETECTED",
+            Self::PreviewReady { .. } => "PREVIEW_READY",
+            Self::PreviewLost { .. } => "PREVIEW_LOST",
+            Self::TerminalOpened { .. } => "TERMINAL_OPENED",
+            Self::TerminalResized { .. } => "TERMINAL_RESIZED",
+            Self::TerminalClosed { .. } => "TERMINAL_CLOSED",
         }
     }
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 pub use crate::output::{Output, OutputStream, Printed};
+use crate::runtime::RuntimeChange;
 use crate::{ActionId, Code, Raw};
 
 /// The version of this protocol. A kernel outlives the daemon that started it,
@@ -23,13 +24,18 @@ use crate::{ActionId, Code, Raw};
 /// - 1: all reports are JSON.
 /// - 2: output is sent as bytes behind a fixed head.
 /// - 3: the kernel is told the secrets, and redacts them.
-pub const PROTOCOL: u32 = 3;
+/// - 4: the kernel runs the project: `terminal`, `logs`, `runtime`, the actions
+///   `pty.*`, `runtime.*` and `preview.fetch`, and reports of the kind `runtime`.
+pub const PROTOCOL: u32 = 4;
 
 /// The first protocol in which output is sent as bytes.
 pub const OUTPUT_AS_BYTES: u32 = 2;
 
 /// The first protocol in which a kernel redacts secrets.
 pub const REDACTS: u32 = 3;
+
+/// The first protocol in which a kernel has a terminal, a dev server and a preview.
+pub const RUNTIME: u32 = 4;
 
 /// The longest frame. Larger ones are refused before anything is allocated.
 pub const FRAME: usize = 24 * 1024 * 1024;
@@ -90,6 +96,27 @@ pub enum Ask {
         /// Which.
         ids: Vec<ActionId>,
     },
+    /// Make this connection the project's terminal: after the answer
+    /// ([`Attached`](crate::terminal::Attached)) both ends speak its frames.
+    Terminal {
+        /// How many bytes of output the client has; none if it begins anew.
+        after: Option<u64>,
+        /// The width of the client's window.
+        cols: u16,
+        /// Its height.
+        rows: u16,
+    },
+    /// A piece of what builds and dev servers printed; the answer is a
+    /// [`LogPage`](crate::runtime::LogPage).
+    Logs {
+        /// From which byte.
+        after: u64,
+        /// How many bytes at most.
+        limit: u64,
+    },
+    /// How the runtime stands now; the answer is a
+    /// [`RuntimeNow`](crate::runtime::RuntimeNow).
+    Runtime {},
     /// Stop every child, then end.
     Shutdown {},
 }
@@ -172,6 +199,13 @@ pub struct Welcome {
     pub running: Vec<ActionId>,
 }
 
+impl Welcome {
+    /// Whether this kernel has a terminal, a dev server and a preview at all.
+    pub fn has_runtime(&self) -> bool {
+        self.protocol >= RUNTIME
+    }
+}
+
 /// Why an action did not do what it should.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -189,19 +223,19 @@ pub struct Fault {
     pub details: Option<Value>,
 }
 
-/// Something that happened to a command.
+/// Something that happened to a command, or to the project's runtime.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Its number.
     pub number: ReportNumber,
-    /// The action it is about.
+    /// The action it is about; of the runtime's changes, the one that began it.
     pub action: ActionId,
     /// What happened.
     pub what: Happened,
 }
 
-/// What can happen to a command.
+/// What can happen to a command, and to the runtime.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Happened {
@@ -218,6 +252,8 @@ pub enum Happened {
     Output(Output),
     /// It ended, and nothing of it is left.
     Finished(Outcome),
+    /// The project's runtime changed. Since protocol 4.
+    Runtime(RuntimeChange),
 }
 
 /// How an action ended.

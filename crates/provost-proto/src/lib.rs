@@ -15,7 +15,9 @@ pub mod kernel;
 pub mod limits;
 mod output;
 mod raw;
+pub mod runtime;
 mod stream;
+pub mod terminal;
 #[cfg(feature = "ts")]
 pub mod typescript;
 mod view;

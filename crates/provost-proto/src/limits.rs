@@ -38,3 +38,61 @@ pub const COMMAND_KEY: usize = 128;
 
 /// The longest label, name or role in a request.
 pub const NAME: usize = 128;
+
+/// How many lines of output a crash report holds at most: what a person reads.
+pub const CRASH_LINES: usize = 200;
+
+/// The longest line in a crash report, in bytes; the rest of it is cut off, so
+/// that a report stays below half a megabyte.
+pub const CRASH_LINE: usize = 2 * 1024;
+
+/// How many errors of a build are kept: whoever has more mends the first ones first.
+pub const BUILD_ERRORS: usize = 100;
+
+/// The longest message of a build error, in bytes.
+pub const BUILD_MESSAGE: usize = 2 * 1024;
+
+/// How many bytes one page of the runtime's log holds at most.
+pub const LOG_PAGE: usize = 256 * 1024;
+
+/// How many bytes of the runtime's log are kept.
+pub const LOG_KEPT: u64 = 16 * 1024 * 1024;
+
+/// The longest frame from a terminal: a snapshot of a wide screen with all its
+/// scrollback and a color in every cell is smaller.
+pub const TERMINAL_FRAME: usize = 16 * 1024 * 1024;
+
+/// The longest frame to a terminal: a large paste comes in several.
+pub const TERMINAL_INPUT: usize = 64 * 1024;
+
+/// How much input may wait for a terminal's program; more is refused, never dropped.
+pub const TERMINAL_WAITING: usize = 1024 * 1024;
+
+/// How many bytes of a terminal's output are kept, to go on from.
+pub const TERMINAL_RING: usize = 8 * 1024 * 1024;
+
+/// How many lines above the screen a terminal keeps in cells.
+pub const TERMINAL_SCROLLBACK: usize = 2000;
+
+/// How many bytes a client may have received and not acknowledged: as much is
+/// under way to one that keeps up, and one that does not is sent no more.
+pub const TERMINAL_WINDOW: u64 = 512 * 1024;
+
+/// A client further behind than this gets a fresh snapshot instead of the missing
+/// bytes, which would take longer to draw.
+pub const TERMINAL_BEHIND: u64 = 256 * 1024;
+
+/// The widest terminal. Cells cost memory.
+pub const TERMINAL_COLS: u16 = 1000;
+
+/// The tallest terminal.
+pub const TERMINAL_ROWS: u16 = 500;
+
+/// The longest title of a terminal, in bytes.
+pub const TERMINAL_TITLE: usize = 1024;
+
+/// How long a ticket for a terminal is good, in seconds.
+pub const TICKET_SECONDS: u64 = 30;
+
+/// How many tickets may wait to be used. Asking for one more forgets the oldest.
+pub const TICKETS: usize = 64;

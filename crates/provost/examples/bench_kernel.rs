@@ -135,7 +135,7 @@ impl Alone {
         loop {
             let report = reports.next().await.unwrap();
             match report.what {
-                Happened::Started { .. } => {}
+                Happened::Started { .. } | Happened::Runtime(_) => {}
                 Happened::Output(output) => match output.data {
                     Printed::Bytes(data) => bytes += data.len(),
                     Printed::Kept(_) => unreachable!("a kernel has no blobs"),

@@ -543,7 +543,247 @@ report: number | null,
 /**
  * How.
  */
-outcome: Outcome, } };
+outcome: Outcome, } } | { "kind": "BUILD_STARTED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+build: BuildStart, } } | { "kind": "BUILD_SUCCEEDED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+build: BuildDone, } } | { "kind": "BUILD_FAILED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+build: BuildFailure, } } | { "kind": "RUNTIME_STARTING", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+run: RunStarting, } } | { "kind": "RUNTIME_STARTED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+run: RunStart, } } | { "kind": "RUNTIME_RESTARTED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+run: RunStart, } } | { "kind": "RUNTIME_STOPPING", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+run: RunStopping, } } | { "kind": "RUNTIME_STOPPED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+run: RunStop, } } | { "kind": "RUNTIME_CRASHED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+run: RunCrash, } } | { "kind": "PREVIEW_DETECTED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+preview: PreviewFound, } } | { "kind": "PREVIEW_READY", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+preview: PreviewFound, } } | { "kind": "PREVIEW_LOST", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+preview: PreviewGone, } } | { "kind": "TERMINAL_OPENED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+terminal: TerminalOpen, } } | { "kind": "TERMINAL_RESIZED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+terminal: TerminalSize, } } | { "kind": "TERMINAL_CLOSED", "body": { 
+/**
+ * The action that began it.
+ */
+action: ActionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The kernel's report that says so.
+ */
+report: number, 
+/**
+ * The particulars.
+ */
+terminal: TerminalEnd, } };
 
 export type Project = { 
 /**
@@ -623,7 +863,7 @@ expiresAt: number | null,
  */
 revokedAt: number | null, };
 
-export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "TOO_MANY_PROCESSES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "CMD_NOT_FOUND" | "KILLED" | "INTERNAL" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "TIMEOUT" | "NO_SPACE";
+export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "TICKET_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "PTY_DEAD" | "RUNTIME_RUNNING" | "RUNTIME_STOPPED" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "TOO_MANY_PROCESSES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "BAD_RUNTIME" | "NOTHING_TO_RUN" | "BUILD_FAILED" | "RUNTIME_CRASHED" | "CMD_NOT_FOUND" | "KILLED" | "INTERNAL" | "STILL_ALIVE" | "PREVIEW_BROKEN" | "PREVIEW_DOWN" | "KERNEL_TOO_OLD" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "PREVIEW_TIMEOUT" | "TIMEOUT" | "NO_SPACE";
 
 export type Problem = { 
 /**
@@ -1588,6 +1828,623 @@ dropped: number,
 data: { text: string } | { hex: string } | { blob: { $blob: string, size: number } }, };
 
 export type OutputStream = "stdout" | "stderr";
+
+export type BuildError = { 
+/**
+ * The file, as the tool named it; none if it named none.
+ */
+file: string | null, 
+/**
+ * The line, from 1.
+ */
+line: number | null, 
+/**
+ * The column, from 1.
+ */
+column: number | null, 
+/**
+ * What is wrong, in the tool's words.
+ */
+message: string, 
+/**
+ * How bad it is.
+ */
+severity: Severity, };
+
+export type Severity = "error" | "warning";
+
+export type CrashReport = { 
+/**
+ * The exit code, if it ended by itself.
+ */
+exitCode: number | null, 
+/**
+ * The signal, if that ended it.
+ */
+signal: number | null, 
+/**
+ * Why it could not even start, if so.
+ */
+why: string | null, 
+/**
+ * What was printed last, without escape codes: at most
+ * [`CRASH_LINES`](crate::limits::CRASH_LINES).
+ */
+lastLines: Array<string>, 
+/**
+ * When, by the kernel's clock.
+ */
+at: number, };
+
+export type Port = { 
+/**
+ * Its number.
+ */
+port: number, 
+/**
+ * The address it is bound to.
+ */
+address: string, 
+/**
+ * The process that listens, if that is known.
+ */
+pid: number | null, 
+/**
+ * Whether it has answered a request over HTTP.
+ */
+http: boolean, 
+/**
+ * Where it is proxied; only the daemon knows, so it is missing in the log.
+ */
+url?: string, };
+
+export type BuildStart = { 
+/**
+ * Its process id.
+ */
+pid: number, 
+/**
+ * What runs.
+ */
+command: string, };
+
+export type BuildDone = { 
+/**
+ * How long it took.
+ */
+durationMs: number, 
+/**
+ * What it warned of.
+ */
+warnings: Array<BuildError>, };
+
+export type BuildEnd = "failed" | "stopped" | "notStarted";
+
+export type BuildFailure = { 
+/**
+ * How.
+ */
+end: BuildEnd, 
+/**
+ * The exit code, if it ended by itself.
+ */
+exitCode: number | null, 
+/**
+ * The signal, if that ended it.
+ */
+signal: number | null, 
+/**
+ * Why it could not start, if so.
+ */
+why: string | null, 
+/**
+ * How long it took.
+ */
+durationMs: number, 
+/**
+ * What the tool complained about, the errors first: at most
+ * [`BUILD_ERRORS`](crate::limits::BUILD_ERRORS).
+ */
+errors: Array<BuildError>, 
+/**
+ * How many more there were.
+ */
+omitted: number, };
+
+export type RunCause = "run" | "restart" | "crash";
+
+export type RunStarting = { 
+/**
+ * What will run.
+ */
+command: string, 
+/**
+ * Why just that, in plain words.
+ */
+why: string, 
+/**
+ * Why now.
+ */
+cause: RunCause, 
+/**
+ * How many times it has been restarted after a crash.
+ */
+restarts: number, };
+
+export type RunStart = { 
+/**
+ * Its process id.
+ */
+pid: number, 
+/**
+ * What runs.
+ */
+command: string, 
+/**
+ * The profile it runs under.
+ */
+profile: string, 
+/**
+ * Why it was started.
+ */
+cause: RunCause, 
+/**
+ * How many times it has been restarted after a crash.
+ */
+restarts: number, };
+
+export type RunStopping = { 
+/**
+ * Why.
+ */
+cause: StopCause, };
+
+export type RunStop = { 
+/**
+ * Why.
+ */
+cause: StopCause, 
+/**
+ * The exit code, if it ended by itself.
+ */
+exitCode: number | null, 
+/**
+ * The signal, if that ended it.
+ */
+signal: number | null, };
+
+export type RunCrash = { 
+/**
+ * How far it had come.
+ */
+phase: CrashPhase, 
+/**
+ * How it ended.
+ */
+crash: CrashReport, 
+/**
+ * When it comes back, if it does.
+ */
+restartInMs: number | null, };
+
+export type StopCause = "stop" | "restart" | "exit" | "shutdown";
+
+export type CrashPhase = "starting" | "building" | "running";
+
+export type FoundBy = "output" | "configured" | "listener";
+
+export type PreviewFound = { 
+/**
+ * The one that is the preview.
+ */
+port: number, 
+/**
+ * What gave it away.
+ */
+by: FoundBy, 
+/**
+ * All on which something of the project listens.
+ */
+ports: Array<Port>, };
+
+export type PreviewGone = { 
+/**
+ * The port it was on.
+ */
+port: number, 
+/**
+ * Why, for people.
+ */
+why: string, 
+/**
+ * All on which something of the project still listens.
+ */
+ports: Array<Port>, };
+
+export type TerminalOpen = { 
+/**
+ * The process id of its shell.
+ */
+pid: number, 
+/**
+ * The shell.
+ */
+command: string, 
+/**
+ * The profile it runs under.
+ */
+profile: string, 
+/**
+ * Its width.
+ */
+cols: number, 
+/**
+ * Its height.
+ */
+rows: number, };
+
+export type TerminalSize = { 
+/**
+ * Its width.
+ */
+cols: number, 
+/**
+ * Its height.
+ */
+rows: number, };
+
+export type TerminalEnd = { 
+/**
+ * Why.
+ */
+cause: StopCause, 
+/**
+ * The exit code, if it ended by itself.
+ */
+exitCode: number | null, 
+/**
+ * The signal, if that ended it.
+ */
+signal: number | null, };
+
+export type RuntimeStatus = "stopped" | "starting" | "building" | "running" | "stopping" | "crashed";
+
+export type BuildStatus = "none" | "running" | "succeeded" | "failed" | "stopped";
+
+export type PreviewStatus = "none" | "detected" | "ready" | "lost";
+
+export type TerminalStatus = "none" | "live" | "exited";
+
+export type TerminalView = { 
+/**
+ * Whether it is there.
+ */
+status: TerminalStatus, 
+/**
+ * The action that opened it.
+ */
+action: ActionId | null, 
+/**
+ * The process id of its shell.
+ */
+pid: number | null, 
+/**
+ * Its width.
+ */
+cols: number, 
+/**
+ * Its height.
+ */
+rows: number, 
+/**
+ * How many bytes it has printed; only the kernel knows, so it is missing in the log.
+ */
+offset: number | null, 
+/**
+ * The exit code of its shell.
+ */
+exitCode: number | null, 
+/**
+ * The signal that ended its shell.
+ */
+signal: number | null, };
+
+export type DevServerView = { 
+/**
+ * Whether it runs.
+ */
+status: RuntimeStatus, 
+/**
+ * The action that began its run.
+ */
+action: ActionId | null, 
+/**
+ * Its process id.
+ */
+pid: number | null, 
+/**
+ * What runs, or ran last.
+ */
+command: string | null, 
+/**
+ * Why just that, in plain words.
+ */
+why: string | null, 
+/**
+ * How many times it was restarted after a crash, in this run.
+ */
+restarts: number, 
+/**
+ * When its run began.
+ */
+startedAt: number | null, 
+/**
+ * The exit code it ended with.
+ */
+exitCode: number | null, 
+/**
+ * The signal that ended it.
+ */
+signal: number | null, 
+/**
+ * How it crashed, if it did and has not run since.
+ */
+crash: CrashReport | null, 
+/**
+ * When it is restarted, if it is.
+ */
+restartAt: number | null, };
+
+export type BuildView = { 
+/**
+ * How it ended.
+ */
+status: BuildStatus, 
+/**
+ * The action that began it.
+ */
+action: ActionId | null, 
+/**
+ * Its process id, while it runs.
+ */
+pid: number | null, 
+/**
+ * What ran.
+ */
+command: string | null, 
+/**
+ * When it began.
+ */
+startedAt: number | null, 
+/**
+ * How long it took.
+ */
+durationMs: number | null, 
+/**
+ * The exit code it ended with.
+ */
+exitCode: number | null, 
+/**
+ * The signal that ended it.
+ */
+signal: number | null, 
+/**
+ * What the tool complained about.
+ */
+errors: Array<BuildError>, 
+/**
+ * How many more there were.
+ */
+omitted: number, };
+
+export type PreviewView = { 
+/**
+ * Whether it answers.
+ */
+status: PreviewStatus, 
+/**
+ * Its port.
+ */
+port: number | null, 
+/**
+ * Where it is proxied; only the daemon knows, so it is missing in the log.
+ */
+url: string | null, 
+/**
+ * All on which something of the project listens.
+ */
+ports: Array<Port>, };
+
+export type RuntimeView = { 
+/**
+ * Whose it is.
+ */
+project: ProjectId, 
+/**
+ * Whether it runs.
+ */
+status: RuntimeStatus, 
+/**
+ * Its terminal.
+ */
+terminal: TerminalView, 
+/**
+ * Its dev server.
+ */
+devServer: DevServerView, 
+/**
+ * Its last build.
+ */
+build: BuildView, 
+/**
+ * Its preview.
+ */
+preview: PreviewView, };
+
+export type RuntimeKernel = { 
+/**
+ * Whether it is there.
+ */
+status: KernelStatus, 
+/**
+ * Its process id.
+ */
+pid: number | null, 
+/**
+ * How long its last heartbeat took; none if it does not answer.
+ */
+heartbeatMs: number | null, };
+
+export type RuntimeState = { 
+/**
+ * Whose it is.
+ */
+project: ProjectId, 
+/**
+ * Whether it runs.
+ */
+status: RuntimeStatus, 
+/**
+ * The project's mode.
+ */
+mode: Mode, 
+/**
+ * Its kernel process.
+ */
+kernel: RuntimeKernel, 
+/**
+ * Its terminal.
+ */
+terminal: TerminalView, 
+/**
+ * Its dev server.
+ */
+devServer: DevServerView, 
+/**
+ * Its last build.
+ */
+build: BuildView, 
+/**
+ * Its preview.
+ */
+preview: PreviewView, 
+/**
+ * The last event that is in it.
+ */
+seq: number, };
+
+export type RuntimeAnswer = { 
+/**
+ * Whether this very request started something.
+ */
+started: boolean, 
+/**
+ * How it stands.
+ */
+runtime: RuntimeView, };
+
+export type PreviewUrl = { 
+/**
+ * Whether it answers.
+ */
+status: PreviewStatus, 
+/**
+ * Where to look; none while nothing listens.
+ */
+url: string | null, };
+
+export type LogPage = { 
+/**
+ * The oldest byte that is still kept: what was asked for before it is gone.
+ */
+oldest: number, 
+/**
+ * Where this piece begins.
+ */
+offset: number, 
+/**
+ * Where to go on; the next request's `after`.
+ */
+next: number, 
+/**
+ * How much there is by now.
+ */
+end: number, 
+/**
+ * What was printed, with its escape codes.
+ */
+data: { text: string } | { hex: string }, };
+
+export type TerminalSays = { "type": "snapshot", 
+/**
+ * The bytes of output that are in it; the binary message says the same.
+ */
+offset: number, 
+/**
+ * The width.
+ */
+cols: number, 
+/**
+ * The height.
+ */
+rows: number, 
+/**
+ * How many bytes it has.
+ */
+bytes: number, } | { "type": "resize", 
+/**
+ * How many bytes came before.
+ */
+offset: number, 
+/**
+ * The width.
+ */
+cols: number, 
+/**
+ * The height.
+ */
+rows: number, } | { "type": "exit", 
+/**
+ * The exit code, if it ended by itself.
+ */
+exitCode: number | null, 
+/**
+ * The signal, if that ended it.
+ */
+signal: number | null, } | { "type": "title", 
+/**
+ * The title; text of programs, not to be trusted.
+ */
+title: string, } | { "type": "bell" } | { "type": "error", 
+/**
+ * For programs.
+ */
+code: Code, 
+/**
+ * For people.
+ */
+message: string, } | { "type": "ping" };
+
+export type TerminalHears = { "type": "resize", 
+/**
+ * The width.
+ */
+cols: number, 
+/**
+ * The height.
+ */
+rows: number, } | { "type": "ack", 
+/**
+ * How many bytes.
+ */
+offset: number, } | { "type": "pong", };
+
+export type TerminalTicket = { 
+/**
+ * Good for one connection, and for
+ * [`TICKET_SECONDS`](crate::limits::TICKET_SECONDS).
+ */
+ticket: string, };
 
 /** The envelope around every fact. */
 export type Envelope = {

@@ -13,10 +13,13 @@ mod list_files;
 mod move_file;
 pub mod patch;
 mod path;
+mod preview;
 mod process;
 pub mod protected;
+mod pty;
 mod read_file;
 pub(crate) mod run_command;
+mod runtime;
 mod search_files;
 mod stat_path;
 mod table;
@@ -30,13 +33,16 @@ pub use error::BadAction;
 pub use list_files::{LISTED, ListFiles};
 pub use move_file::{DeleteFile, MoveFile};
 pub use path::{BadPath, RelPath};
+pub use preview::FetchPreview;
 pub use process::{ListProcesses, ReadProcess, Signal, SignalProcess, StopProcess, WriteProcess};
 pub use protected::protected;
+pub use pty::{OpenPty, ReadPty, WritePty};
 pub use read_file::{Part, READ, ReadFile};
 pub use run_command::RunCommand;
+pub use runtime::{BuildRuntime, ReadRuntime, RestartRuntime, RunRuntime, StopRuntime};
 pub use search_files::SearchFiles;
 pub use stat_path::StatPath;
-pub use table::{Action, FileAction, TerminalAction};
+pub use table::{Action, FileAction, RuntimeAction, TerminalAction};
 pub use text::{BadText, visible};
 pub use write_file::{Encoding, NotBase64, WRITTEN, WriteFile, WriteMode};
 
@@ -59,6 +65,8 @@ pub enum Effect {
     Write,
     /// Starts a program.
     Run,
+    /// Starts what the project runs, and is answered when it has started.
+    Start,
     /// Looks at or touches a program that was started before.
     Process,
 }

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::{
-    ApplyPatch, BadAction, CreateDir, DeleteFile, EditFile, Effect, ListFiles, ListProcesses,
-    MoveFile, Params as _, ReadFile, ReadProcess, RelPath, RunCommand, SearchFiles, SignalProcess,
-    StatPath, StopProcess, WriteFile, WriteProcess, read, similar,
+    ApplyPatch, BadAction, BuildRuntime, CreateDir, DeleteFile, EditFile, Effect, FetchPreview,
+    ListFiles, ListProcesses, MoveFile, OpenPty, Params as _, ReadFile, ReadProcess, ReadPty,
+    ReadRuntime, RelPath, RestartRuntime, RunCommand, RunRuntime, SearchFiles, SignalProcess,
+    StatPath, StopProcess, StopRuntime, WriteFile, WriteProcess, WritePty, read, similar,
 };
 
 macro_rules! actions {
@@ -132,5 +133,26 @@ actions! {
         Signal(SignalProcess) = "terminal.signal", Process;
         /// A background process ended, with all it started.
         Stop(StopProcess) = "terminal.stop", Process;
+    }
+    /// Something done with the project's terminal, dev server or preview.
+    Runtime = RuntimeAction {
+        /// The terminal opened.
+        Open(OpenPty) = "pty.open", Start;
+        /// What stands in the terminal.
+        Read(ReadPty) = "pty.read", Process;
+        /// Keys for the terminal.
+        Write(WritePty) = "pty.write", Process;
+        /// The project run.
+        Run(RunRuntime) = "runtime.run", Start;
+        /// The project stopped.
+        Stop(StopRuntime) = "runtime.stop", Process;
+        /// The project run anew.
+        Restart(RestartRuntime) = "runtime.restart", Start;
+        /// The project built.
+        Build(BuildRuntime) = "runtime.build", Start;
+        /// How it stands.
+        Status(ReadRuntime) = "runtime.status", Process;
+        /// A page of the preview.
+        Fetch(FetchPreview) = "preview.fetch", Process;
     }
 }

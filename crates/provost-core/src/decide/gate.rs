@@ -3,7 +3,7 @@
 use provost_proto::Code;
 
 use super::matter::Matter;
-use crate::action::{Action, Effect, FileAction, RelPath, protected};
+use crate::action::{Action, Effect, FileAction, RelPath, RuntimeAction, protected};
 use crate::command::{Demand, Run};
 
 /// A gate in the way of an action.
@@ -63,6 +63,7 @@ pub(super) fn gates(matter: &Matter, leads_to: &[RelPath]) -> Vec<Gate> {
         gates.extend(leads_to.iter().filter_map(closed));
         gates.extend(removing(action));
     }
+    gates.extend(typing(action));
     for demand in matter.demands() {
         match demand {
             Demand::Write { path } => {
@@ -112,12 +113,21 @@ fn leaving(run: &Run) -> Option<Gate> {
     Some(Gate::Asks(format!("`{name}` runs things with other rights, elsewhere or later")))
 }
 
+/// Keys for the person's own shell, which runs behind no wall. Mode `full` does
+/// not ask because what runs stays in its sandbox; this would not, and could
+/// even answer questions in the person's place. So it is asked in every mode,
+/// and no rule or grant stands for the answer.
+fn typing(action: &Action) -> Option<Gate> {
+    let Action::Runtime(RuntimeAction::Write(_)) = action else { return None };
+    Some(Gate::Asks("it types into your own shell, which no sandbox holds".to_owned()))
+}
+
 /// The project's own folder taken away.
 fn removing(action: &Action) -> Option<Gate> {
     let taken = match action {
         Action::File(FileAction::DeleteFile(delete)) => &delete.path,
         Action::File(FileAction::MoveFile(moved)) => &moved.from,
-        Action::File(_) | Action::Terminal(_) => return None,
+        Action::File(_) | Action::Terminal(_) | Action::Runtime(_) => return None,
     };
     taken.is_root().then(|| Gate::Asks("it takes the whole project away".to_owned()))
 }

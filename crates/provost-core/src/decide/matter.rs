@@ -5,7 +5,7 @@ use provost_proto::{
     ActionId, Covers, DemandView, Hash, Principal, ProjectId, SessionId, TokenClass,
 };
 
-use crate::action::{Action, RelPath, RunCommand, TerminalAction};
+use crate::action::{Action, Effect, RelPath, RunCommand, RuntimeAction, TerminalAction};
 use crate::canonical::{self, NotCanonical};
 use crate::chain;
 use crate::command::{Analysis, Demand, Run, analyze, analyze_argv};
@@ -66,6 +66,17 @@ impl Matter {
         command(&self.request.action).is_some_and(|run| run.network)
     }
 
+    /// Whether it touches the person's own shell, which runs behind no wall, or
+    /// looks at what it shows, which is not the project's alone.
+    pub fn own_shell(&self) -> bool {
+        matches!(
+            self.request.action,
+            Action::Runtime(
+                RuntimeAction::Open(_) | RuntimeAction::Read(_) | RuntimeAction::Write(_)
+            )
+        )
+    }
+
     /// The folder a command starts in.
     pub fn cwd(&self) -> RelPath {
         command(&self.request.action).map_or_else(RelPath::root, |run| run.cwd.clone())
@@ -117,6 +128,14 @@ impl Matter {
     /// The files that a command would run or be told what to do by, as far as
     /// its words name them; see [`super::scripts`]. `root` is the project's folder.
     pub fn scripts(&self, root: &str) -> Vec<RelPath> {
+        // What the project runs is what these files say, and agents can write them.
+        if let (Action::Runtime(_), Effect::Start) =
+            (&self.request.action, self.request.action.effect())
+            && !self.own_shell()
+        {
+            let files = crate::runtime::plan::FILES.iter();
+            return files.filter_map(|name| RelPath::new(name).ok()).collect();
+        }
         super::scripts::named(self.demands(), self.cwd().as_str(), root)
     }
 

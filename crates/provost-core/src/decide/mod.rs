@@ -202,15 +202,19 @@ fn by_mode(matter: Matter, mode: Mode, rules: Vec<RuleRef>) -> Verdict {
     let looks = match matter.request.action.effect() {
         Effect::Read => true,
         Effect::Process => {
-            matches!(matter.request.action.name(), "terminal.list" | "terminal.read")
+            let name = matter.request.action.name();
+            matches!(name, "terminal.list" | "terminal.read" | "runtime.status" | "preview.fetch")
         }
-        Effect::Write | Effect::Run => false,
+        Effect::Write | Effect::Run | Effect::Start => false,
     };
     let why = match mode {
         Mode::Full => None,
         _ if looks => None,
         Mode::Auto if matter.network() => {
             Some("the mode is auto, and this crosses the sandbox: it reaches the network")
+        }
+        Mode::Auto if matter.own_shell() => {
+            Some("the mode is auto, and your own shell is outside the sandbox")
         }
         Mode::Auto => None,
         Mode::Sandbox => Some("the mode is sandbox, and this is more than looking"),

@@ -143,7 +143,7 @@ fn demands<'a>(action: &'a Action, analysis: Option<&'a Analysis>) -> Vec<Demand
             }
             demands
         }
-        Action::Terminal(_) => vec![Demanded::Skill(skill)],
+        Action::Terminal(_) | Action::Runtime(_) => vec![Demanded::Skill(skill)],
         Action::File(_) => {
             let path = |path: RelPath| Demanded::Path {
                 skill,

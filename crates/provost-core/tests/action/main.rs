@@ -23,6 +23,52 @@ fn described(name: &str, params: Value, expected: &Expect) {
 }
 
 #[test]
+fn what_is_done_with_the_runtime_is_described_in_plain_words() {
+    for (name, params, expected) in [
+        ("pty.open", json!({}), "open the project's terminal with your own shell"),
+        ("pty.read", json!({}), "read the screen of your terminal"),
+        ("pty.read", json!({"after": 7}), "read what your terminal printed, from byte 7"),
+        (
+            "pty.write",
+            json!({"text": "rm -r x\r"}),
+            r"type `rm -r x\r` into your own terminal, outside the sandbox",
+        ),
+        ("runtime.stop", json!({}), "stop the project's build and dev server and all they started"),
+        ("preview.fetch", json!({}), "fetch `/` from the project's preview"),
+        (
+            "preview.fetch",
+            json!({"path": "/a?b=1", "port": 81}),
+            "fetch `/a?b=1` from what the project serves on port 81",
+        ),
+    ] {
+        assert_eq!(parse(name, params).describe(), expected);
+    }
+}
+
+#[test]
+fn what_the_runtime_cannot_take_is_refused() {
+    for (name, params) in [
+        ("pty.open", json!({"cols": 0})),
+        ("pty.open", json!({"rows": 501})),
+        ("pty.write", json!({"text": ""})),
+        ("pty.write", json!({})),
+        ("pty.read", json!({"scrollback": 2001})),
+        ("runtime.run", json!({"command": "rm"})),
+        ("runtime.stop", json!({"graceMs": 30_001})),
+        ("preview.fetch", json!({"path": "a"})),
+        ("preview.fetch", json!({"path": "//example.com/"})),
+        ("preview.fetch", json!({"path": "/\\example.com/"})),
+        ("preview.fetch", json!({"path": "/a b"})),
+        ("preview.fetch", json!({"path": "/a\r\nHost: b"})),
+        ("preview.fetch", json!({"path": "/#a"})),
+        ("preview.fetch", json!({"port": 0})),
+        ("preview.fetch", json!({"url": "http://example.com"})),
+    ] {
+        assert!(Action::parse(name, params.clone()).is_err(), "{name} {params}");
+    }
+}
+
+#[test]
 fn an_action_is_described_in_plain_words() {
     described(
         "fs.readFile",

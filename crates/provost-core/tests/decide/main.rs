@@ -6,6 +6,7 @@ mod covers;
 mod gates;
 mod justified;
 mod links;
+mod runtime;
 mod scripts;
 mod space;
 
@@ -45,7 +46,7 @@ fn role(skills: &[&str]) -> Role {
 
 /// A role that may ask for everything.
 fn able() -> Role {
-    role(&["fs.read", "fs.write", "terminal.*"])
+    role(&["*"])
 }
 
 fn action(name: &str, params: Value) -> Action {

@@ -4,11 +4,13 @@
 use super::*;
 
 /// What is asked for, and all that a decision may know of it.
+#[expect(clippy::struct_excessive_bools, reason = "the space is walked along each")]
 struct Asked {
     action: Action,
     opaque: bool,
     network: bool,
     looks: bool,
+    own_shell: bool,
     gate: Gate,
 }
 
@@ -20,8 +22,10 @@ enum Gate {
 }
 
 fn actions() -> Vec<Asked> {
-    let plain =
-        |action| Asked { action, opaque: false, network: false, looks: false, gate: Gate::Open };
+    let plain = |action| {
+        let (opaque, network, looks, own_shell, gate) = (false, false, false, false, Gate::Open);
+        Asked { action, opaque, network, looks, own_shell, gate }
+    };
     let gated = |action, gate| Asked { gate, ..plain(action) };
     let looks = |action| Asked { looks: true, ..plain(action) };
     let file = |path: &str| json!({ "path": path });
@@ -35,6 +39,13 @@ fn actions() -> Vec<Asked> {
         Asked { network: true, ..plain(run(json!({ "command": "cargo fetch", "network": true }))) },
         looks(action("terminal.list", json!({}))),
         plain(action("terminal.stop", json!({ "id": id::<provost_proto::ActionId>(9) }))),
+        looks(action("runtime.status", json!({}))),
+        looks(action("preview.fetch", json!({}))),
+        plain(action("runtime.run", json!({}))),
+        plain(action("runtime.stop", json!({}))),
+        Asked { own_shell: true, ..plain(action("pty.open", json!({}))) },
+        Asked { own_shell: true, ..plain(action("pty.read", json!({}))) },
+        gated(action("pty.write", json!({ "text": "ls\r" })), Gate::Asks),
         gated(action("fs.deleteFile", file(".git")), Gate::Closed),
         gated(line("echo x > .provost/policy.toml"), Gate::Closed),
         gated(line("sudo ls > .git/config"), Gate::Closed),
@@ -93,9 +104,9 @@ struct Point<'a> {
 
 /// The first that holds decides.
 fn expected(at: &Point<'_>) -> &'static str {
-    let Asked { opaque, network, looks, gate, .. } = *at.asked;
+    let Asked { opaque, network, looks, own_shell, gate, .. } = *at.asked;
     let asks = at.rule == "ask" || at.rule == "both";
-    let order: [(bool, &str); 15] = [
+    let order: [(bool, &str); 16] = [
         (at.class == TokenClass::Operator && at.acting == "oneself", "allow operator"),
         (at.acting != "able", "deny"),
         (at.class == TokenClass::Runtime || at.class == TokenClass::Viewer, "deny"),
@@ -110,13 +121,14 @@ fn expected(at: &Point<'_>) -> &'static str {
         (at.mode == Mode::Full || looks, "allow mode"),
         (at.mode == Mode::Sandbox, "ask"),
         (network, "ask"),
+        (own_shell, "ask"),
         (true, "allow mode"),
     ];
     order.iter().find(|(holds, _)| *holds).unwrap().1
 }
 
 fn walk(mut each: impl FnMut(&Point<'_>, Verdict)) {
-    let (able, unable) = (able(), role(&["preview.fetch"]));
+    let (able, unable) = (able(), role(&["terminal.signal"]));
     let pins = [pin("build.sh", "make")];
     for asked in &actions() {
         let covers = super::asked(asked.action.clone()).covers().unwrap();

@@ -203,5 +203,6 @@ fn fact_of(project: ProjectId, report: &Report) -> Fact {
         Happened::Finished(outcome) => {
             Fact::ActionFinished { action, project, report: Some(number), outcome }
         }
+        Happened::Runtime(change) => change.into_fact(project, action, number),
     }
 }

@@ -81,7 +81,7 @@ impl Kernels {
     pub(super) fn tell(&self, report: &Report) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match &report.what {
-            Happened::Started { .. } => {}
+            Happened::Started { .. } | Happened::Runtime(_) => {}
             Happened::Output(output) => {
                 if let Some(waiter) = waiting.get_mut(&report.action) {
                     waiter.output.add(output);

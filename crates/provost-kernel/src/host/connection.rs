@@ -176,6 +176,9 @@ async fn listen(
             | Ask::Execute { .. }
             | Ask::Cancel { .. }
             | Ask::Outcomes { .. }
+            | Ask::Terminal { .. }
+            | Ask::Logs { .. }
+            | Ask::Runtime {}
             | Ask::Shutdown {} => {
                 let (host, outbox) = (Arc::clone(&host), outbox.clone());
                 // An action goes on when the connection breaks, so it is no part of it.
@@ -193,6 +196,10 @@ fn again() -> ActionError {
     ActionError::new(Code::Conflict, "the reports are being sent already")
 }
 
+fn no_runtime() -> ActionError {
+    ActionError::new(Code::KernelTooOld, "this kernel has no terminal, dev server or preview")
+}
+
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     match ask {
         Ask::Execute { id, action, params } => execute(host, id, &action, params).await,
@@ -203,6 +210,7 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
             host.end.notify_one();
             Ok(Value::Null)
         }
+        Ask::Terminal { .. } | Ask::Logs { .. } | Ask::Runtime {} => Err(no_runtime()),
         Ask::Hello { .. }
         | Ask::Secrets { .. }
         | Ask::Ping {}
@@ -232,6 +240,7 @@ async fn execute(
             redacted(&redactor, files::execute(&host.root, &action, &|| false))
         }
         Action::File(action) => on_files(host, id, action, &redactor).await,
+        Action::Runtime(_) => Err(no_runtime()),
         Action::Terminal(action) => redacted(&redactor, host.commands.execute(id, action).await),
     }
 }

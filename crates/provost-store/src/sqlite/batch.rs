@@ -245,7 +245,7 @@ impl<'a> Batch<'a> {
             let Touched { docs, places } = &mut self.docs;
             let doc = match (places.get(&key).and_then(|&place| docs.get_mut(place)), before) {
                 (Some(doc), _) => {
-                    *doc = fold::fold(doc.take(), stamp, fact);
+                    *doc = fold::fold(key.view, doc.take(), stamp, fact);
                     continue;
                 }
                 (None, Before::Replaced) => None,
@@ -255,7 +255,7 @@ impl<'a> Batch<'a> {
                 }
             };
             places.insert(key, docs.len());
-            docs.push(fold::fold(doc, stamp, fact));
+            docs.push(fold::fold(key.view, doc, stamp, fact));
         }
         Ok(())
     }

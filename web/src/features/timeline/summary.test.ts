@@ -30,6 +30,17 @@ describe('the line of an event', () => {
     expect(line('ACTION_FINISHED', { outcome: { ...outcome, fault } })).toBe('Failed after 7 ms: it took too long (TIMEOUT)')
   })
 
+  it('tells what a project runs', () => {
+    const line = (kind: string, body: object): string => summary(event({ kind, body }), nameOf)
+    const error = { file: 'a.ts', line: 1, column: 2, message: 'no', severity: 'error' }
+    const build = { end: 'failed', errors: [error], omitted: 0, why: null }
+    expect(line('BUILD_FAILED', { build })).toBe('Build failed with 1 error')
+    expect(line('BUILD_FAILED', { build: { ...build, end: 'stopped' } })).toBe('Build stopped')
+    expect(line('RUNTIME_STARTED', { run: { command: 'npm run dev', pid: 3 } })).toBe('Runs npm run dev, process 3')
+    expect(line('RUNTIME_CRASHED', { run: { crash: { exitCode: null, signal: 9 } } })).toBe('Dev server crashed by signal 9')
+    expect(line('RUNTIME_STOPPED', { run: { exitCode: 0, signal: null } })).toBe('Dev server stopped with exit code 0')
+  })
+
   it('shows the body of a kind it does not know', () => {
     expect(summary(event({ kind: 'NEW', body: { a: [1] } }), nameOf)).toBe('{"a":[1]}')
   })

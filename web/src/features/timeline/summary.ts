@@ -1,5 +1,5 @@
 /** One line that says what an event is about. Kinds we do not know show their body. */
-import type { Event, Outcome, Output, ProjectId } from '../../proto/index.ts'
+import type { BuildFailure, Event, Outcome, Output, ProjectId } from '../../proto/index.ts'
 
 /** The longest line; the whole body is one click away. */
 const LIMIT = 300
@@ -85,8 +85,61 @@ function sentence(event: Event, nameOf: NameOf): string {
     case 'ACTION_FINISHED':
       return ended(event.body.outcome)
     default:
+      return running(event)
+  }
+}
+
+/** What a project runs: builds, dev server, preview, terminal. */
+function running(event: RuntimeEvent): string {
+  if ('$blob' in event.body) return 'A large body, kept beside the log'
+  switch (event.kind) {
+    case 'BUILD_STARTED':
+      return `Build started: ${event.body.build.command}, process ${String(event.body.build.pid)}`
+    case 'BUILD_SUCCEEDED':
+      return `Build succeeded after ${String(event.body.build.durationMs)} ms`
+    case 'BUILD_FAILED':
+      return buildFailed(event.body.build)
+    case 'RUNTIME_STARTING':
+      return `Starts ${event.body.run.command}: ${event.body.run.why}`
+    case 'RUNTIME_STARTED':
+      return `Runs ${event.body.run.command}, process ${String(event.body.run.pid)}`
+    case 'RUNTIME_RESTARTED':
+      return `Runs ${event.body.run.command} again, process ${String(event.body.run.pid)}`
+    case 'RUNTIME_STOPPING':
+      return 'Dev server was told to end'
+    case 'RUNTIME_STOPPED':
+      return `Dev server stopped${exit(event.body.run)}`
+    case 'RUNTIME_CRASHED':
+      return `Dev server crashed${exit(event.body.run.crash)}`
+    case 'PREVIEW_DETECTED':
+      return `Something listens on port ${String(event.body.preview.port)}`
+    case 'PREVIEW_READY':
+      return `Preview answers on port ${String(event.body.preview.port)}`
+    case 'PREVIEW_LOST':
+      return `Preview on port ${String(event.body.preview.port)} is gone: ${event.body.preview.why}`
+    case 'TERMINAL_OPENED':
+      return `Terminal opened: ${event.body.terminal.command}, process ${String(event.body.terminal.pid)}`
+    case 'TERMINAL_RESIZED':
+      return `Terminal is ${String(event.body.terminal.cols)} × ${String(event.body.terminal.rows)} now`
+    case 'TERMINAL_CLOSED':
+      return `Terminal closed${exit(event.body.terminal)}`
+    default:
       return JSON.stringify((event satisfies never as Event).body)
   }
+}
+
+type RuntimeEvent = Extract<Event, { kind: `${'BUILD' | 'RUNTIME' | 'PREVIEW' | 'TERMINAL'}_${string}` }>
+
+function buildFailed({ end, errors, omitted, why }: BuildFailure): string {
+  if (end === 'stopped') return 'Build stopped'
+  if (why !== null) return `Build did not start: ${why}`
+  const count = errors.filter((error) => error.severity === 'error').length + omitted
+  return `Build failed with ${String(count)} ${count === 1 ? 'error' : 'errors'}`
+}
+
+function exit({ exitCode, signal }: { readonly exitCode: number | null; readonly signal: number | null }): string {
+  if (signal !== null) return ` by signal ${String(signal)}`
+  return exitCode === null ? '' : ` with exit code ${String(exitCode)}`
 }
 
 function printed({ stream, data, dropped }: Output): string {

@@ -1,0 +1,116 @@
+//! `pty.open`, `.read` and `.write`: the project's one terminal, which people
+//! and agents share.
+//!
+//! Its shell is the person's own, with the person's rights: it runs behind no
+//! wall. Whoever types there runs programs outside the sandbox, so an agent that
+//! wants to is asked about each time, in every mode (see `decide::gate`).
+
+use provost_proto::limits::{TERMINAL_COLS, TERMINAL_INPUT, TERMINAL_ROWS, TERMINAL_SCROLLBACK};
+use serde::{Deserialize, Serialize};
+
+use super::error::{BadValue, Checked, EXACT, no_longer, within};
+use super::text::excerpt;
+use super::{Params, RelPath};
+
+/// How many bytes of output one call reads at most.
+const OUTPUT: u64 = 1024 * 1024;
+
+/// The terminal opened, if it is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OpenPty {
+    /// Its width, if it is opened.
+    #[serde(default = "cols")]
+    pub cols: u16,
+    /// Its height, if it is opened.
+    #[serde(default = "rows")]
+    pub rows: u16,
+}
+
+fn cols() -> u16 {
+    80
+}
+
+fn rows() -> u16 {
+    24
+}
+
+impl Params for OpenPty {
+    fn check(&self) -> Checked {
+        within("cols", self.cols.into(), 1..=TERMINAL_COLS.into())?;
+        within("rows", self.rows.into(), 1..=TERMINAL_ROWS.into())
+    }
+
+    fn describe(&self) -> String {
+        "open the project's terminal with your own shell".to_owned()
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        Vec::new()
+    }
+}
+
+/// What stands in the terminal: the screen, or what was printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReadPty {
+    /// How many lines above the screen are wanted with it.
+    #[serde(default)]
+    pub scrollback: u64,
+    /// If given, not the screen but what was printed from this byte on.
+    #[serde(default)]
+    pub after: Option<u64>,
+    /// How many bytes of that.
+    #[serde(default = "limit")]
+    pub limit: u64,
+}
+
+fn limit() -> u64 {
+    65_536
+}
+
+impl Params for ReadPty {
+    fn check(&self) -> Checked {
+        let most = u64::try_from(TERMINAL_SCROLLBACK).unwrap_or(EXACT);
+        within("scrollback", self.scrollback, 0..=most)?;
+        within("after", self.after.unwrap_or(0), 0..=EXACT)?;
+        within("limit", self.limit, 1..=OUTPUT)
+    }
+
+    fn describe(&self) -> String {
+        match (self.after, self.scrollback) {
+            (Some(after), _) => format!("read what your terminal printed, from byte {after}"),
+            (None, 0) => "read the screen of your terminal".to_owned(),
+            (None, lines) => format!("read the screen of your terminal and {lines} lines above"),
+        }
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        Vec::new()
+    }
+}
+
+/// Keys for the terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WritePty {
+    /// What is typed, control characters and all.
+    pub text: String,
+}
+
+impl Params for WritePty {
+    fn check(&self) -> Checked {
+        if self.text.is_empty() {
+            return Err(BadValue::new("text", "is empty"));
+        }
+        no_longer("text", &self.text, TERMINAL_INPUT)
+    }
+
+    fn describe(&self) -> String {
+        format!("type {} into your own terminal, outside the sandbox", excerpt(&self.text))
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        Vec::new()
+    }
+}

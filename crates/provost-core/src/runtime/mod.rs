@@ -1,0 +1,10 @@
+//! What a project runs, as far as it can be decided without doing anything.
+//!
+//! [`step`] is the state machine that the kernel drives; [`plan`] says what to
+//! run; [`errors`] and [`address`] read what tools print.
+
+pub mod address;
+pub mod ansi;
+pub mod errors;
+pub mod plan;
+pub mod step;

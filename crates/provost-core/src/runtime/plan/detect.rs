@@ -1,0 +1,101 @@
+//! What to run, from what lies in the project's folder.
+
+use super::{Listing, Plan, PlanError, Program, node, python};
+
+/// Folders with pages, the most likely first.
+const PAGES: &[&str] = &[".", "public", "dist", "build", "static", "www", "site", "docs"];
+
+/// Targets of a Makefile that serve, the most likely first.
+const SERVING: &[&str] = &["dev", "serve", "run", "start"];
+
+pub(super) fn detect(files: &impl Listing) -> Result<Option<Plan>, PlanError> {
+    let mut only_build = None;
+    if let Some(plan) = node::detect(files)? {
+        if plan.dev.is_some() {
+            return Ok(Some(plan));
+        }
+        only_build = Some(plan);
+    }
+    let others = [procfile(files), python::detect(files), cargo(files), go(files), makefile(files)];
+    let mut others: Vec<Plan> = others.into_iter().flatten().collect();
+    if let Some(at) = others.iter().position(|plan| plan.dev.is_some()) {
+        return Ok(Some(others.swap_remove(at)));
+    }
+    if let Some(plan) = pages(files) {
+        return Ok(Some(plan));
+    }
+    Ok(only_build.or_else(|| others.into_iter().next()))
+}
+
+fn procfile(files: &impl Listing) -> Option<Plan> {
+    let text = files.read("Procfile")?;
+    let entry = |line: &str| {
+        let (name, command) = line.split_once(':')?;
+        let command = command.trim();
+        let named = name.trim().chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        let known = named && !name.trim().is_empty() && !command.is_empty();
+        known.then(|| (name.trim().to_owned(), command.to_owned()))
+    };
+    let entries: Vec<_> = text.lines().filter_map(entry).collect();
+    let web = entries.iter().find(|(name, _)| name == "web");
+    let (name, command) = web.or_else(|| entries.first())?;
+    Some(Plan::new(format!("the Procfile has the process `{name}`")).dev(command))
+}
+
+fn cargo(files: &impl Listing) -> Option<Plan> {
+    let text = files.read("Cargo.toml")?;
+    let plan = Plan::new("there is a Cargo.toml").build("cargo build");
+    let runs = files.has("src/main.rs") || text.lines().any(|line| line.trim() == "[[bin]]");
+    if !runs {
+        return Some(plan);
+    }
+    let why = "there is a Cargo.toml with a program".to_owned();
+    // The build tells its errors apart from what the program says.
+    Some(Plan { build_first: true, why, ..plan.dev("cargo run") })
+}
+
+fn go(files: &impl Listing) -> Option<Plan> {
+    if !files.has("go.mod") {
+        return None;
+    }
+    let plan = Plan::new("there is a go.mod").build("go build ./...");
+    if !files.has("main.go") {
+        return Some(plan);
+    }
+    let why = "there are a go.mod and a main.go".to_owned();
+    Some(Plan { build_first: true, why, ..plan.dev("go run .") })
+}
+
+fn makefile(files: &impl Listing) -> Option<Plan> {
+    let names = ["Makefile", "makefile", "GNUmakefile"];
+    let (name, text) = names.iter().find_map(|name| Some((name, files.read(name)?)))?;
+    let has = |target: &str| {
+        text.lines().any(|line| {
+            let rest = line.strip_prefix(target);
+            // `dev:`, `dev other:` and not `dev := 1`.
+            rest.is_some_and(|rest| {
+                let rest = rest.trim_start();
+                rest.starts_with(':') && !rest.starts_with(":=") && !rest.starts_with("::=")
+            })
+        })
+    };
+    let dev = SERVING.iter().find(|target| has(target));
+    let build = has("build").then_some("make build");
+    let why = match (dev, build) {
+        (Some(dev), _) => format!("the {name} has the target `{dev}`"),
+        (None, Some(_)) => format!("the {name} has the target `build`"),
+        (None, None) => return None,
+    };
+    let dev = dev.map(|dev| Program::Shell(format!("make {dev}")));
+    Some(Plan { dev, build: build.map(str::to_owned), ..Plan::new(why) })
+}
+
+fn pages(files: &impl Listing) -> Option<Plan> {
+    let page = |folder: &str| match folder {
+        "." => "index.html".to_owned(),
+        folder => format!("{folder}/index.html"),
+    };
+    let folder = PAGES.iter().find(|folder| files.has(&page(folder)))?;
+    let plan = Plan::new(format!("there is a page, {}", page(folder)));
+    Some(Plan { dev: Some(Program::Static { root: (*folder).to_owned() }), ..plan })
+}

@@ -1,0 +1,176 @@
+//! Detection and `provost.toml`, as tables.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{Listing, Plan, Program, Restart};
+
+/// Files with what they hold.
+struct Folder<'a>(&'a [(&'a str, &'a str)]);
+
+impl Listing for Folder<'_> {
+    fn has(&self, path: &str) -> bool {
+        self.0.iter().any(|(name, _)| *name == path)
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        self.0.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
+    }
+}
+
+fn told(plan: &Plan) -> String {
+    let dev = plan.dev.as_ref().map_or("-".to_owned(), Program::describe);
+    let build = plan.build.as_deref().unwrap_or("-");
+    let first = if plan.build_first { " first" } else { "" };
+    format!("{dev} | {build}{first} | {}", plan.why)
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn what_lies_in_a_folder_says_what_to_run() {
+    let vite = r#"{"scripts": {"dev": "vite", "build": "vite build"}}"#;
+    let start = r#"{"scripts": {"start": "node .", "build": "tsc"}, "packageManager": "pnpm@9.1"}"#;
+    for (files, expected) in [
+        (
+            &[("package.json", vite)][..],
+            "npm run dev | npm run build | package.json has the script `dev`, and nothing asks for another than npm",
+        ),
+        (
+            &[("package.json", vite), ("yarn.lock", "")],
+            "yarn run dev | yarn run build | package.json has the script `dev`, and there is a yarn.lock",
+        ),
+        (
+            &[("package.json", vite), ("bun.lock", "")],
+            "bun run dev | bun run build | package.json has the script `dev`, and there is a bun.lock",
+        ),
+        (
+            &[("package.json", start), ("yarn.lock", "")],
+            "pnpm run start | pnpm run build first | package.json has the script `start`, and it asks for pnpm",
+        ),
+        (
+            &[("package.json", "{}"), ("index.html", "")],
+            "serve the files in . | - | there is a page, index.html",
+        ),
+        (
+            &[("package.json", r#"{"scripts":{"build":"x"}}"#)],
+            "- | npm run build | package.json has the script `build`, and nothing asks for another than npm",
+        ),
+        (
+            &[("Cargo.toml", "[package]"), ("src/main.rs", "")],
+            "cargo run | cargo build first | there is a Cargo.toml with a program",
+        ),
+        (&[("Cargo.toml", "[package]")], "- | cargo build | there is a Cargo.toml"),
+        (
+            &[("manage.py", "")],
+            "python3 manage.py runserver | - | there is a manage.py, as Django has it",
+        ),
+        (
+            &[("main.py", "from fastapi import FastAPI\napp = FastAPI()\n")],
+            "python3 -m uvicorn main:app --reload | - | main.py makes a FastAPI application, `app`",
+        ),
+        (
+            &[("app.py", "web: Flask = flask.Flask(__name__)\n")],
+            "python3 -m flask --app app:web run --debug | - | app.py makes a Flask application, `web`",
+        ),
+        (
+            &[("go.mod", ""), ("main.go", "")],
+            "go run . | go build ./... first | there are a go.mod and a main.go",
+        ),
+        (
+            &[("Procfile", "worker: w\nweb: gunicorn app\n")],
+            "gunicorn app | - | the Procfile has the process `web`",
+        ),
+        (
+            &[("Makefile", "dev := 1\nbuild: a\n\tcc\nserve :\n\t./x\n")],
+            "make serve | make build | the Makefile has the target `serve`",
+        ),
+        (
+            &[("public/index.html", "")],
+            "serve the files in public | - | there is a page, public/index.html",
+        ),
+    ] {
+        let plan = Plan::find(&Folder(files)).unwrap().unwrap();
+        assert_eq!(told(&plan), expected);
+    }
+    assert_eq!(Plan::find(&Folder(&[("README.md", "")])).unwrap(), None);
+}
+
+#[test]
+fn what_is_written_wins_over_what_is_detected() {
+    let files =
+        [("package.json", r#"{"scripts":{"dev":"x"}}"#), ("provost.toml", "[runtime]\ndev = 'y'")];
+    assert_eq!(
+        told(&Plan::find(&Folder(&files)).unwrap().unwrap()),
+        "y | - | provost.toml says so"
+    );
+    assert!(told(&Plan::detect(&Folder(&files)).unwrap().unwrap()).starts_with("npm run dev"));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (text, expected) in [
+        ("", "provost.toml:1:1: missing field `runtime`"),
+        (
+            "[runtime]\n",
+            "provost.toml:1:1: expected `dev`, `static` or `build`: it says nothing to run",
+        ),
+        ("[runtime]\ndev = ''\n", "provost.toml:2:7: expected a command in one line"),
+        (
+            "[runtime]\ndev = 'a'\nprot = 1\n",
+            "provost.toml:3:1: unknown field `prot`, expected one of `build`, `build_first`, `dev`, `static`, `port`, `env`, `restart`",
+        ),
+        (
+            "[runtime]\ndev = 'a'\nport = 70000\n",
+            "provost.toml:3:8: invalid value: integer `70000`, expected a nonzero u16",
+        ),
+        (
+            "[runtime]\ndev = 'a'\nrestart = 'yes'\n",
+            "provost.toml:3:11: unknown variant `yes`, expected `never` or `on-crash`",
+        ),
+        (
+            "[runtime]\ndev = 'a'\nstatic = 'b'\n",
+            "provost.toml:3:10: expected `dev` or `static`, not both",
+        ),
+        ("[runtime]\nstatic = '../x'\n", "provost.toml:2:10: expected a folder of the project: "),
+        (
+            "[runtime]\ndev = 'a'\nenv = { '1A' = 'x' }\n",
+            "provost.toml:3:9: expected the name of a variable: letters, digits and `_`",
+        ),
+        (
+            "[runtime]\ndev = 'a'\nbuild_first = true\n",
+            "provost.toml:1:1: expected `build`, since `build_first` is true",
+        ),
+        ("[runtime", "provost.toml:1:9: "),
+    ] {
+        let error = Plan::parse(text).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{text:?}\n{error}\n{expected}");
+    }
+    let error = Plan::find(&Folder(&[("package.json", "{\n]")])).unwrap_err().to_string();
+    assert!(error.starts_with("package.json:2:1: expected a package: "), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back_as_the_same_plan(
+        dev in "[^\\p{C}\\s][^\\p{C}]{0,30}[^\\p{C}\\s]", build in prop::option::of("[a-z\"\\\\]{1,9}"),
+        first in any::<bool>(), port in prop::option::of(1..=u16::MAX), on_crash in any::<bool>(),
+        env in prop::collection::btree_map("[A-Z_][A-Z0-9_]{0,5}", "[^\\x00]{0,9}", 0..3),
+        folder in any::<bool>(),
+    ) {
+        let plan = Plan {
+            build_first: first && build.is_some(),
+            build,
+            dev: Some(if folder {
+                Program::Static { root: "dist".to_owned() }
+            } else {
+                Program::Shell(dev)
+            }),
+            port,
+            env: env.into_iter().collect::<BTreeMap<_, _>>(),
+            restart: if on_crash { Restart::OnCrash } else { Restart::Never },
+            why: "provost.toml says so".to_owned(),
+        };
+        prop_assert_eq!(Plan::parse(&plan.to_toml()), Ok(plan));
+    }
+}

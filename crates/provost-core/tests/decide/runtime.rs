@@ -1,0 +1,67 @@
+//! What an agent may do with the project's terminal, dev server and preview.
+
+use super::*;
+
+fn said(name: &str, params: Value, mode: Mode) -> &'static str {
+    word(&decided(action(name, params), mode))
+}
+
+fn decided(action: Action, mode: Mode) -> Verdict {
+    let none = rules("", None);
+    decide(asked(action), Acting::In(&able()), &standing(&none, mode))
+}
+
+#[test]
+fn what_the_project_runs_is_decided_like_a_command_and_its_shell_is_not() {
+    let modes = [Mode::Sandbox, Mode::Auto, Mode::Full];
+    let (ask, allow) = ("ask", "allow mode");
+    for (name, expected) in [
+        ("runtime.status", [allow, allow, allow]),
+        ("preview.fetch", [allow, allow, allow]),
+        ("runtime.run", [ask, allow, allow]),
+        ("runtime.restart", [ask, allow, allow]),
+        ("runtime.build", [ask, allow, allow]),
+        ("runtime.stop", [ask, allow, allow]),
+        // The person's own shell is outside the sandbox, and so is what it shows.
+        ("pty.open", [ask, ask, allow]),
+        ("pty.read", [ask, ask, allow]),
+    ] {
+        assert_eq!(modes.map(|mode| said(name, json!({}), mode)), expected, "{name}");
+    }
+    let typed = modes.map(|mode| said("pty.write", json!({ "text": "ls" }), mode));
+    assert_eq!(typed, [ask, ask, ask], "pty.write");
+}
+
+#[test]
+fn no_mode_rule_or_grant_types_into_a_persons_shell() {
+    let write = || action("pty.write", json!({ "text": "provost approvals allow 1\r" }));
+    let allow = rules("[[rule]]\nid = 'all'\neffect = 'allow'\non = ['*']\n", None);
+    let granted = [grant(asked(write()).covers().unwrap(), &[])];
+    for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+        let standing = Standing { grants: &granted, ..standing(&allow, mode) };
+        let verdict = decide(asked(write()), Acting::In(&able()), &standing);
+        let Verdict::Ask(asking) = verdict else { panic!("{mode:?}: {}", word(&verdict)) };
+        assert!(asking.gate.is_some(), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_person_types_into_their_own_shell() {
+    let none = rules("", None);
+    let write = action("pty.write", json!({ "text": "ls" }));
+    let matter = Matter::new(request(TokenClass::Operator, None, write)).unwrap();
+    let verdict = decide(matter, Acting::Oneself, &standing(&none, Mode::Sandbox));
+    assert_eq!(word(&verdict), "allow operator");
+}
+
+#[test]
+fn the_files_that_say_what_to_run_are_pinned() {
+    for name in ["runtime.run", "runtime.restart", "runtime.build"] {
+        let files = asked(action(name, json!({}))).scripts("/src/app");
+        for file in ["provost.toml", "package.json", "Makefile"] {
+            assert!(files.iter().any(|path| path.as_str() == file), "{name} {file}");
+        }
+    }
+    assert!(asked(action("pty.open", json!({}))).scripts("/src/app").is_empty());
+    assert!(asked(action("runtime.stop", json!({}))).scripts("/src/app").is_empty());
+}

@@ -1,0 +1,147 @@
+//! Frames as properties: what is written reads back, and no bytes do harm.
+
+use bytes::{Bytes, BytesMut};
+use proptest::prelude::*;
+
+use super::frame::{BadFrame, FromTerminal, ToTerminal, data_head};
+use super::{TerminalHears, TerminalSays};
+use crate::Code;
+use crate::kernel::Fault;
+use crate::limits::{TERMINAL_FRAME, TERMINAL_INPUT};
+
+fn any_bytes() -> impl Strategy<Value = Bytes> {
+    prop::collection::vec(any::<u8>(), 0..300).prop_map(Bytes::from)
+}
+
+fn any_from() -> impl Strategy<Value = FromTerminal> {
+    prop_oneof![
+        (any::<u64>(), any_bytes())
+            .prop_map(|(offset, bytes)| FromTerminal::Data { offset, bytes }),
+        (any::<u64>(), any::<u16>(), any::<u16>(), any_bytes()).prop_map(
+            |(offset, cols, rows, bytes)| FromTerminal::Snapshot { offset, cols, rows, bytes }
+        ),
+        (any::<u64>(), any::<u16>(), any::<u16>())
+            .prop_map(|(offset, cols, rows)| FromTerminal::Resize { offset, cols, rows }),
+        (any::<Option<i32>>(), any::<Option<i32>>())
+            .prop_map(|(exit_code, signal)| FromTerminal::Exit { exit_code, signal }),
+        ".{0,40}".prop_map(FromTerminal::Title),
+        Just(FromTerminal::Bell),
+        ".{0,40}".prop_map(|message| FromTerminal::Error(Fault {
+            code: Code::PtyDead,
+            message,
+            details: None
+        })),
+    ]
+}
+
+fn any_to() -> impl Strategy<Value = ToTerminal> {
+    prop_oneof![
+        any_bytes().prop_map(ToTerminal::Input),
+        (any::<u16>(), any::<u16>()).prop_map(|(cols, rows)| ToTerminal::Resize { cols, rows }),
+        any::<u64>().prop_map(|offset| ToTerminal::Ack { offset }),
+    ]
+}
+
+/// All frames of the bytes, which arrive in pieces of this size.
+fn in_pieces<T>(
+    bytes: &[u8],
+    size: usize,
+    decode: impl Fn(&mut BytesMut) -> Result<Option<T>, BadFrame>,
+) -> Result<Vec<T>, BadFrame> {
+    let (mut buffer, mut frames) = (BytesMut::new(), Vec::new());
+    for piece in bytes.chunks(size) {
+        buffer.extend_from_slice(piece);
+        while let Some(frame) = decode(&mut buffer)? {
+            frames.push(frame);
+        }
+    }
+    Ok(frames)
+}
+
+proptest! {
+    #[test]
+    fn what_a_terminal_sends_reads_back_in_pieces_of_any_size(
+        sent in prop::collection::vec(any_from(), 0..8), size in 1_usize..64,
+    ) {
+        let mut bytes = Vec::new();
+        for frame in &sent {
+            let (head, payload) = frame.encode().unwrap();
+            bytes.extend_from_slice(&head);
+            bytes.extend_from_slice(&payload);
+        }
+        prop_assert_eq!(in_pieces(&bytes, size, FromTerminal::decode).unwrap(), sent);
+    }
+
+    #[test]
+    fn what_a_client_sends_reads_back_in_pieces_of_any_size(
+        sent in prop::collection::vec(any_to(), 0..8), size in 1_usize..64,
+    ) {
+        let bytes: Vec<u8> = sent.iter().flat_map(|frame| frame.encode().unwrap()).collect();
+        prop_assert_eq!(in_pieces(&bytes, size, ToTerminal::decode).unwrap(), sent);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        drop(in_pieces(&bytes, 7, FromTerminal::decode));
+        drop(in_pieces(&bytes, 7, ToTerminal::decode));
+    }
+
+    #[test]
+    fn no_payload_of_any_kind_makes_the_reader_panic(
+        kind in 14_u8..36, payload in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let mut bytes = u32::try_from(payload.len()).unwrap().to_be_bytes().to_vec();
+        bytes.push(kind);
+        bytes.extend_from_slice(&payload);
+        drop(in_pieces(&bytes, 9, FromTerminal::decode));
+        drop(in_pieces(&bytes, 9, ToTerminal::decode));
+    }
+}
+
+#[test]
+fn what_is_too_large_is_refused_before_it_is_read_or_sent() {
+    let limit = TERMINAL_INPUT;
+    let size = limit + 1;
+    let long = ToTerminal::Input(vec![b'x'; size].into());
+    assert_eq!(long.encode(), Err(BadFrame::TooLarge { size, limit }));
+    let mut head = BytesMut::from(&u32::try_from(size).unwrap().to_be_bytes()[..]);
+    head.extend_from_slice(&[32]);
+    assert_eq!(ToTerminal::decode(&mut head), Err(BadFrame::TooLarge { size, limit }));
+    assert!(data_head(0, TERMINAL_FRAME - 8).is_ok());
+    assert!(data_head(0, TERMINAL_FRAME - 7).is_err());
+    assert!(data_head(0, usize::MAX).is_err());
+}
+
+#[test]
+fn a_frame_that_goes_the_other_way_is_not_understood() {
+    let mut bytes = BytesMut::from(&ToTerminal::Ack { offset: 1 }.encode().unwrap()[..]);
+    let error = FromTerminal::decode(&mut bytes).unwrap_err();
+    assert_eq!(error.to_string(), "a frame of the kind 34 with 8 bytes is not understood");
+}
+
+#[test]
+fn the_messages_of_the_websocket_are_these() {
+    let snapshot = TerminalSays::Snapshot { offset: 7, cols: 80, rows: 24, bytes: 3 };
+    let exit = TerminalSays::Exit { exit_code: None, signal: Some(9) };
+    let error = TerminalSays::Error { code: Code::PtyDead, message: "gone".to_owned() };
+    for (says, json) in [
+        (snapshot, r#"{"type":"snapshot","offset":7,"cols":80,"rows":24,"bytes":3}"#),
+        (exit, r#"{"type":"exit","exitCode":null,"signal":9}"#),
+        (error, r#"{"type":"error","code":"PTY_DEAD","message":"gone"}"#),
+        (TerminalSays::Bell, r#"{"type":"bell"}"#),
+        (TerminalSays::Ping, r#"{"type":"ping"}"#),
+    ] {
+        assert_eq!(serde_json::to_string(&says).unwrap(), json);
+        assert_eq!(serde_json::from_str::<TerminalSays>(json).unwrap(), says);
+    }
+    for (hears, json) in [
+        (TerminalHears::Resize { cols: 80, rows: 24 }, r#"{"type":"resize","cols":80,"rows":24}"#),
+        (TerminalHears::Ack { offset: 7 }, r#"{"type":"ack","offset":7}"#),
+        (TerminalHears::Pong {}, r#"{"type":"pong"}"#),
+    ] {
+        assert_eq!(serde_json::from_str::<TerminalHears>(json).unwrap(), hears);
+    }
+    for wrong in ["{}", r#"{"type":"ack"}"#, r#"{"type":"ack","offset":-1}"#, r#"{"type":"x"}"#] {
+        assert!(serde_json::from_str::<TerminalHears>(wrong).is_err(), "{wrong}");
+    }
+}
