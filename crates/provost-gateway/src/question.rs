@@ -138,8 +138,8 @@ pub(crate) fn rule(project: &str, matter: &Matter, role: Option<&str>) -> Option
     match action {
         Action::File(_) => {
             for path in action.paths() {
-                let rule = Rule::for_path(action.name(), path.as_str()).ok()?;
-                rules.push(rule.only_in(project, None).ok()?);
+                let named = Rule::for_path(action.name(), path.as_str()).ok()?;
+                rules.push(named.only_in(project, None).ok()?);
             }
         }
         Action::Terminal(TerminalAction::RunCommand(run)) => {
@@ -152,13 +152,13 @@ pub(crate) fn rule(project: &str, matter: &Matter, role: Option<&str>) -> Option
             {
                 return None;
             }
-            let rule = match (&run.command, &run.argv) {
+            let exact = match (&run.command, &run.argv) {
                 (Some(line), _) => Rule::for_exact_line(line),
                 // What it writes would take a rule about files, which allows more than this.
                 (None, _) if matter.demands().len() > 1 => return None,
                 (None, argv) => Rule::for_exact_command(argv.as_deref()?),
             };
-            rules.push(rule.ok()?.only_in(project, Some(cwd.as_str())).ok()?);
+            rules.push(exact.ok()?.only_in(project, Some(cwd.as_str())).ok()?);
         }
         Action::Terminal(_) => return None,
     }
