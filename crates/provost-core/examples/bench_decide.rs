@@ -31,6 +31,7 @@ fn main() {
     let standing = Standing {
         rules: &rules,
         broken: None,
+        folder: Some("/home/me/project"),
         grants: &grants,
         mode: Mode::Auto,
         now: 1,
@@ -111,6 +112,7 @@ fn grant(n: u128) -> Grant {
             network: false,
         },
         pins: Vec::new(),
+        rules: Vec::new(),
         what: String::new(),
         until: None,
         by: "local:me".to_owned(),

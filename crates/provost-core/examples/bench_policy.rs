@@ -50,7 +50,7 @@ fn command(n: usize) -> String {
 }
 
 fn measure(name: &str, rules: &Rules, action: &Action, analysis: Option<&Analysis>) {
-    let asker = Asker { role: Some("dev"), mode: Mode::Auto };
+    let asker = Asker { role: Some("dev"), mode: Mode::Auto, project: None };
     let mut took: Vec<Duration> = (0..TIMES)
         .map(|_| {
             let start = Instant::now();

@@ -1,6 +1,7 @@
 //! The rules for people: what they are, what they would decide, what a change
 //! of them would have decided.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use provost_core::action::Action;
@@ -8,7 +9,8 @@ use provost_core::decide::{Acting, Matter, Request as Asked, Standing, Verdict, 
 use provost_core::policy::{Layer, Policy, Rules, Trust};
 use provost_proto::{
     ActionId, AllowedBy, Approval, BlobRef, Difference, Explain, Explanation, Fact, Governing,
-    Mode, PolicyLayer, PolicyView, Project, RuleView, Simulate, Simulation, Stream, TokenClass,
+    Micros, Mode, PolicyLayer, PolicyView, Project, RuleView, Simulate, Simulation, Stream,
+    TokenClass,
 };
 use provost_store::{Recorded, Scope, StoreError};
 use serde_json::Value;
@@ -16,7 +18,7 @@ use serde_json::Value;
 use crate::governance::Governed;
 use crate::governance::files::{POLICY, PolicyFile, trust};
 use crate::trust::bad;
-use crate::weigh::{acting, pins};
+use crate::weigh::acting;
 use crate::{Gateway, GatewayError};
 
 /// How many past requests are looked at, unless someone says.
@@ -70,15 +72,22 @@ impl Gateway {
         let action = Action::parse(name, wanted.params)?;
         let mode = wanted.mode.unwrap_or_else(|| governed.mode(self.clock.now()));
         let matter = self.hypothetical(project, action)?;
-        let pins = pins(&project.path, &matter).await?;
+        let stands = self.stands(&governed, &matter, mode).await?;
         let (what, demands) = (matter.request().action.describe(), matter.shown(|_| None));
         let anyone = anyone();
         let acting = match wanted.role.as_deref() {
             Some(role) => acting(&governed, Some(role)),
             None => Acting::In(&anyone),
         };
-        let standing = Standing { pins: &pins, ..self.standing(&governed, mode) };
-        let (verdict, why, rules) = in_short(decide(matter, acting, &standing));
+        let standing = stands.about(&governed, &governed.rules);
+        let granted = granted(&matter, acting, &standing);
+        let (verdict, mut why, rules) = in_short(decide(matter, acting, &standing));
+        if verdict == "ask"
+            && let Some(grantee) = granted
+        {
+            // Nobody is named here, and a grant is for one.
+            let _ = write!(why, "; what was granted to {grantee} lets them");
+        }
         Ok(Explanation { verdict: verdict.to_owned(), why, what, demands, rules })
     }
 
@@ -101,12 +110,12 @@ impl Gateway {
                 Some(Acting::In(role)) => Acting::In(role),
                 Some(Acting::Oneself | Acting::Nobody { .. }) | None => Acting::In(&anyone),
             };
-            let now = self.standing(&governed, mode);
-            let then = Standing { rules: &changed, broken: None, ..now };
-            let (now, _, _) =
-                in_short(decide(self.hypothetical(project, action.clone())?, acting, &now));
-            let (then, why, _) =
-                in_short(decide(self.hypothetical(project, action)?, acting, &then));
+            let matter = || self.hypothetical(project, action.clone());
+            let stands = self.stands(&governed, &matter()?, mode).await?;
+            let now = stands.about(&governed, &governed.rules);
+            let then = Standing { broken: None, ..stands.about(&governed, &changed) };
+            let (now, _, _) = in_short(decide(matter()?, acting, &now));
+            let (then, why, _) = in_short(decide(matter()?, acting, &then));
             if now != then {
                 differences.push(Difference {
                     action: past.id,
@@ -145,19 +154,6 @@ impl Gateway {
         })
     }
 
-    fn standing<'a>(&self, governed: &'a Governed, mode: Mode) -> Standing<'a> {
-        Standing {
-            rules: &governed.rules,
-            broken: governed.broken.as_deref(),
-            grants: &[],
-            mode,
-            now: self.clock.now(),
-            pins: &[],
-            leads_to: &[],
-            again: 0,
-        }
-    }
-
     fn hypothetical(&self, project: &Project, action: Action) -> Result<Matter, GatewayError> {
         let asked = Asked {
             id: self.clock.id(),
@@ -171,7 +167,7 @@ impl Gateway {
     }
 
     /// Whether these rules allow what is asked. Fails if they are no rules.
-    pub(crate) fn rule_allows(
+    pub(crate) async fn rule_allows(
         &self,
         approval: &Approval,
         file: &Path,
@@ -186,7 +182,10 @@ impl Gateway {
         let mode = governed.mode(self.clock.now());
         let action = Action::parse(&approval.question.name, approval.question.params.clone())?;
         let matter = self.hypothetical(&governed.project, action)?;
-        let standing = Standing { rules: &rules, broken: None, ..self.standing(&governed, mode) };
+        let stands = self.stands(&governed, &matter, mode).await?;
+        // Neither a grant nor a row of the same makes this a rule that allows it.
+        let standing =
+            Standing { broken: None, grants: &[], again: 0, ..stands.about(&governed, &rules) };
         match decide(matter, acting(&governed, approval.role.as_deref()), &standing) {
             // That the mode allows it just now does not make this a rule that does.
             Verdict::Allow(allowed) if matches!(allowed.by(), AllowedBy::Rules { .. }) => Ok(()),
@@ -216,19 +215,23 @@ impl Gateway {
     ) -> Result<Vec<Past>, GatewayError> {
         let mut past = std::collections::VecDeque::new();
         let mut after = 0;
-        let mut mode = Mode::default();
+        // Mode `full` ends by itself.
+        let mut set = (Mode::default(), None::<Micros>);
         loop {
             let scope = Scope::One(Stream::Project(project.id));
             let page = self.store.read(scope, after, PAGE).await?;
             let Some(last) = page.events.last() else { break };
             after = last.seq;
             for event in &page.events {
+                let at = event.event()?.at;
                 match self.whole_fact(event).await? {
-                    Some(Fact::ModeChanged { mode: set, .. }) => mode = set,
+                    Some(Fact::ModeChanged { mode, until, .. }) => set = (mode, until),
                     Some(
                         Fact::ActionRequested { action, name, params, what, role, .. }
                         | Fact::ActionRead { action, name, params, what, role, .. },
                     ) if role.is_some() => {
+                        let over = set.1.is_some_and(|until| at >= until);
+                        let mode = if over { Mode::default() } else { set.0 };
                         past.push_back(Past { id: action, name, params, what, role, mode });
                         if past.len() > limit as usize {
                             past.pop_front();
@@ -283,6 +286,20 @@ fn views(policy: &Policy, trusted: bool) -> Vec<RuleView> {
         active: trusted || rule.effect() != provost_core::policy::Verdict::Allow,
     };
     policy.rules().iter().map(view).collect()
+}
+
+/// Who was granted this, if whoever else asks is asked.
+fn granted(matter: &Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Option<String> {
+    let mut grantees: Vec<_> = standing.grants.iter().map(|grant| &grant.grantee).collect();
+    grantees.sort();
+    grantees.dedup();
+    let lets = |grantee: &&&provost_proto::Principal| {
+        let asked = Asked { principal: (**grantee).clone(), ..matter.request().clone() };
+        let Ok(matter) = Matter::new(asked) else { return false };
+        let verdict = decide(matter, acting, standing);
+        matches!(&verdict, Verdict::Allow(allowed) if matches!(allowed.by(), AllowedBy::Grant { .. }))
+    };
+    grantees.iter().find(lets).map(|grantee| (*grantee).clone())
 }
 
 /// A verdict as a word, why, and the rules that had a say.

@@ -3,12 +3,12 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use provost_core::action::{Action, Effect, FileAction, RelPath, WriteMode};
-use provost_core::command::{Demand, Run};
+use provost_core::action::{Action, FileAction, RelPath, TerminalAction, WriteMode};
+use provost_core::command::Run;
 use provost_core::decide::{Asking, Matter};
 use provost_core::diff::unified;
 use provost_core::policy::Rule;
-use provost_proto::{AnswerScope, Choice, Question, TrustQuestion};
+use provost_proto::{AnswerScope, Choice, Pin, Question, TrustQuestion};
 use provost_sandbox::beneath::Root;
 
 use crate::execute::profile;
@@ -36,7 +36,8 @@ impl Gateway {
         // what holds a secret, because a grant or a rule would have to keep it.
         let unkept = self.holds_secret(&matter.request().action);
         let once = asking.gate.is_some() || governed.broken.is_some() || unkept;
-        question.choices = if once { vec![once_only()] } else { choices(matter, role) };
+        question.choices =
+            if once { vec![once_only()] } else { choices(governed, matter, role, &question.pins) };
         Ok(question)
     }
 
@@ -92,7 +93,7 @@ fn once_only() -> Choice {
 }
 
 /// The answers that allow, and what each remembers.
-fn choices(matter: &Matter, role: Option<&str>) -> Vec<Choice> {
+fn choices(governed: &Governed, matter: &Matter, role: Option<&str>, pins: &[Pin]) -> Vec<Choice> {
     let again = again(matter);
     let session = if matter.request().session.is_some() { "this session" } else { "its token" };
     let choice = |scope, remembers| Choice { scope, remembers, rule: None };
@@ -101,8 +102,14 @@ fn choices(matter: &Matter, role: Option<&str>) -> Vec<Choice> {
         choice(AnswerScope::Session, format!("{again}, as long as {session} lives")),
         choice(AnswerScope::Until, format!("{again}, until the time you say")),
     ];
-    if let Some(rule) = rule(matter, role) {
-        let remembers = format!("{again}, by this rule in your policy.toml");
+    // A rule knows no pin: it would allow whatever the script holds by then.
+    let folder = &governed.project.path;
+    if let (true, Some(rule)) = (pins.is_empty(), rule(folder, matter, role)) {
+        let remembers = format!(
+            "{again}, in the role {} and in the project {folder} only, by this rule in your \
+             policy.toml, until you take it out",
+            role.unwrap_or("none")
+        );
         choices.push(Choice { scope: AnswerScope::Always, remembers, rule: Some(rule) });
     }
     choices
@@ -121,35 +128,41 @@ pub(crate) fn again(matter: &Matter) -> String {
     }
 }
 
-/// The narrowest rule that allows this, if a rule can.
-pub(crate) fn rule(matter: &Matter, role: Option<&str>) -> Option<String> {
+/// The narrowest rule that allows this, if a rule can: in this project and role
+/// only, and of a command exactly this line, or exactly these words, in this folder.
+pub(crate) fn rule(project: &str, matter: &Matter, role: Option<&str>) -> Option<String> {
     let role = role?;
     let action = &matter.request().action;
     let mut rules = Vec::new();
+    let cwd = matter.cwd();
     match action {
         Action::File(_) => {
             for path in action.paths() {
-                rules.push(Rule::for_path(action.name(), path.as_str()).ok()?);
+                let named = Rule::for_path(action.name(), path.as_str()).ok()?;
+                rules.push(named.only_in(project, None).ok()?);
             }
         }
         // What a project runs changes with its files; a rule would not see that.
         Action::Runtime(_) => return None,
-        Action::Terminal(_) => {
-            if matter.is_opaque() || matter.network() || action.effect() != Effect::Run {
+        Action::Terminal(TerminalAction::RunCommand(run)) => {
+            // Variables are allowed by no rule, and what is given to read is not part of one.
+            if matter.is_opaque()
+                || matter.network()
+                || !run.env.is_empty()
+                || run.stdin.is_some()
+                || run.background
+            {
                 return None;
             }
-            for demand in matter.demands() {
-                match demand {
-                    Demand::Run(run) if run.through.is_empty() && run.assignments.is_empty() => {
-                        rules.push(Rule::for_exact_command(&run.argv).ok()?);
-                    }
-                    Demand::Write { path } => {
-                        rules.push(Rule::for_path("fs.writeFile", path).ok()?);
-                    }
-                    Demand::Run(_) | Demand::Read { .. } => return None,
-                }
-            }
+            let exact = match (&run.command, &run.argv) {
+                (Some(line), _) => Rule::for_exact_line(line),
+                // What it writes would take a rule about files, which allows more than this.
+                (None, _) if matter.demands().len() > 1 => return None,
+                (None, argv) => Rule::for_exact_command(argv.as_deref()?),
+            };
+            rules.push(exact.ok()?.only_in(project, Some(cwd.as_str())).ok()?);
         }
+        Action::Terminal(_) => return None,
     }
     let texts: Option<Vec<_>> =
         rules.into_iter().map(|rule| Some(rule.for_role(role).ok()?.to_toml())).collect();

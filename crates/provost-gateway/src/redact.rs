@@ -3,18 +3,23 @@
 
 use provost_core::action::Action;
 use provost_core::decide::Matter;
-use provost_core::redact::Redactor;
+use provost_core::redact::{Redactor, Secrets, TooMuch, given};
 use provost_proto::kernel::{Fault, Output, Printed};
 use provost_proto::{Code, Fact};
 use provost_store::{Append, Appended, StoreError};
+use serde_json::Value;
 
 use crate::{Gateway, GatewayError};
 
 impl Gateway {
     /// Writes to the log, without the secrets that are known.
     pub(crate) async fn append(&self, mut append: Append) -> Result<Appended, StoreError> {
+        let own = own(append.events.iter().filter_map(|event| params(&event.fact)))?;
         for event in &mut append.events {
             redact(&self.redactor, &mut event.fact)?;
+            if let Some(own) = &own {
+                redact(own, &mut event.fact)?;
+            }
         }
         self.store.append(append).await
     }
@@ -22,7 +27,7 @@ impl Gateway {
     /// Whether the log cannot keep this action as it is.
     pub(crate) fn holds_secret(&self, action: &Action) -> bool {
         let mut params = action.params();
-        self.redactor.json(&mut params) > 0
+        self.redactor.json(&mut params) > 0 || !given(&params).known().is_empty()
     }
 
     /// The action of a question, if the log cannot keep it.
@@ -50,6 +55,27 @@ impl Gateway {
         }
         GatewayError::Fault(fault)
     }
+}
+
+/// The parameters that a fact tells of.
+fn params(fact: &Fact) -> Option<&Value> {
+    if let Fact::ActionRequested { params, .. } | Fact::ActionRead { params, .. } = fact {
+        Some(params)
+    } else if let Fact::ApprovalAsked { question, .. } = fact {
+        Some(&question.params)
+    } else {
+        None
+    }
+}
+
+/// Finds the secrets that actions bring along themselves, if they do.
+fn own<'a>(params: impl Iterator<Item = &'a Value>) -> Result<Option<Redactor>, StoreError> {
+    let mut known = params.flat_map(|params| given(params).known().to_vec()).peekable();
+    if known.peek().is_none() {
+        return Ok(None);
+    }
+    let unfit = |error: TooMuch| StoreError::NotCanonical(error.to_string());
+    Redactor::new(&Secrets::new(known)).map(Some).map_err(unfit)
 }
 
 /// Takes the secrets out of a fact. It is looked at as it will be written, so

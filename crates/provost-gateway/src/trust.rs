@@ -181,7 +181,7 @@ impl Gateway {
             return Err(bad(user.errors.join("\n")));
         }
         let text = join(&user.text, &rule);
-        self.rule_allows(approval, &user.file, &text)?;
+        self.rule_allows(approval, &user.file, &text).await?;
         let file = user.file.clone();
         let before = user.text.clone();
         let write = move || write_rules(&file, &before, &text);

@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use provost_core::action::{Action, RelPath};
 use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
+use provost_core::policy::Rules;
 use provost_core::role::Role;
-use provost_proto::{Governing, Hash, Pin, Principal, TrustQuestion};
+use provost_proto::{Governing, Hash, Micros, Mode, Pin, Principal, TrustQuestion};
 use provost_sandbox::beneath::Root;
 
 use crate::governance::Governed;
@@ -56,21 +57,25 @@ impl Gateway {
         role: Option<&str>,
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
-        let pins = pins(&governed.project.path, &matter).await?;
-        let leads_to = leads_to(Path::new(&governed.project.path), &matter);
-        let request = matter.request();
-        let standing = Standing {
-            rules: &governed.rules,
-            broken: governed.broken.as_deref(),
-            grants: &governed.grants,
-            mode: governed.mode(self.clock.now()),
+        let standing = self.stands(governed, &matter, governed.mode(self.clock.now())).await?;
+        Ok(decide(matter, acting(governed, role), &standing.about(governed, &governed.rules)))
+    }
+
+    /// How things stand for a matter, in this mode: for the decision itself, and
+    /// for telling what it would be.
+    pub(crate) async fn stands(
+        &self,
+        governed: &Governed,
+        matter: &Matter,
+        mode: Mode,
+    ) -> Result<Stands, GatewayError> {
+        Ok(Stands {
+            pins: pins(&governed.project.path, matter).await?,
+            leads_to: leads_to(Path::new(&governed.project.path), matter),
+            again: self.rows.again(&matter.request().principal, matter.sameness()),
+            mode,
             now: self.clock.now(),
-            pins: &pins,
-            leads_to: &leads_to,
-            again: self.rows.again(&request.principal, matter.sameness()),
-        };
-        let acting = acting(governed, role);
-        Ok(decide(matter, acting, &standing))
+        })
     }
 
     /// Remembers that this was allowed, to notice the same again and again.
@@ -81,6 +86,32 @@ impl Gateway {
     /// A person looked at it: the row begins anew.
     pub(crate) fn forget_row(&self, asker: &str) {
         self.rows.forget(asker);
+    }
+}
+
+/// How things stand for one matter, as far as it must be looked up.
+pub(crate) struct Stands {
+    pins: Vec<Pin>,
+    leads_to: Vec<RelPath>,
+    again: u32,
+    mode: Mode,
+    now: Micros,
+}
+
+impl Stands {
+    /// All that a decision needs, under these rules.
+    pub(crate) fn about<'a>(&'a self, governed: &'a Governed, rules: &'a Rules) -> Standing<'a> {
+        Standing {
+            rules,
+            broken: governed.broken.as_deref(),
+            folder: Some(&governed.project.path),
+            grants: &governed.grants,
+            mode: self.mode,
+            now: self.now,
+            pins: &self.pins,
+            leads_to: &self.leads_to,
+            again: self.again,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::kernel::{Fault, Outcome, Output, ReportNumber};
 use crate::runtime;
 use crate::{
     ActionId, AllowedBy, AnswerScope, ApprovalId, Covers, Decision, EventId, Governing, GrantId,
-    Hash, Mode, Pin, ProjectId, Question, SessionId, Stream, TokenClass, TokenId,
+    Hash, Mode, Pin, ProjectId, Question, RuleRef, SessionId, Stream, TokenClass, TokenId,
 };
 
 /// The place of an event in the whole log; the first is 1, and none is missing.
@@ -424,6 +424,10 @@ pub enum Fact {
         covers: Covers,
         /// The scripts it may run, as they were.
         pins: Vec<Pin>,
+        /// The rules that asked, which its question named.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "ts", ts(as = "Option<Vec<RuleRef>>", optional))]
+        rules: Vec<RuleRef>,
         /// What it covers, in plain words.
         what: String,
         /// When it ends.

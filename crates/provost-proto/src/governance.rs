@@ -364,6 +364,10 @@ pub struct Grant {
     pub covers: Covers,
     /// The scripts it may run, as they were.
     pub pins: Vec<Pin>,
+    /// The rules that asked, which its question named; others ask anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "ts", ts(as = "Option<Vec<RuleRef>>", optional))]
+    pub rules: Vec<RuleRef>,
     /// What it covers, in plain words.
     pub what: String,
     /// When it ends.

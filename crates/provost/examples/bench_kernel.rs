@@ -290,6 +290,7 @@ fn permit(action: Action) -> Permit {
     let standing = Standing {
         rules: &rules,
         broken: None,
+        folder: None,
         grants: &[],
         mode: Mode::Sandbox,
         now: 0,

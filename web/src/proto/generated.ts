@@ -377,6 +377,10 @@ covers: Covers,
  */
 pins: Array<Pin>, 
 /**
+ * The rules that asked, which its question named.
+ */
+rules?: Array<RuleRef>, 
+/**
  * What it covers, in plain words.
  */
 what: string, 
@@ -1460,6 +1464,10 @@ covers: Covers,
  * The scripts it may run, as they were.
  */
 pins: Array<Pin>, 
+/**
+ * The rules that asked, which its question named; others ask anew.
+ */
+rules?: Array<RuleRef>, 
 /**
  * What it covers, in plain words.
  */

@@ -47,6 +47,10 @@ const GUARDED: &[Guarded] = &[
     guarded(".husky", GIT),
     guarded(".pre-commit-config.yaml", GIT),
     guarded("lefthook.yml", GIT),
+    guarded("lefthook.yaml", GIT),
+    guarded(".lefthook.yml", GIT),
+    guarded(".lefthook.yaml", GIT),
+    guarded("lefthook-local.yml", GIT),
     guarded(".provost", PROVOST),
     guarded("provost.toml", PROVOST),
     guarded(".agent", AGENT),
@@ -54,6 +58,19 @@ const GUARDED: &[Guarded] = &[
     guarded(".codex", AGENT),
     guarded(".cursor", AGENT),
     guarded(".gemini", AGENT),
+    guarded(".windsurf", AGENT),
+    guarded(".windsurfrules", AGENT),
+    guarded(".cursorrules", AGENT),
+    guarded(".clinerules", AGENT),
+    guarded(".roo", AGENT),
+    guarded(".kiro", AGENT),
+    guarded(".continue", AGENT),
+    guarded("opencode.json", AGENT),
+    guarded("opencode.jsonc", AGENT),
+    guarded(".opencode", AGENT),
+    guarded("AGENTS.md", AGENT),
+    guarded("CLAUDE.md", AGENT),
+    guarded("GEMINI.md", AGENT),
     guarded(".mcp.json", TOOLS),
     guarded(".vscode/tasks.json", TOOLS),
     guarded(".vscode/launch.json", TOOLS),
@@ -64,6 +81,9 @@ const GUARDED: &[Guarded] = &[
     guarded(".devcontainer", TOOLS),
     guarded(".devcontainer.json", TOOLS),
     guarded(".envrc", SHELL),
+    guarded("mise.toml", SHELL),
+    guarded(".mise.toml", SHELL),
+    guarded(".mise", SHELL),
     guarded(".github/workflows", CI),
     guarded(".github/actions", CI),
     guarded(".forgejo/workflows", CI),
@@ -82,6 +102,9 @@ const GUARDED: &[Guarded] = &[
     guarded("Jenkinsfile", CI),
 ];
 
+/// How the name of an editor's workspace ends.
+const WORKSPACE: &str = ".code-workspace";
+
 /// Why a path may not be changed without a person's word, if so.
 ///
 /// A folder that holds such a path is protected too (`.github` for its
@@ -95,7 +118,10 @@ pub fn protected(path: &RelPath) -> Option<&'static str> {
             parts.iter().zip(&names[start..]).all(|(part, name)| part == name)
         })
     };
-    GUARDED.iter().find(hit).map(|guarded| guarded.why)
+    // An editor's workspace may have any name.
+    let workspace = names.last().is_some_and(|name| name.ends_with(WORKSPACE));
+    let workspace = workspace.then_some(TOOLS);
+    GUARDED.iter().find(hit).map(|guarded| guarded.why).or(workspace)
 }
 
 /// What a command may not write, relative to the top of the project.

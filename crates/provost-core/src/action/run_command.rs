@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{BadValue, Checked, no_longer, within};
 use super::text::{self, Breaks, excerpt, quoted};
 use super::{Params, RelPath};
+use crate::command::{Unreadable, analyze, lookalike};
 
 /// The longest command line, and the longest argument list, in bytes.
 const COMMAND: usize = 128 * 1024;
@@ -112,7 +113,14 @@ impl RunCommand {
                     return Err(BadValue::new("command", "is empty"));
                 }
                 no_longer("command", command, COMMAND)?;
-                Self::check_text("command", command)
+                Self::check_text("command", command)?;
+                // What looks like another program or option is refused, not asked about.
+                match if command.is_ascii() { Ok(()) } else { analyze(command).map(drop) } {
+                    Err(error @ Unreadable::Lookalike { .. }) => {
+                        Err(BadValue::new("command", error.to_string()))
+                    }
+                    Err(_) | Ok(()) => Ok(()),
+                }
             }
             (None, Some(argv)) => {
                 if argv.is_empty() || argv.len() > ARGUMENTS {
@@ -126,7 +134,17 @@ impl RunCommand {
                     let why = format!("has {length} bytes, more than the {COMMAND} allowed");
                     return Err(BadValue::new("argv", why));
                 }
-                argv.iter().try_for_each(|argument| Self::check_text("argv", argument))
+                argv.iter().try_for_each(|argument| Self::check_text("argv", argument))?;
+                match argv.iter().enumerate().find(|(at, word)| lookalike(word, *at == 0)) {
+                    Some((_, word)) => {
+                        let why = format!(
+                            "holds a program or an option in letters that look like others: {}",
+                            word.escape_unicode()
+                        );
+                        Err(BadValue::new("argv", why))
+                    }
+                    None => Ok(()),
+                }
             }
         }
     }

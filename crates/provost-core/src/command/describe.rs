@@ -11,7 +11,7 @@ pub fn describe(analysis: &Analysis) -> String {
     let demands = analysis.demands.iter().map(|demand| match demand {
         Demand::Run(run) => ran(run),
         Demand::Write { path } => format!("write {}", quoted(path)),
-        Demand::Read { path } => format!("read {}", quoted(path)),
+        Demand::Read { path } | Demand::Operand { path } => format!("read {}", quoted(path)),
     });
     let opaque = analysis
         .opaque

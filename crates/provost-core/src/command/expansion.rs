@@ -13,7 +13,11 @@ impl Reader {
     pub(super) fn word(&mut self, raw: &RawWord) -> Word {
         let word = word::read(&raw.value);
         if let Some(why) = word.why {
-            self.opaque(why, raw.value.clone());
+            if evaluates(&raw.value) {
+                self.open(Why::Arithmetic, raw.value.clone());
+            } else {
+                self.opaque(why, raw.value.clone());
+            }
             self.inside(&raw.value);
         }
         word
@@ -53,7 +57,7 @@ impl Reader {
         let options = ParserOptions::default();
         match brush_parser::word::parse_heredoc(text, &options) {
             Ok(pieces) => pieces.iter().for_each(|piece| self.piece(piece, text)),
-            Err(_) => self.opaque(Why::Unreadable, text),
+            Err(_) => self.open(Why::Unreadable, text),
         }
     }
 
@@ -84,7 +88,7 @@ impl Reader {
         let first = [inner.find("$("), inner.find('`')].into_iter().flatten().min();
         if let Some(rest) = first.and_then(|at| inner.get(at..)) {
             if self.lines >= LINES {
-                self.opaque(Why::TooDeep, expansion);
+                self.open(Why::TooDeep, expansion);
                 return;
             }
             self.lines += 1;
@@ -92,4 +96,29 @@ impl Reader {
             self.lines -= 1;
         }
     }
+}
+
+/// Whether a word holds arithmetic with a name in it: what that name holds is
+/// evaluated, and in an index a command can stand.
+fn evaluates(raw: &str) -> bool {
+    let sum = |text: &str| {
+        let end = text.find(')').unwrap_or(text.len());
+        text[..end].contains(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '`' | '['))
+    };
+    let sums = || raw.match_indices("$((").map(|(at, found)| &raw[at + found.len()..]);
+    // `${a[i]}`, `${a:i}`, `${!a}`, `${a@P}` are evaluated or expanded once more.
+    let odd = |text: &str| {
+        let end = text.find('}').unwrap_or(text.len());
+        let name = text[..end].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        text.starts_with('!')
+            || name.starts_with('@')
+            || name.starts_with('[') && !name.starts_with("[@]") && !name.starts_with("[*]")
+            || name.strip_prefix(':').is_some_and(|rest| {
+                !rest.starts_with(['-', '=', '?', '+'])
+                    && rest[..rest.find('}').unwrap_or(rest.len())]
+                        .contains(|c: char| !(c.is_ascii_digit() || matches!(c, ':' | ' ' | '-')))
+            })
+    };
+    let braces = || raw.match_indices("${").map(|(at, found)| &raw[at + found.len()..]);
+    raw.contains("$[") || sums().any(sum) || braces().any(odd)
 }

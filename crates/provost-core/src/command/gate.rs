@@ -4,7 +4,7 @@
 //! substitution escapes it; neither may reach it.
 
 use crate::action::text::unseen;
-use unicode_normalization::is_nfc;
+use unicode_normalization::{is_nfc, is_nfkc};
 
 /// The longest line that is read, in bytes.
 pub const LENGTH: usize = 16 * 1024;
@@ -50,6 +50,9 @@ pub enum Unreadable {
         /// Counted from 1.
         at: usize,
     },
+    /// `select`, which asks whoever sits there.
+    #[error("the command may hold `select`, which is not read here; put it in a file")]
+    Select,
     /// No grammar of bash fits.
     #[error("the command is not valid bash at character {at}")]
     NotBash {
@@ -69,6 +72,26 @@ pub(super) fn check(line: &str) -> Result<(), Unreadable> {
     characters(line)?;
     brace_substitution(line)?;
     nesting(line)
+}
+
+/// Whether a word names a program or an option in letters that look like others.
+pub(crate) fn lookalike(word: &str, program: bool) -> bool {
+    if word.is_ascii() {
+        return false;
+    }
+    if program {
+        return !is_nfkc(word);
+    }
+    let name = word.split('=').next().unwrap_or(word);
+    let dash = name.chars().next().is_some_and(|c| {
+        matches!(
+            c,
+            '-' | '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}'
+        )
+    });
+    // A dash alone, or before a space, is text.
+    let letters = name.chars().nth(1).is_some_and(char::is_alphanumeric) || name.starts_with("--");
+    dash && letters && (!name.starts_with('-') || !is_nfkc(name))
 }
 
 /// Which character of the line, counted from 1, begins at this byte.
@@ -127,6 +150,11 @@ fn nesting(line: &str) -> Result<(), Unreadable> {
 
 fn keywords(text: &str) -> usize {
     words(text).filter(|word| OPENING.contains(word)).count()
+}
+
+/// Whether the word `select` stands in it.
+pub(super) fn selects(text: &str) -> bool {
+    words(text).any(|word| word == "select")
 }
 
 fn cases(text: &str) -> usize {

@@ -13,6 +13,10 @@
 //! demands are still listed as far as they can be seen, so that a rule that
 //! denies can match them.
 //!
+//! What is not certain has an [`Extent`]: of `ls $X` only the words are open, of
+//! `$X` and `eval "$X"` the programs are, and then no rule can be shown not to
+//! be about it.
+//!
 //! What is decided here and could be decided otherwise:
 //! - A glob or a tilde is opaque wherever it stands: it can become an option,
 //!   or the very file that a rule denies.
@@ -24,6 +28,7 @@
 
 #[cfg(test)]
 mod agree;
+mod braces;
 mod describe;
 mod expansion;
 mod folders;
@@ -37,6 +42,7 @@ mod variables;
 mod word;
 
 pub use describe::describe;
+pub(crate) use gate::lookalike;
 pub use gate::{DEPTH, LENGTH, Unreadable};
 
 /// What a command line would do, as far as it can be read.
@@ -54,15 +60,36 @@ impl Analysis {
         !self.opaque.is_empty()
     }
 
+    /// Whether it is not known which programs it runs.
+    pub fn is_open(&self) -> bool {
+        self.opaque.iter().any(|part| part.extent == Extent::Programs)
+    }
+
+    /// The same line with a variable: what one that names a command holds is run too.
+    pub(crate) fn given(mut self, name: &str, value: &str) -> Self {
+        if variables::names_a_command(name) {
+            let extent = Extent::Words;
+            self.opaque.push(Opaque { why: Why::Variable, text: name.to_owned(), extent });
+            if let Ok(inner) = analyze(value.trim_start_matches('!')) {
+                self.demands.extend(inner.demands);
+                self.opaque.extend(inner.opaque);
+            } else {
+                let (text, extent) = (value.to_owned(), Extent::Programs);
+                self.opaque.push(Opaque { why: Why::Unreadable, text, extent });
+            }
+        }
+        self
+    }
+
     /// The same line, given something to read: unless all that it runs takes that
     /// for data, it may be commands.
     pub(crate) fn fed(mut self) -> Self {
         let takes_commands = self.demands.iter().find_map(|demand| match demand {
             Demand::Run(run) => run.argv.first().filter(|name| !simple::reads_data(name)),
-            Demand::Write { .. } | Demand::Read { .. } => None,
+            Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => None,
         });
         if let Some(text) = takes_commands.cloned() {
-            self.opaque.push(Opaque { why: Why::Input, text });
+            self.opaque.push(Opaque { why: Why::Input, text, extent: Extent::Words });
         }
         self
     }
@@ -85,6 +112,11 @@ pub enum Demand {
         /// Absolute, or relative to where the line starts.
         path: String,
     },
+    /// A file that a well-known program is given to read: `cat PATH`.
+    Operand {
+        /// Absolute, or relative to where the line starts.
+        path: String,
+    },
 }
 
 /// One simple command.
@@ -100,6 +132,21 @@ pub struct Run {
     pub hosts: Vec<String>,
     /// The folders it may run in, relative to where the line starts, which is `""`.
     pub folders: Vec<String>,
+    /// The places in `argv` whose words are not known, in order. Each may be none
+    /// or many; the place behind the last means that more words follow.
+    pub unknown: Vec<usize>,
+}
+
+impl Run {
+    /// Whether a word that is not known may turn out to be an option. What `find`
+    /// puts in begins with a folder, and so do most globs.
+    pub fn may_gain_options(&self) -> bool {
+        let end = self.argv.iter().position(|word| word == "--").unwrap_or(self.argv.len());
+        self.unknown.iter().any(|at| match self.argv.get(*at) {
+            None => end == self.argv.len(),
+            Some(word) => *at < end && word.starts_with(['$', '`', '"']),
+        })
+    }
 }
 
 /// A part that cannot be read for certain, and why.
@@ -109,6 +156,18 @@ pub struct Opaque {
     pub why: Why,
     /// The part, as written.
     pub text: String,
+    /// How much it leaves open.
+    pub extent: Extent,
+}
+
+/// How much a part that cannot be read leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// Which programs run is known; some of their arguments, or what the files
+    /// they are given say, is not.
+    Words,
+    /// Any program may run.
+    Programs,
 }
 
 /// Why a part of a command line cannot be read for certain.
@@ -208,7 +267,7 @@ pub fn analyze_argv(argv: &[String]) -> Analysis {
                 folders: vec![String::new()],
                 ..Run::default()
             })],
-            opaque: vec![Opaque { why: Why::Name, text: argv.join(" ") }],
+            opaque: vec![Opaque { why: Why::Name, text: argv.join(" "), extent: Extent::Programs }],
         },
     }
 }

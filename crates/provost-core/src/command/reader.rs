@@ -3,10 +3,12 @@
 use brush_parser::ast::{AndOr, AndOrList, Command, CompoundCommand, CompoundList, Pipeline};
 use brush_parser::{ParseError, ParserOptions};
 
+use super::braces;
 use super::folders::Folders;
 use super::gate::{self, Unreadable};
 use super::plain::{self, Joint, Lists};
-use super::{Analysis, Demand, Opaque, Run, Why};
+use super::variables::Value;
+use super::{Analysis, Demand, Extent, Opaque, Run, Why};
 
 /// How many lines may stand in lines: `sh -c "sh -c …"`, `$(…)`.
 pub(super) const LINES: usize = 8;
@@ -50,10 +52,32 @@ impl Reader {
         }
     }
 
+    /// What is not certain, but runs no program that is not a demand.
     pub(super) fn opaque(&mut self, why: Why, text: impl Into<String>) {
-        let opaque = Opaque { why, text: text.into() };
-        if self.found.opaque.len() < REASONS && !self.found.opaque.contains(&opaque) {
-            self.found.opaque.push(opaque);
+        self.uncertain(Opaque { why, text: text.into(), extent: Extent::Words });
+    }
+
+    /// What may run any program.
+    pub(super) fn open(&mut self, why: Why, text: impl Into<String>) {
+        self.uncertain(Opaque { why, text: text.into(), extent: Extent::Programs });
+    }
+
+    fn uncertain(&mut self, part: Opaque) {
+        let bare = |text: &str| text.trim_matches('"') == part.text.trim_matches('"');
+        let same = |known: &&mut Opaque| {
+            (known.why == part.why || part.why == Why::Expansion) && bare(&known.text)
+        };
+        let n_known = self.found.opaque.len();
+        let known = match self.found.opaque.iter_mut().find(same) {
+            None if n_known < REASONS => None,
+            // One reason is enough to be opaque, but that it is open must be among them.
+            None => self.found.opaque.last_mut(),
+            known @ Some(_) => known,
+        };
+        match known {
+            Some(known) if part.extent == Extent::Programs => known.extent = Extent::Programs,
+            Some(_) => {}
+            None => self.found.opaque.push(part),
         }
     }
 
@@ -113,6 +137,8 @@ impl Reader {
             .map_err(|_| Unreadable::Unfinished)?;
         let program =
             brush_parser::parse_tokens(&tokens, &options).map_err(|error| match error {
+                // The one compound command that the parser does not know.
+                ParseError::ParsingNear(_) if gate::selects(line) => Unreadable::Select,
                 ParseError::ParsingNear(position) => Unreadable::NotBash { at: position.index + 1 },
                 ParseError::ParsingAtEndOfInput | ParseError::Tokenizing { .. } => {
                     Unreadable::Unfinished
@@ -127,12 +153,12 @@ impl Reader {
     /// Reads a line that stands in this one.
     pub(super) fn nested(&mut self, line: &str) {
         if self.lines >= LINES {
-            self.opaque(Why::TooDeep, line);
+            self.open(Why::TooDeep, line);
             return;
         }
         self.lines += 1;
         if self.line(line).is_err() {
-            self.opaque(Why::Unreadable, line);
+            self.open(Why::Unreadable, line);
         }
         self.lines -= 1;
     }
@@ -142,11 +168,11 @@ impl Reader {
         for argument in argv {
             let text = crate::action::text::check(argument, crate::action::text::Breaks::Yes);
             if text.is_err() {
-                self.opaque(Why::Name, argument);
+                self.open(Why::Name, argument);
             }
         }
         if argv.first().is_none_or(String::is_empty) {
-            self.opaque(Why::Name, argv.join(" "));
+            self.open(Why::Name, argv.join(" "));
             return;
         }
         self.run(Run { argv: argv.to_vec(), ..Run::default() });
@@ -187,7 +213,7 @@ impl Reader {
         let before = self.folders.clone();
         if pipeline.seq.is_empty() {
             // The parser takes `! &&`, which bash refuses.
-            self.opaque(Why::Unreadable, "!");
+            self.open(Why::Unreadable, "!");
         }
         for command in &pipeline.seq {
             self.command(command);
@@ -219,7 +245,10 @@ impl Reader {
                 self.redirects(function.body.1.as_ref());
             }
             Command::ExtendedTest(test, redirects) => {
-                self.opaque(Why::Test, format!("[[ {} ]]", test.expr));
+                let expr = test.expr.to_string();
+                let extent = if compares_numbers(&expr) { Self::open } else { Self::opaque };
+                extent(self, Why::Test, format!("[[ {expr} ]]"));
+                self.inside(&expr);
                 self.redirects(redirects.as_ref());
             }
         }
@@ -229,20 +258,22 @@ impl Reader {
         let before = self.folders.clone();
         match compound {
             CompoundCommand::Arithmetic(arithmetic) => {
-                self.opaque(Why::Arithmetic, arithmetic.expr.value.clone());
+                self.open(Why::Arithmetic, arithmetic.expr.value.clone());
                 // The parser takes two subshells for it: `( (rm x) )`.
                 self.nested(&arithmetic.expr.value);
             }
             CompoundCommand::ArithmeticForClause(arithmetic) => {
-                self.opaque(Why::Arithmetic, "for ((…))");
+                self.open(Why::Arithmetic, "for ((…))");
                 self.repeatedly(&arithmetic.body.list);
             }
             CompoundCommand::BraceGroup(group) => self.list(&group.list),
             CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
             CompoundCommand::ForClause(clause) => {
-                self.variable(&clause.variable_name);
+                self.variable(&clause.variable_name, Value::Unknown);
                 for value in clause.values.iter().flatten() {
-                    self.word(value);
+                    if braces::expand(&value.value).is_none() {
+                        self.word(value);
+                    }
                 }
                 self.repeatedly(&clause.body.list);
             }
@@ -285,4 +316,10 @@ impl Reader {
         self.list(list);
         self.repeated -= 1;
     }
+}
+
+/// Whether a test of `[[` evaluates a name, in which a command can hide.
+fn compares_numbers(expr: &str) -> bool {
+    const EVALUATING: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+    expr.split_whitespace().any(|word| EVALUATING.contains(&word)) || expr.contains('[')
 }

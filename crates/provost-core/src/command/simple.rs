@@ -5,12 +5,13 @@ use brush_parser::ast::{
     IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, RedirectList, SimpleCommand,
     Word as RawWord,
 };
-use unicode_normalization::is_nfkc;
 
-use super::gate::Unreadable;
+use super::braces;
+use super::gate::{Unreadable, lookalike};
 use super::plain::{self, Direction, Plain};
 use super::reader::Reader;
-use super::{Demand, Run, Why, tools, variables, word};
+use super::variables::{self, Value};
+use super::{Demand, Run, Why, tools, word};
 
 /// Programs for which a here-document is data and nothing else.
 const READERS: &[&str] = &[
@@ -53,24 +54,24 @@ impl Reader {
             match item {
                 Item::AssignmentWord(assignment, _) => self.assignment(&mut run, assignment),
                 Item::IoRedirect(redirect) => redirects.push(redirect),
-                Item::Word(word) => run.argv.push(self.word(word).text),
+                Item::Word(word) => self.argument(&mut run, word),
                 Item::ProcessSubstitution(kind, inner) => {
                     let text = self.process_substitution(kind, inner);
+                    run.unknown.push(run.argv.len());
                     run.argv.push(text);
                 }
             }
         }
         if let Some(name) = &simple.word_or_name {
-            run.argv.push(self.program(name));
+            self.program(&mut run, name);
         }
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             match item {
-                Item::Word(word) | Item::AssignmentWord(_, word) => {
-                    run.argv.push(self.word(word).text);
-                }
+                Item::Word(word) | Item::AssignmentWord(_, word) => self.argument(&mut run, word),
                 Item::IoRedirect(redirect) => redirects.push(redirect),
                 Item::ProcessSubstitution(kind, inner) => {
                     let text = self.process_substitution(kind, inner);
+                    run.unknown.push(run.argv.len());
                     run.argv.push(text);
                 }
             }
@@ -100,53 +101,93 @@ impl Reader {
         }
     }
 
-    /// The name of a program: what looks like another name is refused.
-    fn program(&mut self, raw: &RawWord) -> String {
+    /// An argument, or the several that its braces stand for.
+    fn argument(&mut self, run: &mut Run, raw: &RawWord) {
+        if let Some(words) = braces::expand(&raw.value) {
+            run.argv.extend(words);
+            return;
+        }
         let word = self.word(raw);
+        if word.why.is_some() {
+            run.unknown.push(run.argv.len());
+        } else if lookalike(&word.text, false) {
+            self.lookalike(raw, &word.text);
+        }
+        run.argv.push(word.text);
+    }
+
+    /// The name of a program: what looks like another name is refused.
+    fn program(&mut self, run: &mut Run, raw: &RawWord) {
         if plain::RESERVED.contains(&raw.value.as_str()) {
             // Bash would take it for the beginning or the end of something.
-            self.opaque(Why::Unreadable, raw.value.clone());
+            self.open(Why::Unreadable, raw.value.clone());
         }
-        if word.why.is_none() && !word.text.is_ascii() && !is_nfkc(&word.text) && self.outermost() {
-            let at = raw.loc.as_ref().map_or(1, |span| span.start.index + 1);
-            self.refuse(Unreadable::Lookalike { name: word.text.clone(), at });
+        let first = run.argv.len();
+        self.argument(run, raw);
+        if let Some(name) = run.argv.get(first)
+            && !run.unknown.contains(&first)
+            && lookalike(name, true)
+        {
+            let name = name.clone();
+            self.lookalike(raw, &name);
         }
-        word.text
+    }
+
+    fn lookalike(&mut self, raw: &RawWord, name: &str) {
+        let place = raw.loc.as_ref().filter(|_| self.outermost());
+        let at = place.map_or(1, |span| span.start.index + 1);
+        self.refuse(Unreadable::Lookalike { name: name.to_owned(), at });
     }
 
     fn assignment(&mut self, run: &mut Run, assignment: &Assignment) {
         let name = match &assignment.name {
             AssignmentName::VariableName(name) => name.clone(),
             AssignmentName::ArrayElementName(name, index) => {
-                self.opaque(Why::Arithmetic, format!("{name}[{index}]"));
+                self.open(Why::Arithmetic, format!("{name}[{index}]"));
                 self.inside(index);
                 name.clone()
             }
         };
-        self.variable(&name);
-        let value = match &assignment.value {
-            AssignmentValue::Scalar(word) => self.word(word).text,
+        let (value, mut known) = match &assignment.value {
+            AssignmentValue::Scalar(word) => {
+                let word = self.word(word);
+                (word.text, word.why.is_none())
+            }
             AssignmentValue::Array(items) => {
                 self.opaque(Why::Arithmetic, format!("{name}=(…)"));
                 for (index, item) in items {
                     self.word(item);
                     if let Some(index) = index {
+                        self.open(Why::Arithmetic, index.value.clone());
                         self.word(index);
                     }
                 }
-                String::new()
+                (String::new(), false)
             }
         };
         if assignment.append {
             self.opaque(Why::Expansion, format!("{name}+=…"));
+            known = false;
         }
+        self.variable(&name, if known { Value::Known(&value) } else { Value::Unknown });
         run.assignments.push((name, value));
     }
 
-    /// A variable that is set, for one command or for all that follow.
-    pub(super) fn variable(&mut self, name: &str) {
-        if variables::governs(name) {
-            self.opaque(Why::Variable, name);
+    /// A variable that is set, for one command or for all that follow. What one
+    /// that names a command holds is read as that command.
+    pub(super) fn variable(&mut self, name: &str, value: Value<'_>) {
+        if !variables::governs(name) {
+            return;
+        }
+        match (variables::names_a_command(name), value) {
+            (false, _) => self.opaque(Why::Variable, name),
+            (true, Value::Unknown) => self.open(Why::Variable, name),
+            (true, Value::Known(line)) => {
+                self.opaque(Why::Variable, name);
+                let before = self.folders.clone();
+                self.nested(line.trim_start_matches('!'));
+                self.folders = before;
+            }
         }
     }
 
@@ -237,7 +278,7 @@ impl Reader {
 
     fn socket(&mut self, path: &str) {
         if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
-            self.opaque(Why::Socket, path);
+            self.open(Why::Socket, path);
         }
     }
 
@@ -245,7 +286,10 @@ impl Reader {
     pub(super) fn run(&mut self, mut run: Run) {
         let Some(program) = run.argv.first() else { return };
         if program.is_empty() || !program.is_ascii() {
-            self.opaque(Why::Name, program.clone());
+            self.open(Why::Name, program.clone());
+        }
+        if run.unknown.first() == Some(&0) {
+            self.open(Why::Expansion, program.clone());
         }
         if run.through.is_empty() {
             run.through.clone_from(&self.through);

@@ -90,6 +90,53 @@ const SUFFIXES: &[&str] = &[
     "EXEC", "BIN", "DIR", "ROOT", "HOME", "ASKPASS", "ARGS",
 ];
 
+/// What a variable is set to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value<'a> {
+    Known(&'a str),
+    Unknown,
+}
+
+/// What the name of a variable is or ends in that holds a command.
+const COMMANDS: &[&str] = &[
+    "COMMAND",
+    "CMD",
+    "PAGER",
+    "EDITOR",
+    "VISUAL",
+    "SHELL",
+    "WRAPPER",
+    "ASKPASS",
+    "RUNNER",
+    "LINKER",
+    "EXEC",
+    "PROGRAM",
+    "BROWSER",
+    "RSH",
+    "SSH",
+    "HOOK",
+    "HOOKS",
+    "MAKE",
+    "RUSTC",
+    "RUSTDOC",
+    "CARGO",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "EXTERNAL_DIFF",
+];
+
+/// Whether what it is set to is run, by a program or by the shell.
+pub(super) fn names_a_command(name: &str) -> bool {
+    let known = name.to_ascii_uppercase();
+    COMMANDS.iter().any(|end| known.ends_with(end))
+        || ["CC", "CXX", "LD", "AR"].contains(&&*known)
+        || known.starts_with("GIT_CONFIG_VALUE")
+}
+
 /// Whether setting it can make a program do something else than it was asked to.
 pub(super) fn governs(name: &str) -> bool {
     let known = name.to_ascii_uppercase();

@@ -3,6 +3,7 @@
 use provost_proto::Code;
 
 use super::matter::Matter;
+use super::uncertain;
 use crate::action::{Action, Effect, FileAction, RelPath, RuntimeAction, protected};
 use crate::command::{Demand, Run};
 
@@ -70,13 +71,19 @@ pub(super) fn gates(matter: &Matter, leads_to: &[RelPath]) -> Vec<Gate> {
                 let path = beneath(matter.cwd().as_str(), path);
                 gates.extend(path.and_then(|path| closed(&path)));
             }
-            Demand::Read { .. } => {}
+            Demand::Read { .. } | Demand::Operand { .. } => {}
             Demand::Run(run) => {
                 gates.extend(leaving(run));
                 gates.extend(deleting(matter.cwd().as_str(), run));
             }
         }
     }
+    let named = uncertain::hidden(matter, |word| LEAVING.contains(&word));
+    gates.extend(named.map(|word| {
+        Gate::Asks(format!(
+            "it cannot be read for certain, and names `{word}`, which leaves the sandbox"
+        ))
+    }));
     gates.sort_by_key(|gate| matches!(gate, Gate::Asks(_)));
     gates.dedup();
     gates
@@ -136,6 +143,11 @@ fn deleting(cwd: &str, run: &Run) -> Option<Gate> {
     let (program, words) = run.argv.split_first()?;
     let operands = || words.iter().filter(|word| !word.starts_with('-'));
     let targets: Vec<&String> = match base(program) {
+        // What it is given may be an option, and all there is.
+        "rm" if may_be_everything(run) => {
+            let why = "it deletes what is not known yet, which may be everything".to_owned();
+            return Some(Gate::Asks(why));
+        }
         "rm" if words.iter().any(|word| is_recursive(word)) => operands().collect(),
         // It begins with the folders; without one it is the one it is in.
         "find" if words.iter().any(|word| word == "-delete") => {
@@ -149,6 +161,13 @@ fn deleting(cwd: &str, run: &Run) -> Option<Gate> {
     let target = targets.iter().find(whole)?;
     let why = format!("it deletes `{target}`: the project, a home or everything there is");
     Some(Gate::Asks(why))
+}
+
+/// Whether what is not known may be an option, or whole folders that another program finds.
+fn may_be_everything(run: &Run) -> bool {
+    let recursive = || run.argv.iter().skip(1).any(|word| is_recursive(word));
+    let found = |at: &usize| run.argv.get(*at).is_none_or(|word| word.contains("{}"));
+    run.may_gain_options() || run.unknown.iter().any(found) && recursive()
 }
 
 /// `-r`, `-fR`, `--recursive`, and as much of that as `rm` needs to know it.
@@ -177,8 +196,14 @@ fn is_whole(parts: &[&str]) -> bool {
             name => names.push(name),
         }
     }
-    if let Some("*" | ".*" | "{*,.*}" | "?*") = names.last().copied() {
+    let all = |name: &&str| *name == "{*,.*}" || name.chars().all(|c| "*?.".contains(c));
+    if names.last().is_some_and(all) {
         names.pop();
+    }
+    // What is not known in the midst of a path may lead up from there.
+    let first = usize::from(start.is_some_and(|at| !parts[at].starts_with('/')));
+    if names.iter().skip(first).any(|name| name.contains(['$', '`'])) {
+        return true;
     }
     match start.map(|at| parts[at]) {
         None => names.is_empty(),

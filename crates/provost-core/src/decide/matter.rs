@@ -48,6 +48,13 @@ impl Matter {
         // What a program is given to read can tell it what to do, as a here-document can.
         let fed = command(&request.action).is_some_and(|run| run.stdin.is_some());
         let line = line.map(|line| line.map(|line| if fed { line.fed() } else { line }));
+        // What a variable names as a command is one, wherever it is set.
+        let line = match (line, command(&request.action)) {
+            (Some(Ok(line)), Some(run)) => {
+                Some(Ok(run.env.iter().fold(line, |line, (name, value)| line.given(name, value))))
+            }
+            (line, _) => line,
+        };
         Ok(Self { request, hash, line })
     }
 
@@ -106,7 +113,9 @@ impl Matter {
                 hosts: run.hosts.clone(),
             },
             Demand::Write { path } => DemandView::Write { path: path.clone() },
-            Demand::Read { path } => DemandView::Read { path: path.clone() },
+            Demand::Read { path } | Demand::Operand { path } => {
+                DemandView::Read { path: path.clone() }
+            }
         };
         match &self.line {
             None => Vec::new(),
@@ -164,7 +173,7 @@ impl Matter {
             let words = run.command.as_ref().map(shell).or_else(|| run.argv.clone());
             let writes = analysis.demands.iter().filter_map(|demand| match demand {
                 Demand::Write { path } => Some(path.clone()),
-                Demand::Run(_) | Demand::Read { .. } => None,
+                Demand::Run(_) | Demand::Read { .. } | Demand::Operand { .. } => None,
             });
             return Ok(Covers::Command {
                 runs: words.into_iter().collect(),

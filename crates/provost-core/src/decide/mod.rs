@@ -6,6 +6,9 @@
 //!                                       └─ Deny
 //! ```
 //!
+//! A mode decides only about what can be read as far as rules and gates need
+//! it: see [`uncertain`].
+//!
 //! Whatever is not allowed is not run: an error is a denial, and there is no
 //! way from an agent's request to a [`Permit`](crate::permit::Permit) but
 //! through [`decide`] and, where it asks, through a person's answer to exactly
@@ -15,6 +18,7 @@ mod gate;
 mod matter;
 mod scripts;
 mod standing;
+mod uncertain;
 
 use provost_proto::{
     AllowedBy, Approval, ApprovalStatus, Code, Fact, Hash, Micros, Mode, Pin, RuleRef, TokenClass,
@@ -112,7 +116,9 @@ pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Ve
     if let Some(why) = standing.broken {
         return ask(matter, format!("rules cannot be read: {why}"), rules, None);
     }
-    if let Some(grant) = standing.grant(&matter, role) {
+    // A grant answers the question that was asked, so not a rule that it did not name.
+    let asking = if said == Some(policy::Verdict::Ask) { rules.as_slice() } else { &[] };
+    if let Some(grant) = standing.grant(&matter, role, asking) {
         if standing.again >= AGAIN {
             return ask(matter, TIRED.to_owned(), rules, None);
         }
@@ -120,7 +126,9 @@ pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Ve
     }
     match said {
         Some(policy::Verdict::Ask) => {
-            let why = format!("a rule asks: {}", reasons(&rules));
+            let possible = rules.iter().any(|rule| rule.effect == "deny");
+            let says = if possible { "a rule may forbid it" } else { "a rule asks" };
+            let why = format!("{says}: {}", reasons(&rules));
             ask(matter, why, rules, None)
         }
         // A rule is about what runs; that it may also reach the network is the mode's to say.
@@ -128,7 +136,10 @@ pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Ve
             Verdict::Allow(Allowed { matter, by: AllowedBy::Rules { rules } })
         }
         Some(policy::Verdict::Allow | policy::Verdict::Deny) | None => {
-            by_mode(matter, standing.mode, rules)
+            match uncertain::asks(&matter, role, standing) {
+                Some(why) => ask(matter, why, rules, None),
+                None => by_mode(matter, standing.mode, rules),
+            }
         }
     }
 }
@@ -139,7 +150,8 @@ fn weigh(
     role: &Role,
     standing: &Standing<'_>,
 ) -> (Option<policy::Verdict>, Vec<RuleRef>) {
-    let asker = policy::Asker { role: Some(&role.name), mode: standing.mode };
+    let asker =
+        policy::Asker { role: Some(&role.name), mode: standing.mode, project: standing.folder };
     let action = &matter.request.action;
     let evaluation = standing.rules.evaluate(asker, action, matter.analysis());
     // A link is no way around a rule: what denies or asks for the place it leads

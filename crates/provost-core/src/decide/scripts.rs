@@ -102,7 +102,7 @@ pub(super) fn named(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPath> {
     let runs = || {
         demands.iter().filter_map(|demand| match demand {
             Demand::Run(run) => Some(run),
-            Demand::Write { .. } | Demand::Read { .. } => None,
+            Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => None,
         })
     };
     // `cat build.sh | sh`: then what the others name is what it reads.

@@ -1,7 +1,9 @@
 //! How things stand when a decision is made: in which role, under which rules,
 //! grants and mode, and who may answer.
 
-use provost_proto::{Approval, Code, Covers, Grant, GrantId, Micros, Mode, Pin, TokenClass};
+use provost_proto::{
+    Approval, Code, Covers, Grant, GrantId, Micros, Mode, Pin, RuleRef, TokenClass,
+};
 
 use super::Denied;
 use super::matter::Matter;
@@ -32,6 +34,8 @@ pub struct Standing<'a> {
     pub rules: &'a Rules,
     /// Why some rules could not be read. Then everything asks.
     pub broken: Option<&'a str>,
+    /// The project's folder, for rules that are for one; `None` if it is not known.
+    pub folder: Option<&'a str>,
     /// What people granted in this project.
     pub grants: &'a [Grant],
     /// The mode, as it is now.
@@ -47,8 +51,17 @@ pub struct Standing<'a> {
 }
 
 impl Standing<'_> {
-    /// The grant that covers this, if one does.
-    pub(super) fn grant(&self, matter: &Matter, role: &Role) -> Option<GrantId> {
+    /// The grant that covers this, if one does. `asking` are the rules that ask,
+    /// which its question must have named.
+    pub(super) fn grant(
+        &self,
+        matter: &Matter,
+        role: &Role,
+        asking: &[RuleRef],
+    ) -> Option<GrantId> {
+        if self.grants.is_empty() {
+            return None;
+        }
         let covers = matter.covers().ok()?;
         let holds = |grant: &&Grant| {
             grant.project == matter.request.project
@@ -59,6 +72,7 @@ impl Standing<'_> {
                 && (grant.session.is_none() || grant.session == matter.request.session)
                 && same(&grant.covers, &covers)
                 && grant.pins == self.pins
+                && asking.iter().all(|rule| rule.effect == "allow" || grant.rules.contains(rule))
         };
         self.grants.iter().find(holds).map(|grant| grant.id)
     }

@@ -50,6 +50,7 @@ pub(super) fn grant(stamp: Stamp<'_>, fact: &Fact) -> Option<Grant> {
         session,
         covers,
         pins,
+        rules,
         what,
         until,
     } = fact
@@ -65,6 +66,7 @@ pub(super) fn grant(stamp: Stamp<'_>, fact: &Fact) -> Option<Grant> {
         session: *session,
         covers: covers.clone(),
         pins: pins.clone(),
+        rules: rules.clone(),
         what: what.clone(),
         until: *until,
         by: stamp.principal.to_owned(),

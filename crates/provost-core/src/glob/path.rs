@@ -80,6 +80,13 @@ impl Path {
         })
     }
 
+    /// Whether a name as a shell has it, with globs and values that are not known
+    /// in it, may become a path that matches.
+    pub fn overlaps(&self, shell: &str) -> bool {
+        let names: Vec<&str> = shell.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+        self.ways.iter().any(|way| meet(&way.parts, &names))
+    }
+
     /// Whether the pattern surely names something beneath this folder.
     pub fn lies_beneath(&self, path: &str) -> bool {
         self.ways.iter().any(|way| {
@@ -205,6 +212,35 @@ fn walk(parts: &[Part], path: &str) -> bool {
         retry = Some((after, more));
         (at, rest) = (after, more);
     }
+}
+
+/// Whether a name of a shell stands for any number of names.
+fn is_anything(name: &str) -> bool {
+    name.contains(['$', '`']) || matches!(name, "**" | "..") || name.starts_with(['~', '<', '>'])
+}
+
+/// Whether one path can match both, name by name.
+fn meet(parts: &[Part], names: &[&str]) -> bool {
+    // `met[b]`: the parts so far and the first `b` names can be the same.
+    let anything = |at: usize| is_anything(names[at]);
+    let mut met = vec![false; names.len() + 1];
+    met[0] = true;
+    for at in 0..names.len() {
+        met[at + 1] = met[at] && anything(at);
+    }
+    for part in parts {
+        let mut next = vec![false; names.len() + 1];
+        next[0] = met[0] && *part == Part::Deep;
+        for at in 0..names.len() {
+            next[at + 1] = match part {
+                Part::Deep => met[at + 1] || next[at] || met[at],
+                Part::Name(_) if anything(at) => met[at] || met[at + 1] || next[at],
+                Part::Name(word) => met[at] && word.overlaps(names[at]),
+            } || next[at] && anything(at);
+        }
+        met = next;
+    }
+    met[names.len()]
 }
 
 /// The first name, and what follows its slash.

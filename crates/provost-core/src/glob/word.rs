@@ -74,6 +74,35 @@ impl Word {
         }
     }
 
+    /// Whether a glob of a shell may become a word that matches.
+    pub(super) fn overlaps(&self, glob: &str) -> bool {
+        let mine: Vec<Step> = match &self.0 {
+            Kind::Exact(word) => word.chars().map(Step::One).collect(),
+            Kind::All => vec![Step::Run],
+            Kind::Steps(steps) => steps.clone(),
+        };
+        // What begins with a dot, a shell's glob does not find.
+        if mine.first() == Some(&Step::One('.')) && glob.starts_with(['*', '?', '[']) {
+            return false;
+        }
+        let mut theirs = Vec::new();
+        let mut rest = glob.chars();
+        while let Some(c) = rest.next() {
+            match c {
+                '*' => theirs.push(Step::Run),
+                '?' => theirs.push(Step::Any),
+                '[' => {
+                    rest.by_ref().find(|c| *c == ']');
+                    theirs.push(Step::Any);
+                }
+                // `@(…)`, `{…}`: whatever it is.
+                '(' | '{' => return true,
+                c => theirs.push(Step::One(c)),
+            }
+        }
+        meet(&mine, &theirs)
+    }
+
     /// Whether the whole word matches.
     pub fn matches(&self, word: &str) -> bool {
         match &self.0 {
@@ -82,6 +111,28 @@ impl Word {
             Kind::Steps(steps) => walk(steps, word),
         }
     }
+}
+
+/// Whether one word can match both.
+fn meet(mine: &[Step], theirs: &[Step]) -> bool {
+    let mut met = vec![false; theirs.len() + 1];
+    met[0] = true;
+    for at in 0..theirs.len() {
+        met[at + 1] = met[at] && theirs[at] == Step::Run;
+    }
+    for step in mine {
+        let mut next = vec![false; theirs.len() + 1];
+        next[0] = met[0] && *step == Step::Run;
+        for (at, other) in theirs.iter().enumerate() {
+            next[at + 1] = match (step, other) {
+                (Step::Run, _) | (_, Step::Run) => met[at + 1] || next[at] || met[at],
+                (Step::Any, _) | (_, Step::Any) => met[at],
+                (Step::One(a), Step::One(b)) => met[at] && a == b,
+            };
+        }
+        met = next;
+    }
+    met[theirs.len()]
 }
 
 fn steps(text: &str) -> Result<Vec<Step>, BadPattern> {

@@ -1,7 +1,9 @@
 //! The words of a command, as a rule names them.
 
 use super::error::PolicyFault;
-use super::matching::Reading;
+use super::matching::Certainty;
+use super::options::{Width, width};
+use crate::command::Run;
 use crate::glob::{BadPattern, Word};
 
 /// A pattern for a program and its arguments.
@@ -48,14 +50,32 @@ impl Argv {
         self.places.first()?.iter().map(Word::exact).collect()
     }
 
-    /// Whether a command matches, word by word.
-    pub(super) fn matches(&self, argv: &[String], reading: Reading) -> bool {
+    /// Whether its first place is this program; one for any program names none.
+    pub(super) fn names(&self, program: &str) -> bool {
+        self.places.first().is_some_and(|place| {
+            place.iter().any(|word| *word != Word::ALL && word.matches(program))
+        })
+    }
+
+    /// Whether a command matches, word by word and no other.
+    pub(super) fn matches(&self, argv: &[String]) -> bool {
         if argv.len() < self.places.len() || argv.len() > self.places.len() && !self.open {
             return false;
         }
-        let mut pairs = self.places.iter().zip(argv);
-        let program = pairs.next().is_some_and(|(place, word)| program(place, word, reading));
-        program && pairs.all(|(place, word)| place.iter().any(|pattern| pattern.matches(word)))
+        self.places.iter().zip(argv).all(|(place, word)| any(place, word))
+    }
+
+    /// Whether a command may be meant: options before and between the words are
+    /// looked past, and what is not known may be anything.
+    pub(super) fn may_match(&self, run: &Run) -> Option<Certainty> {
+        let program = run.argv.first()?;
+        let (place, rest) = self.places.split_first()?;
+        // `git` means `/usr/bin/git` too. Where it allows it does not: `./git` can be anything.
+        if !any(place, program) && !any(place, base(program)) {
+            return None;
+        }
+        let walk = Walk { program: base(program), run, open: self.open };
+        walk.follow(rest, 1, &mut STEPS.clone())
     }
 
     /// Whether it means every command of this program, so also what it is wrapped around.
@@ -66,15 +86,52 @@ impl Argv {
     }
 }
 
-/// `git` means `/usr/bin/git` too where it denies or asks. Where it allows it
-/// does not: `./git` can be anything.
-fn program(place: &[Word], word: &str, reading: Reading) -> bool {
-    let named = |name: &str| place.iter().any(|pattern| pattern.matches(name));
-    named(word)
-        || match reading {
-            Reading::Generous => named(base(word)),
-            Reading::Narrow => false,
+/// How many ways to look past options are tried.
+const STEPS: u32 = 256;
+
+/// Going along the words of a command.
+struct Walk<'a> {
+    program: &'a str,
+    run: &'a Run,
+    open: bool,
+}
+
+impl Walk<'_> {
+    fn follow(&self, places: &[Vec<Word>], at: usize, steps: &mut u32) -> Option<Certainty> {
+        // Whoever writes so many options that nobody follows them is asked about.
+        let Some(left) = steps.checked_sub(1) else { return Some(Certainty::Possible) };
+        *steps = left;
+        let Some((place, rest)) = places.split_first() else { return self.end(at) };
+        if self.run.unknown.contains(&at) {
+            return Some(Certainty::Possible);
         }
+        let word = self.run.argv.get(at)?;
+        let here = if any(place, word) { self.follow(rest, at + 1, steps) } else { None };
+        if here == Some(Certainty::Sure) {
+            return here;
+        }
+        let past = match width(self.program, word) {
+            Width::None => [None, None],
+            Width::One => [Some(1), None],
+            Width::Two => [Some(2), None],
+            Width::OneOrTwo => [Some(1), Some(2)],
+        };
+        let ways = past.into_iter().flatten().filter_map(|n| self.follow(places, at + n, steps));
+        ways.chain(here).min()
+    }
+
+    fn end(&self, at: usize) -> Option<Certainty> {
+        if self.open || at == self.run.argv.len() {
+            return Some(Certainty::Sure);
+        }
+        // What follows may be nothing at all.
+        let known = (at..self.run.argv.len()).any(|at| !self.run.unknown.contains(&at));
+        (!known).then_some(Certainty::Possible)
+    }
+}
+
+fn any(place: &[Word], word: &str) -> bool {
+    place.iter().any(|pattern| pattern.matches(word))
 }
 
 /// The last name of a path.

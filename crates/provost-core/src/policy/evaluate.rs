@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use provost_proto::Mode;
 
 use super::Verdict;
-use super::matching::{Matched, Subject, Target};
+use super::matching::{Matched, Setting, Subject, Target};
 use super::place::{Place, resolve};
 use super::rule::RUN;
 use super::rules::Rules;
-use crate::action::{Action, RelPath, TerminalAction};
+use crate::action::{Action, RelPath, RunCommand, TerminalAction};
 use crate::command::{Analysis, Demand, Opaque, Run};
 
 /// What a command that writes a file would take, were it an action of its own.
@@ -24,6 +24,8 @@ pub struct Asker<'a> {
     pub role: Option<&'a str>,
     /// The project's mode.
     pub mode: Mode,
+    /// The project's folder, if it is known.
+    pub project: Option<&'a str>,
 }
 
 /// One thing that an action demands.
@@ -38,6 +40,13 @@ pub enum Demanded<'a> {
     },
     /// A path that leaves the project, or an absolute one.
     Outside {
+        /// What is done to it.
+        skill: &'static str,
+        /// The path, as written.
+        path: Cow<'a, str>,
+    },
+    /// A path with globs in it, or with what is not known.
+    Loose {
         /// What is done to it.
         skill: &'static str,
         /// The path, as written.
@@ -90,43 +99,88 @@ impl Rules {
         action: &'a Action,
         analysis: Option<&'a Analysis>,
     ) -> Evaluation<'a> {
-        let demands = demands(action, analysis).into_iter();
         let skill = action.name();
-        Evaluation { demands: demands.map(|demanded| self.judge(asker, skill, demanded)).collect() }
+        let at = setting(asker, action);
+        let judge = |demanded| self.judge(asker, at, skill, demanded);
+        let mut judged: Vec<_> = demands(action, analysis).into_iter().map(judge).collect();
+        // What a program is given to read may be denied or asked about; it needs
+        // nobody to allow it, since looking is what every mode allows.
+        let cwd = command(action).map_or(".", |command| command.cwd.as_str());
+        for path in analysis.into_iter().flat_map(|analysis| &analysis.demands) {
+            if let Demand::Operand { path } = path {
+                let judged_operand = judge(placed(READ, cwd, path, loose(analysis, path)));
+                if judged_operand.matched.verdict() > Some(Verdict::Allow) {
+                    judged.push(judged_operand);
+                }
+            }
+        }
+        Evaluation { demands: judged }
     }
 
     /// What the rules on an action say of a path that it does not name itself.
-    pub fn at<'a>(&'a self, asker: Asker<'a>, action: &Action, path: &RelPath) -> Matched<'a> {
-        let Asker { role, mode } = asker;
-        let target = Target::Path(path.as_str());
-        self.matching(&Subject { skill: action.name(), role, mode, target })
+    pub fn at<'a>(&'a self, asker: Asker<'a>, action: &'a Action, path: &RelPath) -> Matched<'a> {
+        let Asker { role, mode, .. } = asker;
+        let (target, at) = (Target::Path(path.as_str()), setting(asker, action));
+        let mut places = Vec::new();
+        let skill = action.name();
+        self.matching_into(&Subject { skill, role, mode, target, at }, &mut places);
+        self.matched(places)
     }
 
     fn judge<'a>(
         &'a self,
         asker: Asker<'a>,
+        at: Setting<'a>,
         action: &'static str,
         demanded: Demanded<'a>,
     ) -> Judged<'a> {
-        let Asker { role, mode } = asker;
+        let Asker { role, mode, .. } = asker;
         let mut places = Vec::new();
         // What a command does to a file is a matter of rules on files and on commands.
         let mut look = |skill: &'static str, target| {
-            self.matching_into(&Subject { skill, role, mode, target }, &mut places);
+            self.matching_into(&Subject { skill, role, mode, target, at }, &mut places);
             if skill != action {
-                self.matching_into(&Subject { skill: action, role, mode, target }, &mut places);
+                let subject = Subject { skill: action, role, mode, target, at };
+                self.matching_into(&subject, &mut places);
             }
         };
         match &demanded {
             Demanded::Path { skill, path } => look(skill, Target::Path(path)),
             Demanded::Outside { skill, path } => look(skill, Target::Outside(path)),
+            Demanded::Loose { skill, path } => look(skill, Target::Loose(path)),
             Demanded::Run(run) => look(RUN, Target::Run(run)),
             Demanded::Variables | Demanded::Opaque(_) => look(RUN, Target::Opaque),
             Demanded::Skill(skill) => look(skill, Target::Nothing),
         }
-        places.sort_unstable();
-        places.dedup();
-        Judged { demanded, matched: self.matched(&places) }
+        Judged { demanded, matched: self.matched(places) }
+    }
+}
+
+fn command(action: &Action) -> Option<&RunCommand> {
+    if let Action::Terminal(TerminalAction::RunCommand(run)) = action { Some(run) } else { None }
+}
+
+fn setting<'a>(asker: Asker<'a>, action: &'a Action) -> Setting<'a> {
+    let run = command(action);
+    Setting {
+        project: asker.project,
+        cwd: run.map_or(".", |run| run.cwd.as_str()),
+        line: run.and_then(|run| run.command.as_deref()),
+    }
+}
+
+/// Whether a path of a command may become another when it runs.
+fn loose(analysis: Option<&Analysis>, path: &str) -> bool {
+    analysis.is_some_and(Analysis::is_opaque)
+        && (path.contains(['$', '`', '*', '?', '[', '{']) || path.starts_with(['~', '<', '>']))
+}
+
+fn placed<'a>(skill: &'static str, cwd: &str, path: &'a str, loose: bool) -> Demanded<'a> {
+    match resolve(cwd, path) {
+        Place::Inside(path) if loose => Demanded::Loose { skill, path },
+        Place::Outside(path) if loose => Demanded::Loose { skill, path },
+        Place::Inside(path) => Demanded::Path { skill, path },
+        Place::Outside(path) => Demanded::Outside { skill, path },
     }
 }
 
@@ -156,17 +210,15 @@ fn demands<'a>(action: &'a Action, analysis: Option<&'a Analysis>) -> Vec<Demand
 }
 
 fn of_line<'a>(cwd: &str, analysis: &'a Analysis) -> Vec<Demanded<'a>> {
-    let place = |skill, path: &'a str| match resolve(cwd, path) {
-        Place::Inside(path) => Demanded::Path { skill, path },
-        Place::Outside(path) => Demanded::Outside { skill, path },
-    };
+    let place = |skill, path: &'a str| placed(skill, cwd, path, loose(Some(analysis), path));
     let mut demands: Vec<_> = analysis
         .demands
         .iter()
-        .map(|demand| match demand {
-            Demand::Run(run) => Demanded::Run(run),
-            Demand::Write { path } => place(WRITE, path),
-            Demand::Read { path } => place(READ, path),
+        .filter_map(|demand| match demand {
+            Demand::Run(run) => Some(Demanded::Run(run)),
+            Demand::Write { path } => Some(place(WRITE, path)),
+            Demand::Read { path } => Some(place(READ, path)),
+            Demand::Operand { .. } => None,
         })
         .collect();
     if !analysis.opaque.is_empty() || demands.is_empty() {

@@ -2,10 +2,11 @@
 
 use super::Verdict;
 use super::error::PolicyFault;
-use super::matching::Target;
+use super::matching::{Setting, Subject, Target};
 use super::place::{Place, resolve};
 use super::rule::{RUN, Rule, Select};
 use crate::command::{self, Demand, Run};
+use provost_proto::Mode;
 
 /// Checks every example of a rule.
 pub(super) fn check(rule: &Rule) -> Result<(), Vec<(&'static str, PolicyFault)>> {
@@ -25,19 +26,26 @@ pub(super) fn check(rule: &Rule) -> Result<(), Vec<(&'static str, PolicyFault)>>
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
+fn about<'a>(skill: &'a str, target: Target<'a>) -> Subject<'a> {
+    Subject { skill, role: None, mode: Mode::Sandbox, target, at: Setting::default() }
+}
+
 fn matches(rule: &Rule, example: &str) -> Result<bool, String> {
     match &rule.select {
         Select::Paths(_) => {
             let skill = rule.skills.iter().next().unwrap_or(RUN);
             Ok(match resolve(".", example) {
-                Place::Inside(path) => rule.selects(skill, Target::Path(&path)),
-                Place::Outside(path) => rule.selects(skill, Target::Outside(&path)),
+                Place::Inside(path) => rule.selects(&about(skill, Target::Path(&path))).is_some(),
+                Place::Outside(path) => {
+                    rule.selects(&about(skill, Target::Outside(&path))).is_some()
+                }
             })
         }
         Select::Command { argv: Some(_), .. } => line(rule, example),
+        Select::Lines(lines) => Ok(lines.iter().any(|line| line == example)),
         Select::Command { argv: None, .. } => {
             let run = Run { hosts: vec![example.to_lowercase()], ..Run::default() };
-            Ok(rule.selects(RUN, Target::Run(&run)))
+            Ok(rule.selects(&about(RUN, Target::Run(&run))).is_some())
         }
         Select::All if rule.skills.has(RUN) => line(rule, example),
         Select::All => Err("has nothing to be matched with; expected the rule to have `argv`, \
@@ -52,8 +60,8 @@ fn line(rule: &Rule, example: &str) -> Result<bool, String> {
     let analysis = command::analyze(example)
         .map_err(|error| format!("is no command line that can be read: {error}"))?;
     let mut runs = analysis.demands.iter().filter_map(|demand| match demand {
-        Demand::Run(run) => Some(rule.selects(RUN, Target::Run(run))),
-        Demand::Write { .. } | Demand::Read { .. } => None,
+        Demand::Run(run) => Some(rule.selects(&about(RUN, Target::Run(run))).is_some()),
+        Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => None,
     });
     Ok(match rule.effect() {
         Verdict::Allow => analysis.opaque.is_empty() && runs.all(|matched| matched),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::evaluate::{Demanded, Evaluation};
-use super::matching::{Force, Hit};
+use super::matching::{Certainty, Force, Hit};
 use super::{Layer, Verdict};
 use crate::action::text::excerpt;
 use crate::command::Opaque;
@@ -22,7 +22,10 @@ impl Evaluation<'_> {
             let deciding: Vec<_> = judged.matched.deciding().collect();
             for hit in &judged.matched.hits {
                 let mark = match hit.force {
-                    Force::Effective if deciding.contains(&hit) => "",
+                    Force::Effective if deciding.contains(&hit) => match hit.certainty {
+                        Certainty::Sure => "",
+                        Certainty::Possible => ", which may be about it",
+                    },
                     Force::Effective => ", outweighed",
                     Force::Untrusted => ", without effect until the project is trusted",
                 };
@@ -60,6 +63,9 @@ impl std::fmt::Display for Demanded<'_> {
             Self::Path { skill, path } => write!(f, "{skill} on {}", excerpt(path)),
             Self::Outside { skill, path } => {
                 write!(f, "{skill} on {}, outside the project", excerpt(path))
+            }
+            Self::Loose { skill, path } => {
+                write!(f, "{skill} on whatever {} becomes", excerpt(path))
             }
             Self::Run(run) => {
                 write!(f, "run {}", excerpt(&run.argv.join(" ")))?;

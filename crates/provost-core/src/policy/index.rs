@@ -34,7 +34,7 @@ impl Index {
     /// Adds a rule by its number.
     pub(super) fn add(&mut self, number: usize, rule: &Rule) {
         match &rule.select {
-            Select::All => self.all.push(number),
+            Select::All | Select::Lines(_) => self.all.push(number),
             Select::Paths(paths) => self.add_paths(number, paths),
             Select::Command { argv, .. } => match argv.as_ref().and_then(Argv::programs) {
                 None => self.commands.push(number),
@@ -68,7 +68,7 @@ impl Index {
         match target {
             Target::Path(path) if reach == Reach::Itself => self.each_path(path, look),
             // A folder that goes with all beneath it can hold what any pattern names.
-            Target::Path(_) | Target::Outside(_) => look(&self.paths),
+            Target::Path(_) | Target::Outside(_) | Target::Loose(_) => look(&self.paths),
             Target::Run(run) => {
                 look(&self.commands);
                 let found = names(run).filter_map(|name| self.programs.get(name));

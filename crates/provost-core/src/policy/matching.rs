@@ -2,7 +2,7 @@
 
 use provost_proto::Mode;
 
-use super::place::{Reach, is_inside};
+use super::place::{Place, Reach, is_inside, resolve};
 use super::rule::{RUN, Rule, Select};
 use super::{Layer, Verdict};
 use crate::command::Run;
@@ -19,6 +19,34 @@ pub struct Subject<'a> {
     pub mode: Mode,
     /// What it is done to.
     pub target: Target<'a>,
+    /// Where, and as part of what.
+    pub at: Setting<'a>,
+}
+
+/// Where something is asked for, and as part of what.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// The project's folder, if it is known.
+    pub project: Option<&'a str>,
+    /// The folder of the project that a command starts in.
+    pub cwd: &'a str,
+    /// The whole command line.
+    pub line: Option<&'a str>,
+}
+
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Self { project: None, cwd: ".", line: None }
+    }
+}
+
+/// Whether a rule is about something, or may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// It is.
+    Sure,
+    /// It may be: some of what is asked for is not known. Then a person decides.
+    Possible,
 }
 
 /// What something is done to.
@@ -28,6 +56,8 @@ pub enum Target<'a> {
     Path(&'a str),
     /// A path that leaves the project, or an absolute one.
     Outside(&'a str),
+    /// A path with globs in it, or with what is not known.
+    Loose(&'a str),
     /// A command that could be read for certain; it runs in this folder of the project.
     Run(&'a Run),
     /// Something that could not be read for certain.
@@ -54,6 +84,18 @@ pub struct Hit<'r> {
     pub rule: &'r Rule,
     /// Whether it counts.
     pub force: Force,
+    /// Whether it is about this, or may be.
+    pub certainty: Certainty,
+}
+
+impl Hit<'_> {
+    /// What it says: what may be denied is asked about.
+    pub fn effect(&self) -> Verdict {
+        match self.certainty {
+            Certainty::Sure => self.rule.effect(),
+            Certainty::Possible => self.rule.effect().min(Verdict::Ask),
+        }
+    }
 }
 
 /// Whether a rule counts.
@@ -75,13 +117,13 @@ pub struct Matched<'r> {
 impl<'r> Matched<'r> {
     /// What they say together; nothing if none counts.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.counting().map(|hit| hit.rule.effect()).max()
+        self.counting().map(Hit::effect).max()
     }
 
     /// The rules that decide.
     pub fn deciding(&self) -> impl Iterator<Item = &Hit<'r>> {
         let verdict = self.verdict();
-        self.counting().filter(move |hit| Some(hit.rule.effect()) == verdict)
+        self.counting().filter(move |hit| Some(hit.effect()) == verdict)
     }
 
     /// All but those without trust, and but the built-in ones that ask where a
@@ -101,10 +143,11 @@ impl<'r> Matched<'r> {
 
 impl Rule {
     /// Whether a rule on this skill is about this.
-    pub(super) fn matches(&self, subject: &Subject<'_>) -> bool {
-        self.written.modes.as_ref().is_none_or(|modes| modes.contains(&subject.mode))
+    pub(super) fn matches(&self, subject: &Subject<'_>) -> Option<Certainty> {
+        let here = self.written.modes.as_ref().is_none_or(|modes| modes.contains(&subject.mode))
             && self.is_for(subject.role)
-            && self.selects(subject.skill, subject.target)
+            && self.is_in(subject);
+        if here { self.selects(subject) } else { None }
     }
 
     fn is_for(&self, role: Option<&str>) -> bool {
@@ -116,6 +159,32 @@ impl Rule {
         self.roles.as_ref().is_none_or(any)
     }
 
+    /// Whether it is for this project and folder.
+    fn is_in(&self, subject: &Subject<'_>) -> bool {
+        let generous = self.reading() == Reading::Generous;
+        let project = self.projects.as_ref().is_none_or(|projects| match subject.at.project {
+            Some(folder) => projects.iter().any(|word| word.matches(folder)),
+            None => generous,
+        });
+        project
+            && self.folders.as_ref().is_none_or(|folders| {
+                let meant = |folder: &str| folders.iter().any(|known| known.matches(folder));
+                let moved = |folder: &String| match resolve(subject.at.cwd, folder) {
+                    Place::Inside(folder) => meant(&folder),
+                    Place::Outside(_) => generous,
+                };
+                match subject.target {
+                    Target::Run(run) if generous => run.folders.iter().any(moved),
+                    Target::Run(run) => run.folders.iter().all(moved),
+                    Target::Path(_)
+                    | Target::Outside(_)
+                    | Target::Loose(_)
+                    | Target::Opaque
+                    | Target::Nothing => meant(subject.at.cwd),
+                }
+            })
+    }
+
     fn reading(&self) -> Reading {
         match self.effect {
             Verdict::Allow => Reading::Narrow,
@@ -123,63 +192,139 @@ impl Rule {
         }
     }
 
-    /// Whether what the rule is narrowed to holds the target.
-    pub(super) fn selects(&self, skill: &str, target: Target<'_>) -> bool {
-        let reading = self.reading();
-        match (&self.select, target) {
-            (Select::All, Target::Run(run)) => reading == Reading::Generous || is_plain(run),
-            // A redirection is a write. Who allows all commands has not allowed that.
-            (Select::All, Target::Path(_)) => reading == Reading::Generous || skill != RUN,
-            (Select::All, Target::Nothing) => true,
-            (Select::All, Target::Outside(_) | Target::Opaque) => reading == Reading::Generous,
-            (Select::Paths(paths), Target::Path(path)) => {
-                paths.matches(path, reach(skill), reading)
+    /// Whether it is about some commands and not all, for this role in this mode.
+    pub(super) fn is_narrowed_for(&self, role: Option<&str>, mode: Mode) -> bool {
+        let commands = match &self.select {
+            Select::All => false,
+            Select::Command { .. } | Select::Lines(_) => true,
+            Select::Paths(_) => {
+                self.skills.has(RUN)
+                    || self.skills.has("fs.readFile")
+                    || self.skills.has("fs.writeFile")
             }
-            (Select::Paths(paths), Target::Outside(path)) => {
-                reading == Reading::Generous && paths.may_mean(path)
-            }
-            (Select::Command { .. }, Target::Run(run)) => self.selects_run(run, reading),
-            (Select::Paths(_), Target::Run(_) | Target::Opaque | Target::Nothing)
-            | (
-                Select::Command { .. },
-                Target::Path(_) | Target::Outside(_) | Target::Opaque | Target::Nothing,
-            ) => false,
+        };
+        commands
+            && self.written.modes.as_ref().is_none_or(|modes| modes.contains(&mode))
+            && self.is_for(role)
+    }
+
+    /// Whether it names this program.
+    pub(super) fn names(&self, program: &str) -> bool {
+        match &self.select {
+            Select::Command { argv: Some(argv), .. } => argv.names(program),
+            Select::Command { argv: None, .. }
+            | Select::All
+            | Select::Lines(_)
+            | Select::Paths(_) => false,
         }
     }
 
-    fn selects_run(&self, run: &Run, reading: Reading) -> bool {
-        let Select::Command { argv, without, hosts } = &self.select else { return false };
-        let wrapped = |pattern: &super::argv::Argv| {
-            reading == Reading::Generous && run.through.iter().any(|name| pattern.is_all_of(name))
+    /// Whether what the rule is narrowed to holds the target.
+    pub(super) fn selects(&self, subject: &Subject<'_>) -> Option<Certainty> {
+        let Subject { skill, target, .. } = *subject;
+        let reading = self.reading();
+        let generous = reading == Reading::Generous;
+        let sure = |holds: bool| holds.then_some(Certainty::Sure);
+        match (&self.select, target) {
+            (Select::All, Target::Run(run)) => sure(generous || is_plain(run)),
+            // A redirection is a write. Who allows all commands has not allowed that.
+            (Select::All, Target::Path(_)) => sure(generous || skill != RUN),
+            (Select::All, Target::Nothing) => Some(Certainty::Sure),
+            (Select::All, Target::Outside(_) | Target::Loose(_) | Target::Opaque) => sure(generous),
+            // What cannot be read is allowed by nothing, not even word for word.
+            (Select::Lines(_), Target::Opaque | Target::Loose(_)) if !generous => None,
+            (Select::Lines(lines), _) => {
+                sure(subject.at.line.is_some_and(|line| lines.iter().any(|known| known == line)))
+            }
+            (Select::Paths(paths), Target::Path(path)) => {
+                sure(paths.matches(path, reach(skill), reading))
+            }
+            (Select::Paths(paths), Target::Outside(path)) => sure(generous && paths.may_mean(path)),
+            (Select::Paths(paths), Target::Loose(path)) => {
+                (generous && paths.may_become(path)).then_some(Certainty::Possible)
+            }
+            (Select::Command { .. }, Target::Run(run)) if generous => self.may_mean(run),
+            (Select::Command { .. }, Target::Run(run)) => sure(self.surely_means(run)),
+            (Select::Paths(_), Target::Run(_) | Target::Opaque | Target::Nothing)
+            | (
+                Select::Command { .. },
+                Target::Path(_)
+                | Target::Outside(_)
+                | Target::Loose(_)
+                | Target::Opaque
+                | Target::Nothing,
+            ) => None,
+        }
+    }
+
+    /// Whether a rule that allows means this command, and nothing is left open.
+    fn surely_means(&self, run: &Run) -> bool {
+        let Select::Command { argv, with, without, hosts } = &self.select else { return false };
+        is_plain(run)
+            && argv.as_ref().is_none_or(|pattern| pattern.matches(&run.argv))
+            && with.as_ref().is_none_or(|with| holds(with, &run.argv))
+            && !holds(without, &run.argv)
+            && hosts.as_ref().is_none_or(|hosts| {
+                !run.hosts.is_empty() && run.hosts.iter().all(|host| is_meant(hosts, host))
+            })
+    }
+
+    /// Whether a rule that denies or asks means this command, or may.
+    fn may_mean(&self, run: &Run) -> Option<Certainty> {
+        let Select::Command { argv, with, without, hosts } = &self.select else { return None };
+        let possible = |holds: bool| holds.then_some(Certainty::Possible);
+        let words = match argv {
+            None => Certainty::Sure,
+            Some(pattern) if run.through.iter().any(|name| pattern.is_all_of(name)) => {
+                Certainty::Sure
+            }
+            Some(pattern) => {
+                let words = pattern.may_match(run)?;
+                if holds(without, &run.argv) {
+                    return None;
+                }
+                match with {
+                    Some(with) if !holds(with, &run.argv) => {
+                        words.max(possible(run.may_gain_options())?)
+                    }
+                    Some(_) | None => words,
+                }
+            }
         };
-        let words = argv.as_ref().is_none_or(|pattern| {
-            pattern.matches(&run.argv, reading) && !holds(without, &run.argv) || wrapped(pattern)
-        });
-        words
-            && hosts.as_ref().is_none_or(|hosts| reaches(hosts, &run.hosts, reading))
-            && (reading == Reading::Generous || is_plain(run))
+        match hosts {
+            Some(hosts) if !run.hosts.iter().any(|host| is_meant(hosts, host)) => {
+                possible(!run.unknown.is_empty() && reaches_others(run))
+            }
+            Some(_) | None => Some(words),
+        }
     }
 }
 
-/// A command that sets no variables and surely stays in the project.
+/// A command that sets no variables, of which all is known, and that surely stays in the project.
 fn is_plain(run: &Run) -> bool {
-    run.assignments.is_empty() && run.folders.iter().all(|folder| is_inside(".", folder))
+    run.assignments.is_empty()
+        && run.unknown.is_empty()
+        && run.folders.iter().all(|folder| is_inside(".", folder))
 }
 
-fn holds(without: &[Word], argv: &[String]) -> bool {
+fn holds(words: &[Word], argv: &[String]) -> bool {
     let mut arguments = argv.iter().skip(1);
-    arguments.any(|argument| without.iter().any(|word| word.matches(argument)))
+    arguments.any(|argument| words.iter().any(|word| word.matches(argument)))
 }
 
-fn reaches(hosts: &[Word], named: &[String], reading: Reading) -> bool {
-    let is_meant = |host: &String| {
-        let host = host.trim_end_matches('.');
-        hosts.iter().any(|pattern| pattern.matches(host))
-    };
-    match reading {
-        Reading::Narrow => !named.is_empty() && named.iter().all(is_meant),
-        Reading::Generous => named.iter().any(is_meant),
-    }
+fn is_meant(hosts: &[Word], host: &str) -> bool {
+    let host = host.trim_end_matches('.');
+    hosts.iter().any(|pattern| pattern.matches(host))
+}
+
+/// Programs that are told in their arguments which machine to reach.
+const NETWORK: &[&str] = &[
+    "curl", "wget", "http", "https", "xh", "nc", "ncat", "socat", "telnet", "ssh", "scp", "sftp",
+    "rsync", "ftp", "git", "ping", "dig", "nslookup", "host", "npm", "pip", "pip3", "docker", "gh",
+];
+
+fn reaches_others(run: &Run) -> bool {
+    run.argv.first().is_some_and(|program| NETWORK.contains(&super::argv::base(program)))
 }
 
 /// What is moved or deleted goes with all beneath it.

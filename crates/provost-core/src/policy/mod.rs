@@ -16,7 +16,8 @@
 //! Whoever denies or asks is read generously, whoever allows narrowly: a rule
 //! for `git` that denies also means `/usr/bin/git`, one that allows does not; it
 //! also means no command that sets variables or runs outside the project, and
-//! nothing in a line that could not be read for certain.
+//! nothing in a line that could not be read for certain. What is denied or asked
+//! about also means what may be it (`git $X` may push): then a person decides.
 
 mod argv;
 mod error;
@@ -25,6 +26,7 @@ mod example;
 mod explain;
 mod index;
 mod matching;
+mod options;
 mod place;
 mod read;
 mod rule;
@@ -34,7 +36,7 @@ mod write;
 
 pub use error::{PolicyError, PolicyErrors, PolicyFault};
 pub use evaluate::{Asker, Demanded, Evaluation, Judged};
-pub use matching::{Force, Hit, Matched, Subject, Target};
+pub use matching::{Certainty, Force, Hit, Matched, Setting, Subject, Target};
 pub use rule::Rule;
 pub use rules::Rules;
 pub use write::append_rule;

@@ -39,6 +39,11 @@ impl Paths {
         self.path.iter().any(hit) && !excepted()
     }
 
+    /// Whether a path with globs, or with what is not known, may become one that is meant.
+    pub(super) fn may_become(&self, path: &str) -> bool {
+        self.path.iter().any(|pattern| pattern.overlaps(path))
+    }
+
     /// Whether a path that leaves the project, or may be in it by an absolute
     /// name, could be one that is meant: any end of it matches.
     pub(super) fn may_mean(&self, path: &str) -> bool {

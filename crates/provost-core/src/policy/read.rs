@@ -19,8 +19,12 @@ const KEYS: &[&str] = &[
     "on",
     "roles",
     "modes",
+    "project",
+    "cwd",
     "argv",
+    "with",
     "without",
+    "line",
     "path",
     "except",
     "host",
@@ -30,7 +34,20 @@ const KEYS: &[&str] = &[
 ];
 
 /// The keys that hold a list of texts.
-const LISTS: &[&str] = &["on", "roles", "without", "path", "except", "host", "match", "not_match"];
+const LISTS: &[&str] = &[
+    "on",
+    "roles",
+    "project",
+    "cwd",
+    "with",
+    "without",
+    "line",
+    "path",
+    "except",
+    "host",
+    "match",
+    "not_match",
+];
 
 /// The longest list.
 const ITEMS: usize = 256;

@@ -38,6 +38,10 @@ pub struct Rule {
     pub(super) skills: Skills,
     /// All, if there are none.
     pub(super) roles: Option<Vec<Word>>,
+    /// The folders of the projects it is for; all, if there are none.
+    pub(super) projects: Option<Vec<Word>>,
+    /// The folders that a command starts in; all, if there are none.
+    pub(super) folders: Option<Vec<Folder>>,
     pub(super) select: Select,
     pub(super) line: usize,
 }
@@ -48,9 +52,34 @@ pub(super) enum Select {
     /// All of it.
     All,
     /// Commands with these words or hosts.
-    Command { argv: Option<Argv>, without: Vec<Word>, hosts: Option<Vec<Word>> },
+    Command {
+        argv: Option<Argv>,
+        with: Option<Vec<Word>>,
+        without: Vec<Word>,
+        hosts: Option<Vec<Word>>,
+    },
+    /// These very command lines.
+    Lines(Vec<String>),
     /// These paths.
     Paths(Paths),
+}
+
+/// A folder of the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Folder {
+    /// The project itself: `.`.
+    Top,
+    /// One beneath it.
+    Beneath(Path),
+}
+
+impl Folder {
+    pub(super) fn matches(&self, folder: &str) -> bool {
+        match self {
+            Self::Top => folder == ".",
+            Self::Beneath(path) => path.matches(folder),
+        }
+    }
 }
 
 impl Written {
@@ -117,6 +146,34 @@ impl Rule {
         .map_err(|mut faults| faults.swap_remove(0).1)
     }
 
+    /// Allows one command line exactly as it is written, with all it does.
+    pub fn for_exact_line(line: &str) -> Result<Self, PolicyFault> {
+        let lists = [("on", RUN.to_owned()), ("line", line.to_owned())];
+        Self::new(Written {
+            id: text::id(&["always", "line"], &[line.to_owned()]),
+            effect: Some(Verdict::Allow),
+            lists: lists.into_iter().map(|(key, text)| (key, vec![text])).collect(),
+            reason: Some("a person answered \"always\" for this line".to_owned()),
+            ..Written::default()
+        })
+        .map_err(|mut faults| faults.swap_remove(0).1)
+    }
+
+    /// The same rule, in the project in this folder only and, for a command, only
+    /// where it starts in `cwd`.
+    pub fn only_in(self, project: &str, cwd: Option<&str>) -> Result<Self, PolicyFault> {
+        let mut written = self.written;
+        let place = [written.id.clone(), project.to_owned(), cwd.unwrap_or_default().to_owned()];
+        written.id = text::id(&[&written.id], &place);
+        written.lists.insert("project", vec![escape(project)]);
+        if let Some(cwd) = cwd {
+            written
+                .lists
+                .insert("cwd", vec![if cwd == "." { cwd.to_owned() } else { escape(cwd) }]);
+        }
+        Self::new(written).map_err(|mut faults| faults.swap_remove(0).1)
+    }
+
     /// The same rule, for one role only.
     pub fn for_role(self, role: &str) -> Result<Self, PolicyFault> {
         let mut written = self.written;
@@ -143,13 +200,15 @@ impl Rule {
             }
         }
         let roles = words(&written, "roles", &mut faults);
+        let projects = words(&written, "project", &mut faults);
+        let folders = folders(&written, &mut faults);
         let select = select(&written, &mut faults);
         // What is unknown cannot be in contradiction to anything.
         if faults.is_empty() {
             faults.extend(contradictions(&written, &skills));
         }
         if faults.is_empty() {
-            Ok(Self { written, effect, skills, roles, select, line: 0 })
+            Ok(Self { written, effect, skills, roles, projects, folders, select, line: 0 })
         } else {
             Err(faults)
         }
@@ -196,7 +255,24 @@ fn paths(written: &Written, key: &'static str, faults: &mut Faults) -> Vec<Path>
     paths
 }
 
+fn folders(written: &Written, faults: &mut Faults) -> Option<Vec<Folder>> {
+    let list = written.lists.get("cwd")?;
+    let mut folders = Vec::new();
+    for text in list {
+        match Path::new(text) {
+            _ if text == "." => folders.push(Folder::Top),
+            Ok(path) => folders.push(Folder::Beneath(path)),
+            Err(why) => faults.push(("cwd", PolicyFault::pattern("cwd", text, why))),
+        }
+    }
+    Some(folders)
+}
+
 fn select(written: &Written, faults: &mut Faults) -> Select {
+    if let Some(lines) = written.lists.get("line") {
+        return Select::Lines(lines.clone());
+    }
+    let with = words(written, "with", faults);
     let without = words(written, "without", faults).unwrap_or_default();
     let hosts = words(written, "host", faults);
     let path = paths(written, "path", faults);
@@ -210,7 +286,7 @@ fn select(written: &Written, faults: &mut Faults) -> Select {
         None => None,
     };
     if argv.is_some() || hosts.is_some() {
-        Select::Command { argv, without, hosts }
+        Select::Command { argv, with, without, hosts }
     } else if path.is_empty() {
         Select::All
     } else {
@@ -249,6 +325,22 @@ fn contradictions(written: &Written, skills: &Skills) -> Faults {
         has("without") && written.argv.is_none(),
         "without",
         "`without` narrows `argv`; expected an `argv`",
+    );
+    check(
+        has("with") && written.argv.is_none(),
+        "with",
+        "`with` narrows `argv`; expected an `argv`",
+    );
+    check(
+        has("line") && (about_commands || has("path") || !commands),
+        "line",
+        "`line` is a whole command line; expected `on` to name `terminal.runCommand`, and neither \
+         `argv`, `host` nor `path`",
+    );
+    check(
+        has("cwd") && !commands,
+        "cwd",
+        "`cwd` is where a command starts; expected `on` to name `terminal.runCommand`",
     );
     check(has("except") && !has("path"), "except", "`except` narrows `path`; expected a `path`");
     found

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::index::Index;
-use super::matching::{Force, Hit, Matched, Subject, reach};
+use provost_proto::Mode;
+
+use super::matching::{Certainty, Force, Hit, Matched, Subject, Target, reach};
 use super::rule::Rule;
 use super::{Layer, Policy, Trust, Verdict};
 use crate::skill;
@@ -53,32 +55,58 @@ impl Rules {
     pub fn matching(&self, subject: &Subject<'_>) -> Matched<'_> {
         let mut hits = Vec::new();
         self.matching_into(subject, &mut hits);
-        hits.sort_unstable();
-        hits.dedup();
-        self.matched(&hits)
+        self.matched(hits)
     }
 
     /// Every rule, in order, with whose it is and whether it counts.
     pub fn iter(&self) -> impl Iterator<Item = Hit<'_>> {
-        self.entries.iter().map(Entry::hit)
+        self.entries.iter().map(|entry| entry.hit(Certainty::Sure))
     }
 
-    pub(super) fn matched(&self, places: &[usize]) -> Matched<'_> {
-        Matched { hits: places.iter().map(|place| self.entries[*place].hit()).collect() }
+    pub(super) fn matched(&self, mut places: Vec<(usize, Certainty)>) -> Matched<'_> {
+        places.sort_unstable();
+        places.dedup_by_key(|(place, _)| *place);
+        let hit = |(place, certainty): &(usize, Certainty)| self.entries[*place].hit(*certainty);
+        Matched { hits: places.iter().map(hit).collect() }
     }
 
-    pub(super) fn matching_into(&self, subject: &Subject<'_>, hits: &mut Vec<usize>) {
+    pub(super) fn matching_into(&self, subject: &Subject<'_>, hits: &mut Vec<(usize, Certainty)>) {
         let Some(index) = self.skills.get(subject.skill) else { return };
         index.each(subject.target, reach(subject.skill), |places| {
-            let about = |place: &&usize| self.entries[**place].rule.matches(subject);
-            hits.extend(places.iter().filter(about));
+            let about = |place: &usize| {
+                let entry = &self.entries[*place];
+                let certainty = entry.rule.matches(subject)?;
+                // The built-in rules about paths look at names that are written out:
+                // else every `cat src/*` would ask.
+                let vague = entry.layer == Layer::Builtin && certainty == Certainty::Possible;
+                let vague = vague && matches!(subject.target, Target::Loose(_));
+                (!vague).then_some((*place, certainty))
+            };
+            hits.extend(places.iter().filter_map(about));
         });
+    }
+
+    /// Whether any rule that denies commands is narrowed, so that it cannot be
+    /// seen whether it is about one that cannot be read.
+    pub fn denies_some_commands(&self, role: Option<&str>, mode: Mode) -> bool {
+        self.entries.iter().any(|entry| {
+            entry.rule.effect() == Verdict::Deny && entry.rule.is_narrowed_for(role, mode)
+        })
+    }
+
+    /// Whether a rule that denies or asks about commands names this program.
+    pub fn names(&self, program: &str, role: Option<&str>, mode: Mode) -> bool {
+        self.entries.iter().any(|entry| {
+            entry.rule.effect() > Verdict::Allow
+                && entry.rule.is_narrowed_for(role, mode)
+                && entry.rule.names(program)
+        })
     }
 }
 
 impl Entry {
-    fn hit(&self) -> Hit<'_> {
-        Hit { layer: self.layer, rule: &self.rule, force: self.force }
+    fn hit(&self, certainty: Certainty) -> Hit<'_> {
+        Hit { layer: self.layer, rule: &self.rule, force: self.force, certainty }
     }
 }
 
@@ -86,10 +114,9 @@ impl Entry {
 mod tests {
     use super::*;
     use crate::command::Run;
-    use crate::policy::Target;
+    use crate::policy::Setting;
     use proptest::prelude::*;
     use proptest::sample::select;
-    use provost_proto::Mode;
 
     const PATTERNS: &[&str] =
         &["a/**", "**/b", "*", "**", "a/b", "{a,c}/*.b", "**/a/**", "?", "a/*/c", "*.b", "c/{a,b}"];
@@ -135,9 +162,10 @@ mod tests {
             let others = [Target::Opaque, Target::Nothing];
             for target in paths.chain(runs.iter().map(Target::Run)).chain(others) {
                 for skill in ["fs.readFile", "fs.deleteFile", "terminal.runCommand"] {
-                    let subject = Subject { skill, role: None, mode: Mode::Auto, target };
+                    let at = Setting::default();
+                    let subject = Subject { skill, role: None, mode: Mode::Auto, target, at };
                     let about = |hit: &Hit<'_>| {
-                        hit.rule.skills().has(skill) && hit.rule.matches(&subject)
+                        hit.rule.skills().has(skill) && hit.rule.matches(&subject).is_some()
                     };
                     let expected: Vec<_> = rules.iter().filter(about).collect();
                     prop_assert_eq!(rules.matching(&subject).hits, expected, "{:?}", subject);

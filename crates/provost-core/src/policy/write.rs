@@ -23,7 +23,9 @@ impl Rule {
         let list = |name: &str| written.lists.get(name).map(|texts| quote_all(texts));
         key("effect", Some(quote(self.effect.as_str())));
         key("on", list("on"));
-        key("roles", list("roles"));
+        for name in ["roles", "project", "cwd"] {
+            key(name, list(name));
+        }
         key(
             "modes",
             written.modes.as_ref().map(|modes| {
@@ -37,7 +39,7 @@ impl Rule {
                 format!("[{}]", places.join(", "))
             }),
         );
-        for name in ["without", "path", "except", "host"] {
+        for name in ["with", "without", "line", "path", "except", "host"] {
             key(name, list(name));
         }
         key("reason", written.reason.as_ref().map(|reason| quote(reason)));

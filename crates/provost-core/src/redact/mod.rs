@@ -7,6 +7,7 @@
 //! that was transformed in another way: see `SECURITY.md`.
 
 mod forms;
+mod given;
 mod secrets;
 mod stream;
 mod token;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
+pub use given::given;
 pub use secrets::Secrets;
 pub use stream::Stream;
 

@@ -95,7 +95,7 @@ fn bash_runs_and_writes_nothing_that_a_clear_line_does_not_demand() {
             match demand {
                 Demand::Run(run) => drop(runs.insert(run.argv.clone())),
                 Demand::Write { path } => drop(writes.insert(path.clone())),
-                Demand::Read { .. } => {}
+                Demand::Read { .. } | Demand::Operand { .. } => {}
             }
         }
         let hidden: Vec<_> = ran.difference(&runs).collect();

@@ -1,13 +1,13 @@
 //! The corpus: lines, and all that is read in them.
 //!
 //! `corpus.txt` holds blocks: a line after `$`, then every demand and every
-//! opaque part, or why the line is refused. Run with `UPDATE_EXPECT=1` to write
+//! opaque part (`OPEN` where any program may run), or why the line is refused. Run with `UPDATE_EXPECT=1` to write
 //! what is read now, and look at the difference.
 
 use std::fmt::Write as _;
 use std::slice::from_ref;
 
-use provost_core::command::{Analysis, Demand, analyze};
+use provost_core::command::{Analysis, Demand, Extent, analyze};
 
 /// An analysis in the form of the corpus.
 fn render(analysis: &Analysis) -> String {
@@ -32,10 +32,17 @@ fn render(analysis: &Analysis) -> String {
             }
             Demand::Write { path } => writeln!(out, "  write {}", words(from_ref(path))).unwrap(),
             Demand::Read { path } => writeln!(out, "  read {}", words(from_ref(path))).unwrap(),
+            Demand::Operand { path } => {
+                writeln!(out, "  given {}", words(from_ref(path))).unwrap();
+            }
         }
     }
     for opaque in &analysis.opaque {
-        writeln!(out, "  OPAQUE {:?} {}", opaque.why, words(from_ref(&opaque.text))).unwrap();
+        let word = match opaque.extent {
+            Extent::Words => "OPAQUE",
+            Extent::Programs => "OPEN",
+        };
+        writeln!(out, "  {word} {:?} {}", opaque.why, words(from_ref(&opaque.text))).unwrap();
     }
     if out.is_empty() { "  nothing\n".to_owned() } else { out }
 }

@@ -39,7 +39,7 @@ fn arguments_are_read_without_a_shell() {
         .iter()
         .filter_map(|demand| match demand {
             Demand::Run(run) => Some(run.argv[0].as_str()),
-            Demand::Write { .. } | Demand::Read { .. } => None,
+            Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => None,
         })
         .collect();
     assert_eq!(programs, ["rm", "ls"]);

@@ -14,7 +14,7 @@ fn asking(action: Action) -> Asking {
     }
 }
 
-fn approval(asking: &Asking, pins: &[Pin]) -> Approval {
+pub(crate) fn approval(asking: &Asking, pins: &[Pin]) -> Approval {
     let action = &asking.matter().request().action;
     Approval {
         id: id(5),

@@ -6,8 +6,10 @@ mod covers;
 mod gates;
 mod justified;
 mod links;
+mod opaque;
 mod runtime;
 mod scripts;
+mod sequence;
 mod space;
 
 use provost_core::action::Action;
@@ -15,7 +17,9 @@ use provost_core::decide::{Acting, Matter, Request, Standing, Verdict, decide};
 use provost_core::policy::{Layer, Policy, Rules, Trust};
 use provost_core::role::{Role, Source};
 use provost_core::skill::Skills;
-use provost_proto::{AllowedBy, Covers, Grant, Hash, Micros, Mode, Pin, SessionId, TokenClass};
+use provost_proto::{
+    AllowedBy, Covers, Grant, Hash, Micros, Mode, Pin, RuleRef, SessionId, TokenClass,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -81,6 +85,7 @@ fn standing(rules: &Rules, mode: Mode) -> Standing<'_> {
     Standing {
         rules,
         broken: None,
+        folder: None,
         grants: &[],
         mode,
         now: NOW,
@@ -101,6 +106,7 @@ fn grant(covers: Covers, pins: &[Pin]) -> Grant {
         session: None,
         covers,
         pins: pins.to_vec(),
+        rules: Vec::new(),
         what: String::new(),
         until: None,
         by: "local:ann".to_owned(),

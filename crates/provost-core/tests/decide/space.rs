@@ -12,6 +12,11 @@ struct Asked {
     looks: bool,
     own_shell: bool,
     gate: Gate,
+    /// Which programs run is not known.
+    open: bool,
+    /// What a narrowed rule would have to be about to be about this, surely and perhaps.
+    sure: &'static [&'static str],
+    perhaps: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -22,20 +27,43 @@ enum Gate {
 }
 
 fn actions() -> Vec<Asked> {
-    let plain = |action| {
-        let (opaque, network, looks, own_shell, gate) = (false, false, false, false, Gate::Open);
-        Asked { action, opaque, network, looks, own_shell, gate }
+    let plain = |action| Asked {
+        action,
+        opaque: false,
+        network: false,
+        looks: false,
+        own_shell: false,
+        gate: Gate::Open,
+        open: false,
+        sure: &[],
+        perhaps: &[],
     };
+    let opaque = |action| Asked { opaque: true, ..plain(action) };
     let gated = |action, gate| Asked { gate, ..plain(action) };
     let looks = |action| Asked { looks: true, ..plain(action) };
     let file = |path: &str| json!({ "path": path });
     vec![
-        looks(action("fs.readFile", file("a.txt"))),
+        Asked { sure: &["path"], ..looks(action("fs.readFile", file("a.txt"))) },
         looks(action("fs.readFile", file(".git/config"))),
-        plain(action("fs.writeFile", json!({ "path": "a.txt", "content": "" }))),
-        plain(line("cargo test")),
-        plain(run(json!({ "argv": ["cargo", "test"] }))),
-        Asked { opaque: true, ..plain(line("cargo test $X")) },
+        Asked {
+            sure: &["path"],
+            ..plain(action("fs.writeFile", json!({ "path": "a.txt", "content": "" })))
+        },
+        Asked { sure: &["argv"], ..plain(line("cargo test")) },
+        Asked { sure: &["argv"], ..plain(run(json!({ "argv": ["cargo", "test"] }))) },
+        Asked { sure: &["argv"], ..opaque(line("cargo test $X")) },
+        Asked { perhaps: &["argv"], ..opaque(line("cargo $X")) },
+        Asked { sure: &["argv"], ..plain(line("cargo --locked test")) },
+        Asked { sure: &["argv"], ..plain(line("eval cargo test")) },
+        Asked { perhaps: &["path"], ..opaque(line("cat $X")) },
+        Asked { sure: &["path"], ..plain(line("cat a.txt")) },
+        Asked { sure: &["path"], ..plain(line("date > a.txt")) },
+        Asked { perhaps: &["path"], ..opaque(line("cat a.*")) },
+        Asked { sure: &["host"], ..plain(line("curl h.example")) },
+        Asked { perhaps: &["host"], ..opaque(line("curl $X")) },
+        Asked { open: true, ..opaque(line("eval \"$X\"")) },
+        Asked { open: true, ..opaque(line("$X test")) },
+        Asked { open: true, ..opaque(line("date | sh")) },
         Asked { network: true, ..plain(run(json!({ "command": "cargo fetch", "network": true }))) },
         looks(action("terminal.list", json!({}))),
         plain(action("terminal.stop", json!({ "id": id::<provost_proto::ActionId>(9) }))),
@@ -51,7 +79,11 @@ fn actions() -> Vec<Asked> {
         gated(line("sudo ls > .git/config"), Gate::Closed),
         Asked { opaque: true, ..gated(line("sudo ls"), Gate::Asks) },
         gated(line("rm -r ."), Gate::Asks),
-        gated(action("fs.deleteFile", json!({ "path": ".", "recursive": true })), Gate::Asks),
+        // All that lies beneath goes with it.
+        Asked {
+            sure: &["path"],
+            ..gated(action("fs.deleteFile", json!({ "path": ".", "recursive": true })), Gate::Asks)
+        },
     ]
 }
 
@@ -59,9 +91,32 @@ const CLASSES: [TokenClass; 4] =
     [TokenClass::Operator, TokenClass::Agent, TokenClass::Runtime, TokenClass::Viewer];
 const ACTING: [&str; 4] = ["oneself", "able", "unable", "nobody"];
 const MODES: [Mode; 3] = [Mode::Sandbox, Mode::Auto, Mode::Full];
-const RULES: [&str; 6] = ["", "allow", "ask", "deny", "planted", "both"];
-const GRANTS: [&str; 9] =
-    ["none", "covers", "revoked", "expired", "principal", "role", "session", "pins", "project"];
+const RULES: [&str; 12] = [
+    "",
+    "allow",
+    "ask",
+    "deny",
+    "planted",
+    "both",
+    "deny argv",
+    "deny path",
+    "deny host",
+    "ask argv",
+    "ask path",
+    "ask host",
+];
+const GRANTS: [&str; 10] = [
+    "none",
+    "covers",
+    "unnamed",
+    "revoked",
+    "expired",
+    "principal",
+    "role",
+    "session",
+    "pins",
+    "project",
+];
 
 fn rules_named(name: &str) -> Rules {
     let rule =
@@ -71,14 +126,36 @@ fn rules_named(name: &str) -> Rules {
         "planted" => rules("", Some(&rule("allow"))),
         // The user allows, the project that nobody trusts asks.
         "both" => rules(&rule("allow"), Some(&rule("ask"))),
-        effect => rules(&rule(effect), None),
+        name => match name.split_once(' ') {
+            Some((effect, what)) => rules(&(rule(effect) + narrowed(what)), None),
+            None => rules(&rule(name), None),
+        },
     }
 }
 
-fn grants_named(name: &str, covers: Covers, pins: &[Pin]) -> Vec<Grant> {
-    let covering = grant(covers, pins);
+fn narrowed(what: &str) -> &'static str {
+    match what {
+        "argv" => "argv = ['cargo', 'test', '**']\n",
+        "path" => "path = ['a.txt']\n",
+        _ => "host = ['h.example']\n",
+    }
+}
+
+/// The rules that a question about this would have named.
+fn named(rule: &str) -> Vec<RuleRef> {
+    let (layer, effect) = match rule {
+        "both" => ("project", "ask"),
+        rule => ("user", rule.split(' ').next().unwrap_or(rule)),
+    };
+    let (layer, effect) = (layer.to_owned(), effect.to_owned());
+    vec![RuleRef { layer, id: effect.clone(), effect, reason: None }]
+}
+
+fn grants_named(name: &str, covers: Covers, pins: &[Pin], rule: &str) -> Vec<Grant> {
+    let covering = Grant { rules: named(rule), ..grant(covers, pins) };
     vec![match name {
         "none" => return Vec::new(),
+        "unnamed" => Grant { rules: Vec::new(), ..covering },
         "revoked" => Grant { revoked_at: Some(2), ..covering },
         "expired" => Grant { until: Some(NOW), ..covering },
         "principal" => Grant { grantee: "token:other".to_owned(), ..covering },
@@ -102,22 +179,38 @@ struct Point<'a> {
     tired: bool,
 }
 
+/// What a rule is to this: surely about it, perhaps, or not.
+fn says(at: &Point<'_>, effect: &str) -> (bool, bool) {
+    match at.rule.split_once(' ') {
+        None => (at.rule == effect || at.rule == "both" && effect == "ask", false),
+        Some((said, what)) if said == effect => {
+            (at.asked.sure.contains(&what), at.asked.perhaps.contains(&what))
+        }
+        Some(_) => (false, false),
+    }
+}
+
 /// The first that holds decides.
 fn expected(at: &Point<'_>) -> &'static str {
-    let Asked { opaque, network, looks, own_shell, gate, .. } = *at.asked;
-    let asks = at.rule == "ask" || at.rule == "both";
-    let order: [(bool, &str); 16] = [
+    let Asked { opaque, network, looks, own_shell, gate, open, .. } = *at.asked;
+    let (denies, may_deny) = says(at, "deny");
+    let (asks, may_ask) = says(at, "ask");
+    let asks = asks || may_ask || may_deny;
+    let granted = at.grant == "covers" || at.grant == "unnamed" && !asks;
+    let shown = at.mode == Mode::Full && !at.rule.starts_with("deny ");
+    let order: [(bool, &str); 17] = [
         (at.class == TokenClass::Operator && at.acting == "oneself", "allow operator"),
         (at.acting != "able", "deny"),
         (at.class == TokenClass::Runtime || at.class == TokenClass::Viewer, "deny"),
         (gate == Gate::Closed, "deny"),
-        (at.rule == "deny", "deny"),
+        (denies, "deny"),
         (gate == Gate::Asks, "ask"),
         (at.broken, "ask"),
-        (at.grant == "covers" && at.tired, "ask"),
-        (at.grant == "covers", "allow grant"),
+        (granted && at.tired, "ask"),
+        (granted, "allow grant"),
         (asks, "ask"),
         (at.rule == "allow" && !opaque && !network, "allow rules"),
+        (open && !shown, "ask"),
         (at.mode == Mode::Full || looks, "allow mode"),
         (at.mode == Mode::Sandbox, "ask"),
         (network, "ask"),
@@ -132,12 +225,19 @@ fn walk(mut each: impl FnMut(&Point<'_>, Verdict)) {
     let pins = [pin("build.sh", "make")];
     for asked in &actions() {
         let covers = super::asked(asked.action.clone()).covers().unwrap();
+        let read = |class| Matter::new(request(class, None, asked.action.clone())).unwrap();
+        let matters = CLASSES.map(|class| (class, read(class)));
         for rule in RULES {
             let rules = rules_named(rule);
             for grant in GRANTS {
-                let grants = grants_named(grant, covers.clone(), &pins);
-                for class in CLASSES {
+                let grants = grants_named(grant, covers.clone(), &pins, rule);
+                for (class, matter) in &matters {
+                    let class = *class;
                     for acting in ACTING {
+                        // Who may ask does not depend on how a rule is narrowed.
+                        if rule.contains(' ') && (class, acting) != (TokenClass::Agent, "able") {
+                            continue;
+                        }
                         for mode in MODES {
                             for (broken, tired) in
                                 [(false, false), (true, false), (false, true), (true, true)]
@@ -165,9 +265,7 @@ fn walk(mut each: impl FnMut(&Point<'_>, Verdict)) {
                                     "unable" => Acting::In(&unable),
                                     _ => Acting::Nobody { role: "dev", why: "is missing" },
                                 };
-                                let request = request(class, None, asked.action.clone());
-                                let matter = Matter::new(request).unwrap();
-                                each(&point, decide(matter, acting, &standing));
+                                each(&point, decide(matter.clone(), acting, &standing));
                             }
                         }
                     }
@@ -216,17 +314,28 @@ fn what_must_never_be_is_nowhere() {
         let gate = point.asked.gate;
         never("a closed gate opened", gate == Gate::Closed && said != "deny");
         never("a gate that asks passed", gate == Gate::Asks && allowed);
-        never("a denied thing", point.rule == "deny" && said != "deny");
+        never("a denied thing", says(point, "deny").0 && said != "deny");
+        never("what may be denied, unasked", says(point, "deny").1 && said.starts_with("allow m"));
+        never(
+            "what nobody can read, unasked, where some is denied",
+            point.asked.open
+                && point.rule.starts_with("deny ")
+                && (said == "allow mode" || said == "allow rules"),
+        );
         never("an opaque line by a rule", point.asked.opaque && said == "allow rules");
         never("the network by a rule", point.asked.network && said == "allow rules");
         never("a planted rule", point.rule == "planted" && said == "allow rules");
-        never("a grant that does not hold", point.grant != "covers" && said == "allow grant");
+        never(
+            "a grant that does not hold",
+            point.grant != "covers" && point.grant != "unnamed" && said == "allow grant",
+        );
         never("broken rules", point.broken && allowed);
         never(
             "more than looking by the mode sandbox",
             point.mode == Mode::Sandbox && said == "allow mode" && !point.asked.looks,
         );
-        let asks = point.rule == "ask" || point.rule == "both";
+        let (asks, perhaps) = says(point, "ask");
+        let asks = asks || perhaps;
         never(
             "a rule that asks, by a mode or rule",
             asks && (said == "allow mode" || said == "allow rules"),
@@ -235,7 +344,12 @@ fn what_must_never_be_is_nowhere() {
             "a question nobody set, in mode full",
             point.mode == Mode::Full
                 && said == "ask"
-                && !(asks || gate == Gate::Asks || point.broken || point.tired),
+                && !(asks
+                    || gate == Gate::Asks
+                    || point.broken
+                    || point.tired
+                    || says(point, "deny").1
+                    || point.asked.open && point.rule.starts_with("deny ")),
         );
     });
 }

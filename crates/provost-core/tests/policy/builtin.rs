@@ -47,7 +47,7 @@ fn what_is_dangerous_asks_and_what_is_ordinary_is_left_to_the_mode() {
 #[test]
 fn in_mode_full_they_do_not_ask() {
     let rules = rules();
-    let full = Asker { role: Some("dev"), mode: Mode::Full };
+    let full = Asker { role: Some("dev"), mode: Mode::Full, project: None };
     let (action, analysis) = run("git push");
     assert_eq!(rules.evaluate(full, &action, Some(&analysis)).verdict(), None);
     assert_eq!(rules.evaluate(full, &on_path("fs.readFile", ".env"), None).verdict(), None);

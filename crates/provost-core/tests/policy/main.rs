@@ -33,7 +33,7 @@ fn both(user: &str, project: &str, trust: Trust) -> Rules {
 }
 
 /// A role called `dev` that asks in mode `auto`.
-const DEV: Asker<'static> = Asker { role: Some("dev"), mode: Mode::Auto };
+const DEV: Asker<'static> = Asker { role: Some("dev"), mode: Mode::Auto, project: None };
 
 /// An action on one path.
 fn on_path(name: &str, path: &str) -> Action {
@@ -151,7 +151,10 @@ fn a_rule_is_for_its_roles_and_modes_only() {
         (Some("dev"), Mode::Sandbox, None),
         (None, Mode::Auto, None),
     ] {
-        assert_eq!(rules.evaluate(Asker { role, mode }, &action, None).verdict(), expected);
+        assert_eq!(
+            rules.evaluate(Asker { role, mode, project: None }, &action, None).verdict(),
+            expected
+        );
     }
 }
 

@@ -20,7 +20,7 @@ fn a_project_that_is_not_trusted_allows_nothing_and_it_is_said() {
     assert_eq!(line(&rules, "ls"), None);
     assert!(rules.iter().all(|hit| hit.force == Force::Untrusted));
     let (action, analysis) = run("ls");
-    let asker = Asker { role: None, mode: Mode::Auto };
+    let asker = Asker { role: None, mode: Mode::Auto, project: None };
     expect![[r"
         run `ls`
           allow by rule `a` (the project's policy, line 1), without effect until the project is trusted
@@ -114,7 +114,7 @@ fn verdicts(rules: &Rules) -> Vec<Option<Verdict>> {
     let mut all = Vec::new();
     for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
         for role in [None, Some("dev"), Some("other")] {
-            let asker = Asker { role, mode };
+            let asker = Asker { role, mode, project: None };
             let said = |(action, analysis): &(Action, Option<Analysis>)| {
                 rules.evaluate(asker, action, analysis.as_ref()).verdict()
             };

@@ -244,6 +244,7 @@ impl Gateway {
             session: approval.session,
             covers,
             pins: approval.question.pins.clone(),
+            rules: approval.question.rules.clone(),
             what,
             until,
         }

@@ -104,6 +104,7 @@ fn grant() -> Grant {
         session: None,
         covers: Covers::Paths { name: "fs.writeFile".to_owned(), paths: Vec::new() },
         pins: Vec::new(),
+        rules: Vec::new(),
         what: "to run `make`".to_owned(),
         until: None,
         by: "local:ann".to_owned(),
@@ -180,6 +181,7 @@ fn granted() -> Step {
         session: None,
         covers: grant().covers,
         pins: Vec::new(),
+        rules: Vec::new(),
         what: grant().what,
         until: None,
     })

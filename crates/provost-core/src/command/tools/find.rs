@@ -104,7 +104,7 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
             known if VALUED.contains(&known) || newer(known) => 2,
             path if !path.starts_with('-') => 1,
             option => {
-                reader.opaque(Why::UnknownOption, option);
+                reader.open(Why::UnknownOption, option);
                 1
             }
         };
@@ -127,6 +127,13 @@ fn execute(reader: &mut Reader, run: &Run, from: usize) -> usize {
     let Some(end) = end else { return rest.len() + 1 };
     let mut inner = run.clone();
     inner.argv = rest[..end].to_vec();
+    let lost = run.unknown.iter().any(|place| *place < from);
+    let held =
+        (0..end).filter(|at| inner.argv[*at].contains("{}") || run.unknown.contains(&(from + at)));
+    inner.unknown = held.collect();
+    if lost && inner.unknown.first() != Some(&0) {
+        inner.unknown.insert(0, 0);
+    }
     inner.through.push("find".to_owned());
     if inner.through.len() > WRAPPERS {
         never(reader, inner, Why::TooDeep);

@@ -86,7 +86,7 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
         End::At(at) => at,
         End::Unknown(option) => {
             // `-c core.pager=sh`, `--exec-path=.`, `--git-dir=…`, `-p`: settings and programs.
-            reader.opaque(Why::Code, option);
+            reader.open(Why::Code, option);
             return plain(reader, run);
         }
     };
@@ -100,11 +100,11 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
     let after: Vec<&str> =
         AFTER.split_whitespace().filter(|option| !harmless.contains(option)).chain(own).collect();
     if let Some(option) = any_of(&run.argv[at..], &after.join(" ")) {
-        reader.opaque(Why::Code, option.clone());
+        reader.open(Why::Code, option.clone());
     }
     // `ext::sh -c …` is a remote that is a command.
     if let Some(remote) = run.argv[at..].iter().find(|word| word.contains("::")) {
-        reader.opaque(Why::Code, remote.clone());
+        reader.open(Why::Code, remote.clone());
     }
     plain(reader, run);
 }

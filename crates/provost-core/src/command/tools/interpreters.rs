@@ -16,6 +16,12 @@ pub(super) fn look(reader: &mut Reader, run: Run, interpreter: &Interpreter) {
             return never(reader, run, Why::Input);
         }
         if !word.starts_with('-') {
+            // What is a script there, nobody could look at.
+            if run.argv.iter().position(|other| other == word) >= run.unknown.first().copied()
+                && !run.unknown.is_empty()
+            {
+                return never(reader, run, Why::Input);
+            }
             return plain(reader, run);
         }
         if has(interpreter.flags, word) {

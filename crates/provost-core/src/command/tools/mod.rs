@@ -5,6 +5,7 @@ mod find;
 mod git;
 mod interpreters;
 mod options;
+mod reads;
 mod rows;
 mod shell;
 mod table;
@@ -20,8 +21,19 @@ use table::{How, Own};
 const WRAPPERS: usize = 8;
 
 /// Folders whose programs are what their names say.
-const SYSTEM: [&str; 6] =
-    ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
+const SYSTEM: [&str; 10] = [
+    "/bin/",
+    "/usr/bin/",
+    "/usr/local/bin/",
+    "/sbin/",
+    "/usr/sbin/",
+    "/usr/local/sbin/",
+    // The loader of programs lies here, and runs what it is given.
+    "/lib64/",
+    "/lib/",
+    "/usr/lib64/",
+    "/usr/lib/",
+];
 
 /// Reads what a program would do, and adds it to the demands.
 pub(super) fn look(reader: &mut Reader, run: Run) {
@@ -31,6 +43,7 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
         How::Wraps(grammar) => through(reader, run, grammar, None),
         How::Marked(grammar, why) => through(reader, run, grammar, Some(*why)),
         How::Never(why) => never(reader, run, *why),
+        How::Unclear(why) => unclear(reader, run, *why),
         How::Unless(options, why) => unless(reader, run, options, *why),
         How::Interprets(grammar) => interpreters::look(reader, run, grammar),
         How::Own(own) => special(reader, run, *own),
@@ -46,8 +59,8 @@ fn own_program(reader: &mut Reader, run: Run) {
     match program.rsplit('/').next().and_then(table::tool).map(|tool| &tool.how) {
         Some(How::Interprets(grammar)) => interpreters::look(reader, run, grammar),
         Some(How::Unless(options, why)) => unless(reader, run, options, *why),
-        Some(How::Wraps(_) | How::Marked(..) | How::Never(_) | How::Own(_)) => {
-            reader.opaque(Why::Name, program);
+        Some(How::Wraps(_) | How::Marked(..) | How::Never(_) | How::Unclear(_) | How::Own(_)) => {
+            reader.open(Why::Name, program);
             plain(reader, run);
         }
         None => plain(reader, run),
@@ -60,11 +73,18 @@ fn special(reader: &mut Reader, run: Run, own: Own) {
         Own::Builtin => wrappers::builtin(reader, run),
         Own::Cd => shell::cd(reader, run),
         Own::Container => wrappers::container(reader, run),
+        Own::Elsewhere => shell::elsewhere(reader, run),
         Own::Env => wrappers::env(reader, run),
+        Own::Eval => shell::eval(reader, run),
         Own::Export => shell::export(reader, run),
         Own::Find => find::look(reader, run),
         Own::Flock => wrappers::flock(reader, run),
         Own::Git => git::look(reader, run),
+        Own::Ip => wrappers::ip(reader, run),
+        Own::Names => shell::names(reader, run),
+        Own::Set => shell::set(reader, run),
+        Own::Trap => shell::trap(reader, run),
+        Own::Xargs => wrappers::xargs(reader, run),
         Own::Make => wrappers::make(reader, run),
         Own::Packages => wrappers::packages(reader, run),
         Own::Sed => code::sed(reader, run),
@@ -89,15 +109,34 @@ fn name(argv: &[String]) -> Option<&str> {
 fn plain(reader: &mut Reader, mut run: Run) {
     run.hosts = host::hosts(&run.argv);
     run.folders = reader.folders.to_vec();
+    let program = run.argv.first().map_or("", |program| base(program));
+    let read = reads::read(program, &run.argv[1..]);
     let written = name(&run.argv).map(|name| writes::written(name, &run.argv[1..]));
     reader.demand(Demand::Run(run));
     for path in written.unwrap_or_default() {
         reader.writes(&path);
     }
+    for path in read {
+        for path in reader.folders.places(&path) {
+            reader.demand(Demand::Operand { path });
+        }
+    }
 }
 
-/// A program that is opaque whatever its arguments.
+/// The last name of a path.
+fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// A program that may run any other, whatever its arguments.
 fn never(reader: &mut Reader, run: Run, why: Why) {
+    reader.open(why, run.argv.join(" "));
+    plain(reader, run);
+}
+
+/// A program that does what a file says, as a script does, or that changes the
+/// shell in a way that starts nothing.
+fn unclear(reader: &mut Reader, run: Run, why: Why) {
     reader.opaque(why, run.argv.join(" "));
     plain(reader, run);
 }
@@ -105,7 +144,8 @@ fn never(reader: &mut Reader, run: Run, why: Why) {
 /// A program that is plain but for some options.
 fn unless(reader: &mut Reader, run: Run, options: &str, why: Why) {
     if let Some(option) = any_of(&run.argv, options) {
-        reader.opaque(why, option.clone());
+        let extent = if why == Why::Arithmetic { Reader::open } else { Reader::opaque };
+        extent(reader, why, option.clone());
     }
     plain(reader, run);
 }
@@ -123,7 +163,7 @@ fn through(reader: &mut Reader, run: Run, grammar: &Grammar, why: Option<Why>) {
 
 /// An option that we do not know: what it does and how long it is, is open.
 fn unknown(reader: &mut Reader, run: Run, option: String) {
-    reader.opaque(Why::UnknownOption, option);
+    reader.open(Why::UnknownOption, option);
     plain(reader, run);
 }
 
@@ -136,15 +176,31 @@ fn inner(reader: &mut Reader, mut run: Run, at: usize) {
         return never(reader, run, Why::TooDeep);
     }
     let outer = name(&run.argv).unwrap_or_default().to_owned();
-    run.argv.drain(..at);
+    shift(&mut run, at);
     run.through.push(outer);
     reader.run(run);
 }
 
-/// A line for a shell in the arguments.
-fn line(reader: &mut Reader, run: &Run, line: &str) {
+/// Takes words away from the front. What may have been many words, and is gone,
+/// leaves open where the command begins.
+fn shift(run: &mut Run, at: usize) {
+    run.argv.drain(..at);
+    let lost = run.unknown.first().is_some_and(|place| *place < at);
+    run.unknown.retain(|place| *place >= at);
+    run.unknown.iter_mut().for_each(|place| *place -= at);
+    if lost && run.unknown.first() != Some(&0) {
+        run.unknown.insert(0, 0);
+    }
+}
+
+/// A line for a shell in the arguments, made of these words.
+fn line(reader: &mut Reader, run: &Run, words: std::ops::Range<usize>) {
+    let text = run.argv[words.clone()].join(" ");
+    if run.unknown.iter().any(|place| *place < words.end) {
+        reader.open(Why::Code, text.clone());
+    }
     if run.through.len() >= WRAPPERS {
-        reader.opaque(Why::TooDeep, line);
+        reader.open(Why::TooDeep, text);
         return;
     }
     let mut through = run.through.clone();
@@ -152,7 +208,7 @@ fn line(reader: &mut Reader, run: &Run, line: &str) {
     let around = std::mem::replace(&mut reader.through, through);
     let assigned = std::mem::replace(&mut reader.assigned, run.assignments.clone());
     let here = reader.folders.clone();
-    reader.nested(line);
+    reader.nested(&text);
     // It moved in a shell of its own.
     reader.folders = here;
     reader.through = around;

@@ -8,7 +8,7 @@ use super::options::Grammar;
 use super::table::{How, Interpreter, Own, Tool};
 
 /// All rows.
-pub(super) const TABLES: [&[Tool]; 4] = [WRAPPERS, SHELL, CODE, OPTIONS];
+pub(super) const TABLES: [&[Tool]; 5] = [WRAPPERS, SHELL, CODE, RUNNERS, OPTIONS];
 
 /// Programs that run the command in their arguments.
 const WRAPPERS: &[Tool] = &[
@@ -54,17 +54,13 @@ const WRAPPERS: &[Tool] = &[
     row("busybox toybox", wraps("", "", 0), "is many programs, its first argument says which"),
     row("watch", How::Own(Own::Watch), "runs a line again and again"),
     row("flock", How::Own(Own::Flock), "runs a command or a line under a lock"),
+    row("xargs gxargs", How::Own(Own::Xargs), "adds arguments that it reads"),
+    row("ip", How::Own(Own::Ip), "runs a command in another network"),
     row(
-        "xargs gxargs",
-        marked(
-            "-0 -r -t -x -p -o --null --no-run-if-empty --verbose --exit --interactive \
-         --open-tty",
-            "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs \
-         --max-chars --max-lines",
-            0,
-            Why::Input,
-        ),
-        "adds arguments that it reads",
+        "ld-linux-x86-64.so.2 ld-linux.so.2 ld-linux-aarch64.so.1 ld-musl-x86_64.so.1 \
+         ld-musl-aarch64.so.1 ld.so",
+        wraps("--list --verify", "--library-path --argv0 --preload --audit", 0),
+        "runs the program in its arguments",
     ),
     row("parallel rush", How::Never(Why::Input), "makes command lines of what it reads"),
     row(
@@ -132,17 +128,25 @@ const SHELL: &[Tool] = &[
         "reads another language than bash",
     ),
     row("cd", How::Own(Own::Cd), "moves what follows to another folder"),
-    row("pushd popd dirs chdir", How::Never(Why::Folder), "moves what follows to another folder"),
+    row("pushd popd dirs chdir", How::Own(Own::Elsewhere), "moves what follows to another folder"),
     row("export", How::Own(Own::Export), "sets variables for what follows"),
     row(
-        "eval source . trap alias unalias enable hash set shopt bind complete compgen \
-         compopt fc history unset suspend ulimit umask logout",
+        "alias unalias enable hash shopt bind complete compgen compopt fc history",
         How::Never(Why::Shell),
         "runs text as commands, or changes what they mean",
     ),
+    row("eval", How::Own(Own::Eval), "runs its words as a line"),
+    row("trap", How::Own(Own::Trap), "runs a line later"),
+    row("set", How::Own(Own::Set), "changes how the shell runs what follows"),
     row(
-        "let declare typeset local readonly mapfile readarray read getopts select",
-        How::Never(Why::Arithmetic),
+        "source . suspend ulimit umask logout",
+        How::Unclear(Why::Shell),
+        "does what a file says, as a script does, or changes the shell",
+    ),
+    row("let", How::Never(Why::Arithmetic), "evaluates what it is given"),
+    row(
+        "declare typeset local readonly mapfile readarray read getopts unset",
+        How::Own(Own::Names),
         "evaluates the names it is given",
     ),
     row(
@@ -200,14 +204,21 @@ const CODE: &[Tool] = &[
     row(
         "conda direnv mise asdf nix nix-shell poetry pipenv bundle rbenv pyenv nvm dotenv cross-env \
          concurrently proot fakechroot faketime rlwrap torsocks proxychains eatmydata ssh-agent \
-         systemd-inhibit cpulimit choom just task rake script scriptreplay ttyrec asciinema entr nodemon watchexec inotifywait \
+         systemd-inhibit cpulimit choom script scriptreplay ttyrec asciinema entr nodemon watchexec inotifywait \
          chronic ifne xvfb-run gtimeout setarch linux32 linux64 numactl prlimit \
-         valgrind perf hyperfine rr ld.so run-parts logrotate dpkg apt apt-get rpm \
+         valgrind perf hyperfine rr run-parts logrotate dpkg apt apt-get rpm \
          pdsh ansible terraform",
         How::Never(Why::Code),
         "runs commands in ways that are not read here",
     ),
 ];
+
+/// Programs that do what a file of the project says.
+const RUNNERS: &[Tool] = &[row(
+    "just task rake",
+    How::Unclear(Why::Code),
+    "runs what a file says, and lines that are given",
+)];
 
 /// Programs of which some options run commands.
 const OPTIONS: &[Tool] = &[

@@ -31,8 +31,10 @@ pub(super) enum How {
     Wraps(Grammar),
     /// The same, but what runs is not all there is to it.
     Marked(Grammar, Why),
-    /// It cannot be read.
+    /// It cannot be read, and may run anything.
     Never(Why),
+    /// It cannot be read, and runs no program but what files say.
+    Unclear(Why),
     /// It is plain unless it has one of these options.
     Unless(&'static str, Why),
     /// It runs a script that is named, or code that is given.
@@ -59,18 +61,25 @@ pub(super) enum Own {
     Builtin,
     Cd,
     Container,
+    Elsewhere,
     Env,
+    Eval,
     Export,
     Find,
     Flock,
     Git,
+    Ip,
     Make,
+    Names,
     Packages,
     Sed,
+    Set,
     Shell,
     Sudo,
     Tar,
+    Trap,
     Watch,
+    Xargs,
 }
 
 /// Every row by each of its names.

@@ -2,6 +2,7 @@
 
 use super::super::Why;
 use super::super::reader::Reader;
+use super::super::variables::Value;
 use super::options::{End, Grammar, any_of};
 use super::{Run, inner, line, never, plain, unknown};
 
@@ -14,8 +15,85 @@ pub(super) fn env(reader: &mut Reader, run: Run) {
     };
     match ENV.options(&run.argv) {
         End::At(at) => variables(reader, run, at),
-        // `-S` splits a string into arguments, `-C` changes the folder.
-        End::Unknown(option) => unknown(reader, run, option),
+        // `-S` splits a string into arguments, which is certain for plain words.
+        End::Unknown(option) => match split(&run) {
+            Some(run) => env(reader, run),
+            None => unknown(reader, run, option),
+        },
+    }
+}
+
+/// `env -S "COMMAND ARGUMENTS" MORE` without the option, if the words are plain.
+fn split(run: &Run) -> Option<Run> {
+    let word = run.argv.get(1)?;
+    let (text, taken) = match word.strip_prefix("-S").or(word.strip_prefix("--split-string=")) {
+        Some("") => (run.argv.get(2)?.as_str(), 3),
+        Some(text) => (text, 2),
+        None if word == "--split-string" => (run.argv.get(2)?.as_str(), 3),
+        None => return None,
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || " -_./,+@%:=".contains(c);
+    if !text.chars().all(plain) || run.unknown.iter().any(|place| *place < taken) {
+        return None;
+    }
+    let mut split = run.clone();
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    let more = words.len();
+    split.argv.splice(1..taken, words);
+    split.unknown.iter_mut().for_each(|place| *place = *place + 1 + more - taken);
+    Some(split)
+}
+
+/// `xargs [OPTIONS] COMMAND`: what it reads is added, or takes the place of a word.
+pub(super) fn xargs(reader: &mut Reader, mut run: Run) {
+    const XARGS: Grammar = Grammar {
+        flags: "-0 -r -t -x -p -o --null --no-run-if-empty --verbose --exit --interactive \
+                --open-tty",
+        valued: "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs \
+                 --max-chars --max-lines",
+        operands: 0,
+    };
+    reader.opaque(Why::Input, run.argv.join(" "));
+    let at = match XARGS.options(&run.argv) {
+        End::At(at) => at,
+        End::Unknown(option) => return unknown(reader, run, option),
+    };
+    let options = &run.argv[1..at.min(run.argv.len())];
+    let replaced = options.iter().enumerate().find_map(|(place, word)| {
+        let rest = word.strip_prefix("-I")?;
+        if rest.is_empty() { options.get(place + 1).cloned() } else { Some(rest.to_owned()) }
+    });
+    match replaced {
+        Some(mark) => {
+            let held = (at..run.argv.len()).filter(|place| run.argv[*place].contains(&mark));
+            let held: Vec<usize> = held.chain(run.unknown.iter().copied()).collect();
+            run.unknown = held;
+            run.unknown.sort_unstable();
+            run.unknown.dedup();
+        }
+        None if at < run.argv.len() => run.unknown.push(run.argv.len()),
+        None => {}
+    }
+    inner(reader, run, at);
+}
+
+/// `ip netns exec NAME COMMAND`; everything else only looks or sets.
+pub(super) fn ip(reader: &mut Reader, run: Run) {
+    let words = run.argv.iter().enumerate().skip(1).filter(|(_, word)| !word.starts_with('-'));
+    let words: Vec<(usize, &str)> = words.map(|(at, word)| (at, word.as_str())).collect();
+    match words.as_slice() {
+        [(_, space), (_, exec), (at, _), ..]
+            if "netns".starts_with(space) && space.len() > 3 && "exec".starts_with(exec) =>
+        {
+            let at = at + 1;
+            reader.opaque(Why::Rights, run.argv.join(" "));
+            inner(reader, run, at);
+        }
+        [(_, "vrf"), ..] => never(reader, run, Why::Rights),
+        [..] if any_of(&run.argv, "-b --batch -batch -force").is_some() => {
+            never(reader, run, Why::Input);
+        }
+        [..] => plain(reader, run),
     }
 }
 
@@ -42,7 +120,8 @@ fn variables(reader: &mut Reader, mut run: Run, mut at: usize) {
     }
     while let Some((name, value)) = run.argv.get(at).and_then(|word| word.split_once('=')) {
         let (name, value) = (name.to_owned(), value.to_owned());
-        reader.variable(&name);
+        let known = !run.unknown.contains(&at);
+        reader.variable(&name, if known { Value::Known(&value) } else { Value::Unknown });
         run.assignments.push((name, value));
         at += 1;
     }
@@ -74,7 +153,7 @@ pub(super) fn watch(reader: &mut Reader, run: Run) {
         operands: 0,
     };
     match WATCH.options(&run.argv) {
-        End::At(at) if at < run.argv.len() => line(reader, &run, &run.argv[at..].join(" ")),
+        End::At(at) if at < run.argv.len() => line(reader, &run, at..run.argv.len()),
         End::At(_) => plain(reader, run),
         End::Unknown(option) => unknown(reader, run, option),
     }
@@ -96,8 +175,8 @@ pub(super) fn flock(reader: &mut Reader, run: Run) {
         reader.writes(&file);
     }
     match (run.argv.get(at).map(String::as_str), run.argv.get(at + 1)) {
-        (Some("-c" | "--command"), Some(text)) if run.argv.len() == at + 2 => {
-            line(reader, &run, text);
+        (Some("-c" | "--command"), Some(_)) if run.argv.len() == at + 2 => {
+            line(reader, &run, at + 1..at + 2);
         }
         (Some(option), _) if option.starts_with('-') => {
             let option = option.to_owned();

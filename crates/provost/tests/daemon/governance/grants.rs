@@ -61,7 +61,7 @@ async fn always_writes_a_rule_that_allows_this_or_nothing() {
     let (status, said) = world.allows(&question, json!({ "scope": "always" })).await;
     assert_eq!(status, 200, "{said}");
     world.ended(&question).await;
-    assert!(policy().unwrap().contains(r#"argv = ["echo", "x"]"#), "{:?}", policy());
+    assert!(policy().unwrap().contains(r#"line = ["echo x"]"#), "{:?}", policy());
 
     let done = world.runs(json!({ "command": "echo x" })).await;
     let allowed = world.daemon.events("ACTION_ALLOWED").await;

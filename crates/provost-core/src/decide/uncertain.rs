@@ -1,0 +1,120 @@
+//! What cannot be read: whether it can be shown to be free of what is gated,
+//! denied or asked about.
+//!
+//! Of `ls $X` only the words are open, and rules that may be about them match.
+//! Where programs are open, nothing is shown: in `auto` a person decides, and in
+//! `full` where a rule denies some commands, or where the text names a program
+//! that a gate or a rule names. That a word is not named proves nothing, but
+//! `full` does not ask otherwise.
+
+use provost_proto::Mode;
+
+use super::matter::{Matter, command};
+use super::standing::Standing;
+use crate::command::{Demand, Extent, Opaque, Why};
+use crate::role::Role;
+
+/// Why a person must decide, if they must.
+pub(super) fn asks(matter: &Matter, role: &Role, standing: &Standing<'_>) -> Option<String> {
+    let open = open(matter);
+    if open.is_none() && !is_risky(matter) {
+        return None;
+    }
+    let (role, mode) = (Some(&*role.name), standing.mode);
+    let named = hidden(matter, |word| standing.rules.names(word, role, mode));
+    if let Some(word) = named {
+        return Some(format!("it cannot be read for certain, and names `{word}`, as a rule does"));
+    }
+    let open = open?;
+    match mode {
+        Mode::Full if standing.rules.denies_some_commands(role, mode) => {
+            Some(format!("which programs it runs cannot be read, and a rule denies some: {open}"))
+        }
+        Mode::Full => None,
+        Mode::Auto | Mode::Sandbox => {
+            Some(format!("which programs it runs cannot be read: {open}"))
+        }
+    }
+}
+
+/// What leaves open which programs run.
+fn open(matter: &Matter) -> Option<String> {
+    match matter.line.as_ref()? {
+        Err(why) => Some(why.clone()),
+        Ok(analysis) => {
+            let part = analysis.opaque.iter().find(|part| part.extent == Extent::Programs)?;
+            Some(format!("{} {}", crate::action::text::excerpt(&part.text), part.why))
+        }
+    }
+}
+
+/// Whether more is uncertain than what words stand for.
+fn is_risky(matter: &Matter) -> bool {
+    let words = |part: &Opaque| match part.why {
+        Why::Substitution
+        | Why::ProcessSubstitution
+        | Why::Expansion
+        | Why::Glob
+        | Why::Braces
+        | Why::Tilde
+        | Why::Test
+        | Why::Function => true,
+        Why::Arithmetic
+        | Why::History
+        | Why::Quoting
+        | Why::Shell
+        | Why::Variable
+        | Why::Code
+        | Why::Input
+        | Why::UnknownOption
+        | Why::Rights
+        | Why::Elsewhere
+        | Why::Later
+        | Why::Folder
+        | Why::Socket
+        | Why::Name
+        | Why::TooDeep
+        | Why::Unreadable => false,
+    };
+    matter.analysis().is_some_and(|analysis| !analysis.opaque.iter().all(words))
+}
+
+/// A word of a line that cannot be read which `wanted` looks for, and which is
+/// not one of the programs that were read, and so judged.
+pub(super) fn hidden(matter: &Matter, wanted: impl Fn(&str) -> bool) -> Option<String> {
+    if open(matter).is_none() && !is_risky(matter) {
+        return None;
+    }
+    let run = command(&matter.request.action)?;
+    let text = match (&run.command, &run.argv) {
+        (Some(line), _) => line.clone(),
+        (None, argv) => argv.as_deref().unwrap_or_default().join("\n"),
+    };
+    let input = run.stdin.as_deref().unwrap_or_default();
+    // Quotes end a word or hold one together: `"sudo"`, `su''do`.
+    let joined: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    [text.as_str(), &joined, input].into_iter().find_map(|text| {
+        let found = words(text).find(|word| {
+            wanted(word) && words(text).filter(|other| other == word).count() > read(matter, word)
+        });
+        found.map(str::to_owned)
+    })
+}
+
+/// The words of a text, without folders.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let within = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
+    text.split(move |c: char| !within(c)).filter(|word| !word.is_empty())
+}
+
+/// How often a program was read in the line.
+fn read(matter: &Matter, program: &str) -> usize {
+    let base = |name: &String| name.rsplit('/').next() == Some(program);
+    let named = |demand: &Demand| match demand {
+        Demand::Run(run) => {
+            run.through.iter().chain(run.argv.first()).filter(|name| base(name)).count()
+        }
+        Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => 0,
+    };
+    matter.demands().iter().map(named).sum()
+}
