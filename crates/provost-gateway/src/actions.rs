@@ -193,7 +193,7 @@ impl Gateway {
         let read = Read::of(behalf, &allowed);
         let (permit, by) = Permit::to_look(allowed).map_err(|_| GatewayError::Stopping)?;
         let (id, hash) = (permit.id(), permit.hash());
-        let result = self.execute(&behalf.project, permit).await;
+        let result = self.execute(behalf, permit).await;
         let outcome = crate::execute::outcome_of(&result, began);
         let append = events(behalf, Durability::Process, vec![read.fact(by, outcome)]);
         self.write_once(Append { command: behalf.command.clone(), ..append }).await?;

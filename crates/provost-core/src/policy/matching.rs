@@ -102,9 +102,12 @@ impl<'r> Matched<'r> {
 impl Rule {
     /// Whether a rule on this skill is about this.
     pub(super) fn matches(&self, subject: &Subject<'_>) -> bool {
-        self.written.modes.as_ref().is_none_or(|modes| modes.contains(&subject.mode))
-            && self.is_for(subject.role)
-            && self.selects(subject.skill, subject.target)
+        self.is_about(subject.role, subject.mode) && self.selects(subject.skill, subject.target)
+    }
+
+    /// Whether it is about what this role asks for in this mode.
+    pub(super) fn is_about(&self, role: Option<&str>, mode: Mode) -> bool {
+        self.written.modes.as_ref().is_none_or(|modes| modes.contains(&mode)) && self.is_for(role)
     }
 
     fn is_for(&self, role: Option<&str>) -> bool {

@@ -29,6 +29,7 @@ mod place;
 mod read;
 mod rule;
 mod rules;
+mod sight;
 mod text;
 mod write;
 
@@ -37,6 +38,7 @@ pub use evaluate::{Asker, Demanded, Evaluation, Judged};
 pub use matching::{Force, Hit, Matched, Subject, Target};
 pub use rule::Rule;
 pub use rules::Rules;
+pub use sight::{BadLimit, Sight};
 pub use write::append_rule;
 
 use std::fmt;

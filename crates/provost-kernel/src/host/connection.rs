@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::action::{Action, FileAction};
+use provost_core::policy::Sight;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
+    Answer, Ask, Fault, Limit, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
 };
 use provost_proto::{ActionId, Code};
 use serde_json::{Value, json};
@@ -189,13 +190,14 @@ fn again() -> ActionError {
 
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     match ask {
-        Ask::Execute { id, action, params } => {
+        Ask::Execute { id, action, params, limits } => {
             let action = Action::parse(&action, params)
                 .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
             host.check_folder()?;
             let redactor = host.redacting.redactor()?;
+            let sight = if limits.is_empty() { None } else { Some(sight(&limits)?) };
             match action {
-                Action::File(action) => on_files(host, id, action, &redactor).await,
+                Action::File(action) => on_files(host, id, (action, sight), &redactor).await,
                 Action::Terminal(action) => {
                     redacted(&redactor, host.commands.execute(id, action).await)
                 }
@@ -216,10 +218,15 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     }
 }
 
+/// What may be looked into. What cannot be understood limits everything.
+fn sight(limits: &[Limit]) -> Result<Sight, ActionError> {
+    Sight::new(limits).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
+}
+
 async fn on_files(
     host: &Arc<Host>,
     id: ActionId,
-    action: FileAction,
+    (action, sight): (FileAction, Option<Sight>),
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     // Quick ones are done at once: a thread would cost more than they do.
@@ -230,7 +237,8 @@ async fn on_files(
     let stop = host.commands.begin(id);
     let work = Arc::clone(host);
     let task = tokio::task::spawn_blocking(move || {
-        files::execute(&work.root, &action, &|| stop.load(std::sync::atomic::Ordering::Relaxed))
+        let stop = || stop.load(std::sync::atomic::Ordering::Relaxed);
+        files::execute_within(&work.root, &action, sight.as_ref(), &stop)
     });
     let result = task.await.unwrap_or_else(|error| {
         Err(ActionError::new(Code::Internal, format!("the action met a fault: {error}")))
