@@ -9,13 +9,14 @@ use provost_core::fold::{Doc, View};
 use provost_core::permit::Permit;
 use provost_proto::kernel::{Fault, Outcome};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, ApprovalId, Code, Fact, Hash,
+    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, Code, Fact, Hash,
     Project, ProjectStatus, RequestAction, SessionId, Stream, TokenClass, limits,
 };
 use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::approvals::Placed;
 use crate::execute::{Ended, profile};
 use crate::governance::Governed;
 use crate::weigh::{acting, distrusted};
@@ -82,6 +83,9 @@ impl Gateway {
         let Submit { wanted, command, wait } = submit;
         let RequestAction { action: name, params, role, session_id } = wanted;
         let role = caller.role_for(role)?;
+        if let Some(session) = session_id {
+            self.sessions.enter(session, caller.principal())?;
+        }
         let behalf = Behalf {
             principal: caller.principal().to_owned(),
             actor: caller.actor().clone(),
@@ -226,10 +230,17 @@ impl Gateway {
     /// Waits for a person's answer and for what comes of it, but not for ever.
     async fn wait_for_person(
         &self,
-        (approval, end): (ApprovalId, crate::approvals::End),
+        placed: Placed,
         (id, hash): (ActionId, Hash),
         wait: Duration,
     ) -> Result<Done, GatewayError> {
+        let (approval, end) = match placed {
+            Placed::Asked(approval, end) => (approval, end),
+            Placed::Open(open) => {
+                let waiting = answer(open.action, open.action_hash, ActionStatus::Waiting, None);
+                return Ok(Done::Running(ActionAnswer { approval_id: Some(open.id), ..waiting }));
+            }
+        };
         match timeout(wait, end).await {
             Ok(Ok(ended)) => Ok(done(id, hash, ended?)),
             Ok(Err(_)) => Err(GatewayError::Stopping),

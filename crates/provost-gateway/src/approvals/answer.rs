@@ -133,9 +133,15 @@ impl Gateway {
                 let done = asking.approve(approval, answerer, &now, self.clock.now());
                 done.map_err(|denied| GatewayError::Fault(refusal(&denied)))?
             }
+            // The person said yes to what they were shown, whatever the mode says by now.
+            Verdict::Allow(allowed) if approval.question.pins != now => {
+                let asking = allowed.ask_after_all("a script it runs has changed");
+                return self.ask_again(answering, governed, &behalf, asking).await;
+            }
             // Something allows it by now; that it was also answered does no harm.
             Verdict::Allow(allowed) => allowed,
         };
+        let mut added = None;
         let mut facts = vec![answering.fact(Some(scope))];
         match scope {
             AnswerScope::Once => {}
@@ -148,10 +154,16 @@ impl Gateway {
             AnswerScope::Always => {
                 let shown = approval.question.choices.iter().find_map(|choice| choice.rule.clone());
                 let rule = answer.rule.clone().or(shown).unwrap_or_default();
-                self.always(approval, rule, turn).await?;
+                added = Some(self.with_rule(approval, rule).await?);
             }
         }
-        self.allow(answering, behalf, allowed, facts).await
+        self.allow(answering, behalf, allowed, facts).await?;
+        // Not before the answer is in the log: a rule that nobody answered for must
+        // not be there, while one that is missing only asks again.
+        match added {
+            Some(added) => self.keep_rule(added, approval.project, turn).await,
+            None => Ok(()),
+        }
     }
 
     /// Records that it may run, and runs it.
