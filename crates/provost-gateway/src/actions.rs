@@ -9,8 +9,8 @@ use provost_core::fold::{Doc, View};
 use provost_core::permit::Permit;
 use provost_proto::kernel::{Fault, Outcome};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, Code, Fact, Hash,
-    Project, ProjectStatus, RequestAction, SessionId, Stream, TokenClass, limits,
+    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, Code, Fact, Hash, Project,
+    ProjectStatus, RequestAction, SessionId, Stream, TokenClass, limits,
 };
 use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
@@ -137,6 +137,11 @@ impl Gateway {
                 Err(GatewayError::Fault(fault))
             }
             Verdict::Ask(asking) => {
+                if let Some(fault) = self.fails_anyway(governed, &behalf, asking.matter()).await? {
+                    let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
+                    self.write(&behalf, Durability::Power, vec![requested, denied]).await?;
+                    return Err(GatewayError::Fault(fault));
+                }
                 let facts = vec![requested];
                 let asked = self.ask(governed, &behalf, asking, facts).await?;
                 self.wait_for_person(asked, (id, hash), wait).await

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use provost_core::action::Action;
 use provost_core::decide::{Acting, Matter, Request as Asked, Standing, Verdict, decide, in_words};
-use provost_core::policy::{Layer, Policy, Rules, Trust};
+use provost_core::policy::{self, Layer, Policy, Rules, Trust};
 use provost_proto::{
     ActionId, AllowedBy, Approval, BlobRef, Difference, Explain, Explanation, Fact, Governing,
     Mode, PolicyLayer, PolicyView, Project, RuleView, Simulate, Simulation, Stream, TokenClass,
@@ -78,7 +78,14 @@ impl Gateway {
             None => Acting::In(&anyone),
         };
         let standing = Standing { pins: &pins, ..self.standing(&governed, mode) };
-        let (verdict, why, rules) = in_short(decide(matter, acting, &standing));
+        let name = wanted.role.as_deref().unwrap_or(&anyone.name);
+        let open = uncovered(&governed.rules, policy::Asker { role: Some(name), mode }, &matter);
+        let (verdict, mut why, rules) = in_short(decide(matter, acting, &standing));
+        let allows = |rule: &provost_proto::RuleRef| rule.effect == "allow";
+        if verdict == "ask" && !rules.is_empty() && rules.iter().all(allows) && !open.is_empty() {
+            why =
+                format!("{why}; rules allow a part of it, but none allows {}", open.join(", nor "));
+        }
         Ok(Explanation { verdict: verdict.to_owned(), why, what, demands, rules })
     }
 
@@ -283,6 +290,14 @@ fn views(policy: &Policy, trusted: bool) -> Vec<RuleView> {
         active: trusted || rule.effect() != provost_core::policy::Verdict::Allow,
     };
     policy.rules().iter().map(view).collect()
+}
+
+/// The parts of an action that no rule is about, in words.
+fn uncovered(rules: &Rules, asker: policy::Asker<'_>, matter: &Matter) -> Vec<String> {
+    let action = &matter.request().action;
+    let evaluation = rules.evaluate(asker, action, matter.analysis());
+    let open = evaluation.demands.iter().filter(|judged| judged.matched.verdict().is_none());
+    open.map(|judged| judged.demanded.to_string()).collect()
 }
 
 /// A verdict as a word, why, and the rules that had a say.

@@ -14,8 +14,8 @@ use provost_sandbox::beneath::{self, Root};
 use provost_store::{Append, Durability};
 
 use crate::actions::{Behalf, events};
-use crate::governance::files::{POLICY, RoleFile};
 use crate::governance::Governed;
+use crate::governance::files::{POLICY, RoleFile};
 use crate::weigh::{is_trusted, trust_question};
 use crate::{Gateway, GatewayError, Operator, Request};
 

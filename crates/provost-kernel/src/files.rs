@@ -30,7 +30,7 @@ use crate::ActionError;
 
 pub use apply_patch::Applied;
 pub use create_dir::MadeDir;
-pub use edit_file::Edited;
+pub use edit_file::{Edited, new_content as edited};
 pub use list_files::{Listed, Listing, Skipped};
 pub use move_file::{Deleted, Moved};
 pub use read_file::Content;

@@ -13,8 +13,8 @@ use provost_core::permit::Permit;
 use provost_core::redact::Secrets;
 use provost_proto::ActionId;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, Limit, Outcome, PROTOCOL, Question, REDACTS, Report, ReportNumber, Version2,
-    Welcome,
+    Answer, Ask, Fault, Limit, Outcome, PROTOCOL, Question, REDACTS, Report, ReportNumber,
+    Version2, Welcome,
 };
 use provost_sandbox::launch;
 use serde::de::DeserializeOwned;

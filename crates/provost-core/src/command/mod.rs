@@ -24,6 +24,7 @@
 
 #[cfg(test)]
 mod agree;
+mod builtin;
 mod describe;
 mod expansion;
 mod folders;
@@ -36,6 +37,7 @@ mod tools;
 mod variables;
 mod word;
 
+pub use builtin::is_builtin;
 pub use describe::describe;
 pub use gate::{DEPTH, LENGTH, Unreadable};
 
@@ -100,6 +102,13 @@ pub struct Run {
     pub hosts: Vec<String>,
     /// The folders it may run in, relative to where the line starts, which is `""`.
     pub folders: Vec<String>,
+}
+
+impl Run {
+    /// The variables that are set for it, as they are written.
+    pub fn assigned(&self) -> Vec<String> {
+        self.assignments.iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
 }
 
 /// A part that cannot be read for certain, and why.

@@ -34,12 +34,14 @@ impl Rules {
     /// What asks for the path that the action names was asked, or else it would
     /// not be carried out. So it is no limit any more.
     pub fn limits(&self, asker: Asker<'_>, action: &Action) -> Vec<Limit> {
-        let (Action::File(FileAction::SearchFiles(SearchFiles { path, .. }))
-        | Action::File(FileAction::ListFiles(ListFiles { path, .. }))) = action
+        let Action::File(
+            FileAction::SearchFiles(SearchFiles { path, .. })
+            | FileAction::ListFiles(ListFiles { path, .. }),
+        ) = action
         else {
             return Vec::new();
         };
-        let asked = self.at(asker, action, path).hits;
+        let named = self.at(asker, action, path).hits;
         let skill = action.name();
         let counts = |hit: &super::Hit<'_>| {
             let skills = hit.rule.skills();
@@ -47,7 +49,7 @@ impl Rules {
                 && (skills.has(READ) || skills.has(skill))
                 && hit.rule.is_about(asker.role, asker.mode)
                 && !matches!(hit.rule.select, Select::Command { .. })
-                && !(hit.rule.effect() == Verdict::Ask && asked.contains(hit))
+                && !(hit.rule.effect() == Verdict::Ask && named.contains(hit))
         };
         let limits: Vec<_> = self.iter().filter(counts).collect();
         if limits.iter().all(|hit| hit.rule.effect() == Verdict::Allow) {

@@ -42,6 +42,8 @@ fn rules(trust: Trust) -> Rules {
     Rules::new(Policy::builtin().unwrap(), user, Some((project, trust)))
 }
 
+type Break = fn(&mut provost_proto::kernel::Limit);
+
 fn look(skill: &str, path: &str) -> Action {
     let mut params = json!({ "path": path });
     if skill == "fs.searchFiles" {
@@ -76,7 +78,8 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
         assert_eq!(sight.at(path).verdict(), said, "{role} {mode:?} {skill} {path}");
     }
     let asker = Asker { role: Some("dev"), mode: Mode::Auto };
-    let sight = Sight::new(&rules(Trust::Untrusted).limits(asker, &look("fs.searchFiles", "."))).unwrap();
+    let sight =
+        Sight::new(&rules(Trust::Untrusted).limits(asker, &look("fs.searchFiles", "."))).unwrap();
     assert_eq!(sight.at("web/.env").verdict(), ask, "an untrusted project opens nothing");
 }
 
@@ -84,7 +87,6 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
 fn a_rule_that_cannot_be_read_is_not_passed_over() {
     let asker = Asker { role: Some("dev"), mode: Mode::Sandbox };
     let good = rules(Trust::Trusted).limits(asker, &look("fs.searchFiles", "."));
-    type Break = fn(&mut provost_proto::kernel::Limit);
     let breaks: [Break; 3] =
         [|it| it.effect = "x".into(), |it| it.layer = "x".into(), |it| it.path = vec!["[".into()]];
     for spoil in breaks {

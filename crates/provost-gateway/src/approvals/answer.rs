@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use provost_core::decide::{Allowed, Answerer, Asking, Verdict};
+use provost_core::decide::{Allowed, Answerer, Asking, Denied, Verdict};
 use provost_proto::kernel::Fault;
 use provost_proto::{
     Answer, AnswerScope, Approval, ApprovalId, Code, Decision, Fact, GrantId, Micros, TokenClass,
@@ -114,16 +114,7 @@ impl Gateway {
         let words = again(&matter);
         let now = pins(&governed.project.path, &matter).await?;
         let allowed = match self.weigh_again(governed, approval, matter).await? {
-            Verdict::Deny(denied) => {
-                let fault = refusal(&denied);
-                let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
-                let facts = vec![answering.fact(Some(AnswerScope::Once)), denied];
-                let command = person.command.clone();
-                let append = Append { command, ..events(person, Durability::Power, facts) };
-                self.resolve(approval, append).await?;
-                self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
-                return Ok(());
-            }
+            Verdict::Deny(denied) => return self.deny_after_all(answering, &denied).await,
             Verdict::Ask(asking) if approval.question.pins != now => {
                 return self.ask_again(answering, governed, &behalf, asking).await;
             }
@@ -164,6 +155,23 @@ impl Gateway {
             Some(added) => self.keep_rule(added, approval.project, turn).await,
             None => Ok(()),
         }
+    }
+
+    /// The person said yes, but by now something forbids it.
+    async fn deny_after_all(
+        &self,
+        answering: &Answering,
+        denied: &Denied,
+    ) -> Result<(), GatewayError> {
+        let Answering { person, approval, .. } = answering;
+        let fault = refusal(denied);
+        let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
+        let facts = vec![answering.fact(Some(AnswerScope::Once)), denied];
+        let command = person.command.clone();
+        let append = Append { command, ..events(person, Durability::Power, facts) };
+        self.resolve(approval, append).await?;
+        self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
+        Ok(())
     }
 
     /// Records that it may run, and runs it.

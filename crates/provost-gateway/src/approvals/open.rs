@@ -51,16 +51,16 @@ impl Approvals {
             n_own += usize::from(open.principal == behalf.principal);
         }
         if n_own >= OF_ONE {
-            return Err(too_many(format!("{OF_ONE} of your questions are open")));
+            return Err(too_many(&format!("{OF_ONE} of your questions are open")));
         }
         if n_here >= OPEN {
-            return Err(too_many(format!("{OPEN} questions are open in this project")));
+            return Err(too_many(&format!("{OPEN} questions are open in this project")));
         }
         Ok(())
     }
 }
 
-fn too_many(why: String) -> GatewayError {
+fn too_many(why: &str) -> GatewayError {
     let message = format!("{why}; wait for answers");
     GatewayError::Fault(Fault { code: Code::TooManyQuestions, message, details: None })
 }

@@ -14,8 +14,8 @@ use provost_sandbox::beneath::{Kind, Root};
 use serde::Serialize;
 
 use super::sight::Eyes;
-use super::{EntryKind, LeftOut};
 use super::walk::{Item, Options, Walk};
+use super::{EntryKind, LeftOut};
 use crate::ActionError;
 
 /// What `fs.listFiles` answers.
