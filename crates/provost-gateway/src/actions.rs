@@ -9,13 +9,14 @@ use provost_core::fold::{Doc, View};
 use provost_core::permit::Permit;
 use provost_proto::kernel::{Fault, Outcome};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, ApprovalId, Code, Fact, Hash,
-    Project, ProjectStatus, Raw, RequestAction, SessionId, Stream, TokenClass, limits,
+    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, Code, Fact, Hash, Project,
+    ProjectStatus, Raw, RequestAction, SessionId, Stream, TokenClass, limits,
 };
 use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::approvals::Placed;
 use crate::execute::{Ended, profile};
 use crate::governance::Governed;
 use crate::weigh::{acting, distrusted};
@@ -82,6 +83,9 @@ impl Gateway {
         let Submit { wanted, command, wait } = submit;
         let RequestAction { action: name, params, role, session_id } = wanted;
         let role = caller.role_for(role)?;
+        if let Some(session) = session_id {
+            self.sessions.enter(session, caller.principal())?;
+        }
         let behalf = Behalf {
             principal: caller.principal().to_owned(),
             actor: caller.actor().clone(),
@@ -133,6 +137,11 @@ impl Gateway {
                 Err(GatewayError::Fault(fault))
             }
             Verdict::Ask(asking) => {
+                if let Some(fault) = self.fails_anyway(governed, &behalf, asking.matter()).await? {
+                    let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
+                    self.write(&behalf, Durability::Power, vec![requested, denied]).await?;
+                    return Err(GatewayError::Fault(fault));
+                }
                 let facts = vec![requested];
                 let asked = self.ask(governed, &behalf, asking, facts).await?;
                 self.wait_for_person(asked, (id, hash), wait).await
@@ -202,7 +211,7 @@ impl Gateway {
         let read = Read::of(behalf, &allowed);
         let (permit, by) = Permit::to_look(allowed).map_err(|_| GatewayError::Stopping)?;
         let (id, hash) = (permit.id(), permit.hash());
-        let result = self.execute(&behalf.project, permit).await;
+        let result = self.execute(behalf, permit).await;
         let outcome = crate::execute::outcome_of(Effect::Read, &result, began);
         let append = events(behalf, Durability::Process, vec![read.fact(by, outcome)]);
         self.write_once(Append { command: behalf.command.clone(), ..append }).await?;
@@ -235,10 +244,17 @@ impl Gateway {
     /// Waits for a person's answer and for what comes of it, but not for ever.
     async fn wait_for_person(
         &self,
-        (approval, end): (ApprovalId, crate::approvals::End),
+        placed: Placed,
         (id, hash): (ActionId, Hash),
         wait: Duration,
     ) -> Result<Done, GatewayError> {
+        let (approval, end) = match placed {
+            Placed::Asked(approval, end) => (approval, end),
+            Placed::Open(open) => {
+                let waiting = answer(open.action, open.action_hash, ActionStatus::Waiting, None);
+                return Ok(Done::Running(ActionAnswer { approval_id: Some(open.id), ..waiting }));
+            }
+        };
         match timeout(wait, end).await {
             Ok(Ok(ended)) => Ok(done(id, hash, ended?)),
             Ok(Err(_)) => Err(GatewayError::Stopping),

@@ -4,8 +4,10 @@
 //! append that demands that its document is still what it was, so of many
 //! answers one counts, whoever is quickest.
 
+mod always;
 mod answer;
 mod expire;
+mod open;
 mod resume;
 mod unkept;
 
@@ -24,6 +26,8 @@ use provost_proto::{
 use provost_store::{Append, Appended, Durability, Store, StoreError};
 use tokio::sync::{Notify, oneshot};
 
+pub(crate) use open::Placed;
+
 use crate::actions::{Behalf, events, repeated, requested};
 use crate::execute::Ended;
 use crate::governance::Governed;
@@ -32,10 +36,6 @@ use crate::{Caller, Gateway, GatewayError};
 
 /// How an action ended, for whoever asked for it and waits.
 pub(crate) type End = oneshot::Receiver<Result<Ended, GatewayError>>;
-
-/// Questions that may be open in one project. Beyond, whoever asks is refused:
-/// a person who is asked more than this decides nothing any more.
-const OPEN: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
@@ -105,7 +105,7 @@ impl Gateway {
         behalf: &Behalf,
         asking: Asking,
         facts: Vec<Fact>,
-    ) -> Result<(ApprovalId, End), GatewayError> {
+    ) -> Result<Placed, GatewayError> {
         let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
         self.put(behalf, asking.matter(), question, facts).await
     }
@@ -117,7 +117,7 @@ impl Gateway {
         behalf: &Behalf,
         matter: &Matter,
         trust: TrustQuestion,
-    ) -> Result<(ApprovalId, End), GatewayError> {
+    ) -> Result<Placed, GatewayError> {
         let question = self.question_of_trust(governed, matter, trust).await?;
         let facts = vec![requested(behalf, matter)];
         self.put(behalf, matter, question, facts).await
@@ -129,7 +129,7 @@ impl Gateway {
         matter: &Matter,
         question: Question,
         facts: Vec<Fact>,
-    ) -> Result<(ApprovalId, End), GatewayError> {
+    ) -> Result<Placed, GatewayError> {
         // With the turn in hand, so that many at once are not more than there may
         // be, and nothing is asked in a project that was closed just now.
         let _turn = self.turn().await?;
@@ -137,15 +137,10 @@ impl Gateway {
         if now.is_none_or(|now| now.project.status != ProjectStatus::Open) {
             return Err(GatewayError::ProjectClosed);
         }
-        let open = self.approvals.list();
-        let open = open.iter().filter(|open| open.project == behalf.project.id);
-        if open.count() >= OPEN {
-            return Err(GatewayError::Fault(Fault {
-                code: Code::TooManyQuestions,
-                message: format!("{OPEN} questions are open in this project; wait for answers"),
-                details: None,
-            }));
+        if let Some(open) = self.approvals.same(behalf, matter) {
+            return Ok(Placed::Open(open));
         }
+        self.approvals.room(behalf)?;
         let (id, asked) = self.asked(behalf, matter, question);
         let facts = facts.into_iter().chain(asked).collect();
         let command = behalf.command.clone();
@@ -154,7 +149,7 @@ impl Gateway {
         // Before anyone can answer, and not if nothing is asked.
         let end = self.approvals.expect(matter.request().id);
         self.adopt_question(id, matter).await?;
-        Ok((id, end))
+        Ok(Placed::Asked(id, end))
     }
 
     /// The facts that ask.

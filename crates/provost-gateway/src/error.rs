@@ -29,6 +29,9 @@ pub enum GatewayError {
     /// The caller is bound to another role.
     #[error("this token acts in the role `{0}` and in no other")]
     OtherRole(String),
+    /// The session is another's.
+    #[error("this session belongs to another token; name one of your own")]
+    OtherSession,
     /// No such project.
     #[error("there is no project `{0}`; `provost projects` lists them")]
     ProjectNotFound(String),

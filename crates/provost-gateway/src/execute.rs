@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::action::Effect;
+use provost_core::action::{Action, Effect};
 use provost_core::decide::Matter;
 use provost_core::permit::Permit;
+use provost_core::policy::Asker;
 use provost_kernel::KernelError;
-use provost_proto::kernel::{Fault, Outcome, OutputStream};
-use provost_proto::{Code, Fact, Project, Raw};
+use provost_proto::kernel::{Fault, Limit, Outcome, OutputStream};
+use provost_proto::{Code, Fact, Raw};
 use provost_store::Durability;
 use serde_json::{Value, json};
 
@@ -58,11 +59,24 @@ impl Gateway {
     /// Hands a permit to the project's kernel.
     pub(crate) async fn execute(
         self: &Arc<Self>,
-        project: &Project,
+        behalf: &Behalf,
         permit: Permit,
     ) -> Result<Raw, Fault> {
-        let kernel = self.kernel(project).await?;
-        kernel.execute(permit).await.map_err(|error| fault(&error))
+        let kernel = self.kernel(&behalf.project).await?;
+        let limits = self.limits(behalf, permit.action());
+        kernel.execute_within(permit, limits).await.map_err(|error| fault(&error))
+    }
+
+    /// What is left out of what an agent looks into. A person sees everything.
+    fn limits(&self, behalf: &Behalf, action: &Action) -> Vec<Limit> {
+        let (Some(role), Some(governed)) =
+            (behalf.role.as_deref(), self.governance.of(behalf.project.id))
+        else {
+            return Vec::new();
+        };
+        let mode = governed.mode(self.clock.now());
+        let asker = Asker { role: Some(role), mode, project: Some(&governed.project.path) };
+        governed.rules.limits(asker, action)
     }
 
     /// An action whose answer comes at once.
@@ -72,7 +86,7 @@ impl Gateway {
         permit: Permit,
     ) -> Result<Ended, GatewayError> {
         let (id, effect, began) = (permit.id(), permit.action().effect(), Instant::now());
-        let result = self.execute(&behalf.project, permit).await;
+        let result = self.execute(behalf, permit).await;
         let outcome = outcome_of(effect, &result, began);
         let project = behalf.project.id;
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
@@ -88,7 +102,7 @@ impl Gateway {
         waiting: Option<Waiting>,
     ) -> Result<Ended, GatewayError> {
         let id = permit.id();
-        match self.execute(&behalf.project, permit).await {
+        match self.execute(behalf, permit).await {
             Err(fault) => {
                 let (project, outcome) = (behalf.project.id, failed(fault.clone()));
                 let finished = Fact::ActionFinished { action: id, project, report: None, outcome };

@@ -19,6 +19,7 @@ mod projects;
 mod question;
 mod redact;
 mod secret;
+mod sessions;
 mod tokens;
 mod trust;
 mod weigh;
@@ -47,6 +48,7 @@ use governance::Governance;
 use governance::files::UserRules;
 use kernels::Kernels;
 use login::Logins;
+use sessions::Sessions;
 use tokens::Keyring;
 use weigh::Rows;
 
@@ -97,6 +99,7 @@ pub struct Gateway {
     governance: Governance,
     approvals: Approvals,
     rows: Rows,
+    sessions: Sessions,
     redactor: Redactor,
 }
 
@@ -114,6 +117,7 @@ impl Gateway {
         let user = UserRules::read(&places.policy, clock.now());
         let governance = Governance::load(&*store, user).await?;
         let approvals = Approvals::load(&*store).await?;
+        let sessions = Sessions::load(&*store).await?;
         Ok(Self {
             store,
             clock,
@@ -125,6 +129,7 @@ impl Gateway {
             governance,
             approvals,
             rows: Rows::default(),
+            sessions,
             redactor,
         })
     }

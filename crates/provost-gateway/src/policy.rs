@@ -6,7 +6,7 @@ use std::path::Path;
 
 use provost_core::action::Action;
 use provost_core::decide::{Acting, Matter, Request as Asked, Standing, Verdict, decide, in_words};
-use provost_core::policy::{Layer, Policy, Rules, Trust};
+use provost_core::policy::{self, Layer, Policy, Rules, Trust};
 use provost_proto::{
     ActionId, AllowedBy, Approval, BlobRef, Difference, Explain, Explanation, Fact, Governing,
     Micros, Mode, PolicyLayer, PolicyView, Project, RuleView, Simulate, Simulation, Stream,
@@ -81,7 +81,15 @@ impl Gateway {
         };
         let standing = stands.about(&governed, &governed.rules);
         let granted = granted(&matter, acting, &standing);
+        let name = wanted.role.as_deref().unwrap_or(&anyone.name);
+        let asker = policy::Asker { role: Some(name), mode, project: Some(&project.path) };
+        let open = uncovered(&governed.rules, asker, &matter);
         let (verdict, mut why, rules) = in_short(decide(matter, acting, &standing));
+        let allows = |rule: &provost_proto::RuleRef| rule.effect == "allow";
+        if verdict == "ask" && !rules.is_empty() && rules.iter().all(allows) && !open.is_empty() {
+            why =
+                format!("{why}; rules allow a part of it, but none allows {}", open.join(", nor "));
+        }
         if verdict == "ask"
             && let Some(grantee) = granted
         {
@@ -300,6 +308,14 @@ fn granted(matter: &Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Opti
         matches!(&verdict, Verdict::Allow(allowed) if matches!(allowed.by(), AllowedBy::Grant { .. }))
     };
     grantees.iter().find(lets).map(|grantee| (*grantee).clone())
+}
+
+/// The parts of an action that no rule is about, in words.
+fn uncovered(rules: &Rules, asker: policy::Asker<'_>, matter: &Matter) -> Vec<String> {
+    let action = &matter.request().action;
+    let evaluation = rules.evaluate(asker, action, matter.analysis());
+    let open = evaluation.demands.iter().filter(|judged| judged.matched.verdict().is_none());
+    open.map(|judged| judged.demanded.to_string()).collect()
 }
 
 /// A verdict as a word, why, and the rules that had a say.

@@ -1,23 +1,21 @@
 //! What a person is shown before they decide.
 
+mod change;
+mod futile;
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use provost_core::action::{Action, FileAction, RelPath, TerminalAction, WriteMode};
+use provost_core::action::{Action, RelPath, TerminalAction};
 use provost_core::command::Run;
 use provost_core::decide::{Asking, Matter};
-use provost_core::diff::unified;
 use provost_core::policy::Rule;
 use provost_proto::{AnswerScope, Choice, Pin, Question, TrustQuestion};
-use provost_sandbox::beneath::Root;
 
 use crate::execute::profile;
 use crate::governance::Governed;
-use crate::weigh::pins;
+use crate::weigh::{pins, real_places};
 use crate::{Gateway, GatewayError};
-
-/// The largest file whose change is shown line by line.
-const SHOWN: u64 = 1024 * 1024;
 
 impl Gateway {
     /// The question that an action raises.
@@ -65,9 +63,14 @@ impl Gateway {
         let path = self.places.path.clone();
         let demands = matter.shown(|run| program(&folder, &path, matter, run));
         let wanted = action.clone();
-        let diff = tokio::task::spawn_blocking(move || diff(&folder, &wanted))
-            .await
-            .map_err(|_| GatewayError::Stopping)?;
+        let look = move || {
+            let mut change = change::change(&folder, &wanted);
+            let mut notes = real_places(&folder, &wanted);
+            notes.append(&mut change.notes);
+            (change.diff, notes)
+        };
+        let (diff, notes) =
+            tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)?;
         Ok(Question {
             name: action.name().to_owned(),
             params: action.params(),
@@ -76,6 +79,7 @@ impl Gateway {
             demands,
             cwd: matter.cwd().as_str().to_owned(),
             diff,
+            notes,
             profile: profile(matter).unwrap_or("none").to_owned(),
             network: matter.network(),
             rules: Vec::new(),
@@ -187,48 +191,12 @@ fn program(folder: &Path, path: &[PathBuf], matter: &Matter, run: &Run) -> Optio
     Some(found.display().to_string())
 }
 
-/// What an action would change, line by line.
-fn diff(folder: &Path, action: &Action) -> Option<String> {
-    let Action::File(action) = action else { return None };
-    let root = Root::open(folder).ok()?;
-    let old = |path: &str| {
-        let bytes = root.read(Path::new(path), SHOWN).unwrap_or_default();
-        String::from_utf8(bytes)
-    };
-    match action {
-        FileAction::WriteFile(write) => {
-            let name = write.path.as_str();
-            let bytes = write.bytes().ok()?;
-            let (Ok(new), Ok(old)) = (std::str::from_utf8(&bytes), old(name)) else {
-                return Some(format!("{name}: {} bytes that are not text\n", bytes.len()));
-            };
-            let new = match write.mode {
-                WriteMode::Overwrite | WriteMode::Create => new.to_owned(),
-                WriteMode::Append => format!("{old}{new}"),
-            };
-            Some(unified(&old, &new, name))
-        }
-        FileAction::EditFile(edit) => {
-            let name = edit.path.as_str();
-            let old = old(name).ok()?;
-            let mut new = old.clone();
-            for edit in &edit.edits {
-                let times = if edit.all { usize::MAX } else { 1 };
-                new = new.replacen(&edit.old, &edit.new, times);
-            }
-            Some(unified(&old, &new, name))
-        }
-        FileAction::ApplyPatch(patch) => Some(patch.patch.clone()),
-        FileAction::DeleteFile(delete) => {
-            let name = delete.path.as_str();
-            let old = old(name).ok().filter(|old| !old.is_empty())?;
-            Some(unified(&old, "", name))
-        }
-        FileAction::ReadFile(_)
-        | FileAction::ListFiles(_)
-        | FileAction::SearchFiles(_)
-        | FileAction::Stat(_)
-        | FileAction::CreateDir(_)
-        | FileAction::MoveFile(_) => None,
+/// How much something is, for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
     }
 }

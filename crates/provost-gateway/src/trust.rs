@@ -14,8 +14,8 @@ use provost_sandbox::beneath::{self, Root};
 use provost_store::{Append, Durability};
 
 use crate::actions::{Behalf, events};
+use crate::governance::Governed;
 use crate::governance::files::{POLICY, RoleFile};
-use crate::governance::{Governed, Turn};
 use crate::weigh::{is_trusted, trust_question};
 use crate::{Gateway, GatewayError, Operator, Request};
 
@@ -168,27 +168,6 @@ impl Gateway {
         self.append(Append { command: request.command, ..append }).await?;
         self.learn(&facts).await
     }
-
-    /// Adds a rule to the person's own `policy.toml`, if it is one that allows this.
-    pub(crate) async fn always(
-        &self,
-        approval: &provost_proto::Approval,
-        rule: String,
-        turn: &Turn<'_>,
-    ) -> Result<(), GatewayError> {
-        let user = self.governance.user();
-        if !user.errors.is_empty() {
-            return Err(bad(user.errors.join("\n")));
-        }
-        let text = join(&user.text, &rule);
-        self.rule_allows(approval, &user.file, &text).await?;
-        let file = user.file.clone();
-        let before = user.text.clone();
-        let write = move || write_rules(&file, &before, &text);
-        tokio::task::spawn_blocking(write).await.map_err(|_| GatewayError::Stopping)??;
-        self.refresh(approval.project, turn).await?;
-        Ok(())
-    }
 }
 
 /// The fact that a file is trusted, if it is what was shown.
@@ -239,18 +218,6 @@ fn person(by: &Operator, project: &Project) -> Behalf {
     }
 }
 
-/// The text with a rule behind it, all else as it was.
-fn join(text: &str, rule: &str) -> String {
-    let gap = if text.is_empty() || text.ends_with("\n\n") {
-        ""
-    } else if text.ends_with('\n') {
-        "\n"
-    } else {
-        "\n\n"
-    };
-    format!("{text}{gap}{}\n", rule.trim_end())
-}
-
 pub(crate) fn bad(message: String) -> GatewayError {
     GatewayError::Fault(Fault { code: Code::BadGovernance, message, details: None })
 }
@@ -281,24 +248,4 @@ fn write_if(folder: &Path, file: &str, before: &str, text: &str) -> Result<(), G
         return Err(bad(format!("{file} was changed by someone else just now; try again")));
     }
     root.write(Path::new(file), text.as_bytes(), beneath::Mode::Overwrite).map_err(failed)
-}
-
-/// Writes the person's own rules, if they are still what they were.
-fn write_rules(file: &Path, before: &str, text: &str) -> Result<(), GatewayError> {
-    let shown = file.display();
-    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
-        return Err(bad(format!("{shown} is no place for rules")));
-    };
-    let now = match std::fs::read_to_string(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        read => read.map_err(|error| bad(format!("cannot read {shown}: {error}")))?,
-    };
-    if now != before {
-        return Err(bad(format!("{shown} was changed by someone else just now; try again")));
-    }
-    std::fs::create_dir_all(folder)
-        .map_err(|error| bad(format!("cannot make {shown}: {error}")))?;
-    let failed = |error: beneath::BeneathError| bad(format!("cannot write {shown}: {error}"));
-    let root = Root::open(folder).map_err(failed)?;
-    root.write(Path::new(name), text.as_bytes(), beneath::Mode::Overwrite).map_err(failed)
 }

@@ -184,13 +184,30 @@ fn looks(file: &Path) -> Option<Hash> {
 
 /// Where links lead the paths that a file action names, for those that are
 /// elsewhere in the project. What leads out of it, the kernel refuses.
-fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
+pub(crate) fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
     let action = &matter.request().action;
     let Action::File(_) = action else { return Vec::new() };
     let elsewhere = |path: RelPath| {
         let there = real(&folder.join(path.as_str()), LINKS)?;
         let there = RelPath::new(there.strip_prefix(folder).ok()?.to_str()?).ok()?;
         (there != path).then_some(there)
+    };
+    action.paths().into_iter().filter_map(elsewhere).collect()
+}
+
+/// Where links lead the folders of the paths that a file action names, in words:
+/// for a person who is shown a name that is elsewhere.
+pub(crate) fn real_places(folder: &Path, action: &Action) -> Vec<String> {
+    let Action::File(_) = action else { return Vec::new() };
+    let elsewhere = |path: RelPath| {
+        let (above, leaf) = (path.parent()?, Path::new(path.as_str()).file_name()?);
+        let there = real(&folder.join(above.as_str()), LINKS)?.join(leaf);
+        let Ok(there) = there.strip_prefix(folder) else {
+            return Some(format!("{} is outside the project: a link leads there", path.shown()));
+        };
+        let there = RelPath::new(there.to_str()?).ok()?;
+        let said = || format!("{} is really {}: a link leads there", path.shown(), there.shown());
+        (there != path).then(said)
     };
     action.paths().into_iter().filter_map(elsewhere).collect()
 }

@@ -13,12 +13,14 @@ mod move_file;
 mod place;
 mod read_file;
 mod search_files;
+mod sight;
 mod stat_path;
 mod undo;
 mod walk;
 mod write_file;
 
 use provost_core::action::{FileAction, RelPath};
+use provost_core::policy::Sight;
 use provost_proto::{Code, Hash};
 use provost_sandbox::beneath::{BeneathError, Kind, Root};
 use serde::Serialize;
@@ -28,11 +30,12 @@ use crate::ActionError;
 
 pub use apply_patch::Applied;
 pub use create_dir::MadeDir;
-pub use edit_file::Edited;
+pub use edit_file::{Edited, new_content as edited};
 pub use list_files::{Listed, Listing, Skipped};
 pub use move_file::{Deleted, Moved};
 pub use read_file::Content;
 pub use search_files::{Found, Match, SearchedLine};
+pub use sight::LeftOut;
 pub use stat_path::{EntryKind, Stated};
 pub use write_file::Written;
 
@@ -45,13 +48,24 @@ pub fn execute(
     action: &FileAction,
     stop: &dyn Fn() -> bool,
 ) -> Result<Value, ActionError> {
+    execute_within(root, action, None, stop)
+}
+
+/// The same for someone whose sight is limited: what they could not read by its
+/// own name is left out of what is searched and listed, and the answer says so.
+pub fn execute_within(
+    root: &Root,
+    action: &FileAction,
+    sight: Option<&Sight>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Value, ActionError> {
     match action {
         FileAction::ReadFile(action) => answer(read_file::run(root, action, stop)?),
         FileAction::WriteFile(action) => answer(write_file::run(root, action)?),
         FileAction::EditFile(action) => answer(edit_file::run(root, action)?),
         FileAction::ApplyPatch(action) => answer(apply_patch::run(root, action, stop)?),
-        FileAction::ListFiles(action) => answer(list_files::run(root, action, stop)?),
-        FileAction::SearchFiles(action) => answer(search_files::run(root, action, stop)?),
+        FileAction::ListFiles(action) => answer(list_files::run(root, action, sight, stop)?),
+        FileAction::SearchFiles(action) => answer(search_files::run(root, action, sight, stop)?),
         FileAction::Stat(action) => answer(stat_path::run(root, action)?),
         FileAction::CreateDir(action) => answer(create_dir::run(root, action)?),
         FileAction::MoveFile(action) => answer(move_file::run(root, action)?),

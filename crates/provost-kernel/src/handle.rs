@@ -14,8 +14,8 @@ use std::time::Duration;
 use provost_core::permit::Permit;
 use provost_core::redact::Secrets;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, Outcome, PROTOCOL, Question, REDACTS, Report, ReportNumber, Version2,
-    Welcome,
+    Answer, Ask, Fault, Limit, Outcome, PROTOCOL, Question, REDACTS, Report, ReportNumber,
+    Version2, Welcome,
 };
 use provost_proto::{ActionId, Raw};
 use provost_sandbox::launch;
@@ -193,13 +193,28 @@ impl Kernel {
     /// Carries out what was permitted, once. Not in a kernel that would let
     /// secrets out: what runs there already is seen to its end, and no more.
     pub async fn execute(&self, permit: Permit) -> Result<Raw, KernelError> {
+        self.execute_within(permit, Vec::new()).await
+    }
+
+    /// The same for someone whose sight is limited. What a kernel answers that
+    /// knows nothing of limits is not passed on.
+    pub async fn execute_within(
+        &self,
+        permit: Permit,
+        limits: Vec<Limit>,
+    ) -> Result<Raw, KernelError> {
         let Welcome { protocol, pid, .. } = self.welcome;
         if protocol < REDACTS {
             return Err(KernelError::Older { kernel: protocol, pid });
         }
         let (id, action) = permit.consume();
         let (name, params) = (action.name().to_owned(), action.params());
-        self.answer(Ask::Execute { id, action: name, params }).await
+        let limited = !limits.is_empty();
+        let answer = self.answer(Ask::Execute { id, action: name, params, limits }).await?;
+        if limited && answer.value().get("leftOut").is_none() {
+            return Err(KernelError::Older { kernel: protocol, pid });
+        }
+        Ok(answer)
     }
 
     /// Stops an action; tells whether there was one to stop.

@@ -114,6 +114,14 @@ pub enum DemandView {
         program: Option<String>,
         /// The hosts that its arguments name.
         hosts: Vec<String>,
+        /// The variables that are set for it, as `NAME=value`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<String>>"))]
+        assignments: Vec<String>,
+        /// Whether it is part of the shell, so that no program runs.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+        builtin: bool,
     },
     /// Write a file.
     Write {
@@ -218,6 +226,11 @@ pub struct Question {
     pub cwd: String,
     /// What would change in files.
     pub diff: Option<String>,
+    /// What is there now and what becomes of it, in plain words: where links lead,
+    /// what is replaced, what a folder holds that goes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<String>>"))]
+    pub notes: Vec<String>,
     /// The profile it would run under; `none` where nothing is started.
     pub profile: String,
     /// Whether it would reach the network.

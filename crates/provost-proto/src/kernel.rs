@@ -85,6 +85,9 @@ pub enum Ask {
         action: String,
         /// Its parameters.
         params: Value,
+        /// What is to be left out of what is looked into.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        limits: Vec<Limit>,
     },
     /// Stop an action.
     Cancel {
@@ -119,6 +122,22 @@ pub enum Ask {
     Runtime {},
     /// Stop every child, then end.
     Shutdown {},
+}
+
+/// A rule about what may be looked into, for whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limit {
+    /// Its name.
+    pub id: String,
+    /// Whose rule: `builtin`, `user` or `project`.
+    pub layer: String,
+    /// `allow`, `ask` or `deny`.
+    pub effect: String,
+    /// The paths it is about; all, if there are none.
+    pub path: Vec<String>,
+    /// And not these.
+    pub except: Vec<String>,
 }
 
 /// A secret value. It is not shown by `{:?}`.

@@ -34,7 +34,9 @@ impl From<GatewayError> for Failure {
         let code = match &error {
             GatewayError::Unauthenticated(_) => Code::Unauthenticated,
             GatewayError::LoginExpired => Code::LoginExpired,
-            GatewayError::Forbidden { .. } | GatewayError::OtherProject => Code::Forbidden,
+            GatewayError::Forbidden { .. }
+            | GatewayError::OtherProject
+            | GatewayError::OtherSession => Code::Forbidden,
             GatewayError::OtherRole(_) => Code::SkillDenied,
             GatewayError::ProjectNotFound(_) => Code::ProjectNotFound,
             GatewayError::TokenNotFound(_)

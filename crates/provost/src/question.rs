@@ -1,10 +1,12 @@
 //! A question to a person, told in full: everything they need to decide, and
 //! nothing that could disguise itself as something else. Pure.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use provost_proto::{
-    AnswerScope, Approval, ApprovalStatus, Choice, DemandView, Governing, Micros, Question,
+    AnswerScope, Approval, ApprovalStatus, Choice, DemandView, Governing, Micros, Project,
+    ProjectId, Question,
 };
 use serde_json::Value;
 
@@ -12,6 +14,21 @@ use crate::output::{plain, plain_lines, quoted, time};
 
 /// Parameters longer than this are not printed twice, if the change shows them.
 const LONG: usize = 400;
+
+/// The names of projects, for people.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names(BTreeMap<ProjectId, String>);
+
+impl Names {
+    pub(crate) fn new(projects: &[Project]) -> Self {
+        Self(projects.iter().map(|project| (project.id, project.slug.clone())).collect())
+    }
+
+    /// A project by its name, or by its id if it is not known.
+    pub(crate) fn of(&self, project: ProjectId) -> String {
+        self.0.get(&project).map_or_else(|| project.to_string(), |slug| plain(slug))
+    }
+}
 
 /// How long there is until then, for people.
 pub(crate) fn left(until: Micros, now: Micros) -> String {
@@ -34,7 +51,7 @@ pub(crate) fn scope_name(scope: AnswerScope) -> &'static str {
 }
 
 /// One line: what is asked, by whom, for how long.
-pub(crate) fn brief(approval: &Approval, now: Micros) -> String {
+pub(crate) fn brief(approval: &Approval, names: &Names, now: Micros) -> String {
     let state = match approval.status {
         ApprovalStatus::Pending => format!("expires in {}", left(approval.expires_at, now)),
         ApprovalStatus::Allowed => "allowed".to_owned(),
@@ -47,18 +64,19 @@ pub(crate) fn brief(approval: &Approval, now: Micros) -> String {
         Some(trust) => format!("trust {}", quoted(&trust.file)),
         None => plain(&approval.question.what),
     };
-    format!("{gate}{what}  ({}, {state})", plain(&approval.actor.to_string()))
+    let place = names.of(approval.project);
+    format!("{gate}{what}  ({} in {place}, {state})", plain(&approval.actor.to_string()))
 }
 
 /// The whole question.
-pub(crate) fn in_full(approval: &Approval, now: Micros) -> String {
+pub(crate) fn in_full(approval: &Approval, names: &Names, now: Micros) -> String {
     let question = &approval.question;
     let mut text = String::new();
     let mut say = |line: &str| {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{line}");
     };
-    say(&format!("Question {}", approval.id));
+    say(&format!("Question {} in the project {}", approval.id, names.of(approval.project)));
     let role = approval
         .role
         .as_deref()
@@ -122,6 +140,9 @@ fn details(question: &Question, say: &mut impl FnMut(&str)) {
     for pin in &question.pins {
         say(&format!("Runs the script {} as it is now ({})", quoted(&pin.path), pin.hash));
     }
+    for note in &question.notes {
+        say(&format!("Now: {}", plain(note)));
+    }
     if let Some(diff) = &question.diff {
         say("It would change:");
         indented(diff, say);
@@ -163,9 +184,16 @@ fn parameters(question: &Question, say: &mut impl FnMut(&str)) {
 /// One part of a command; `unknown` stands for a program without a file.
 fn told(number: usize, demand: &DemandView, unknown: &str, say: &mut impl FnMut(&str)) {
     match demand {
-        DemandView::Run { argv, through, program, hosts } => {
-            let program = program.as_deref().map_or_else(|| unknown.to_owned(), quoted);
+        DemandView::Run { argv, through, program, hosts, assignments, builtin } => {
+            let program = match program.as_deref() {
+                None if *builtin => "a word of the shell itself".to_owned(),
+                None => unknown.to_owned(),
+                Some(program) => quoted(program),
+            };
             say(&format!("{number}. runs {program}"));
+            for assignment in assignments {
+                say(&format!("     with {} set", quoted(assignment)));
+            }
             for word in argv {
                 say(&format!("     {}", quoted(word)));
             }

@@ -1199,7 +1199,15 @@ program: string | null,
 /**
  * The hosts that its arguments name.
  */
-hosts: Array<string>, } | { "kind": "write", 
+hosts: Array<string>, 
+/**
+ * The variables that are set for it, as `NAME=value`.
+ */
+assignments?: Array<string>, 
+/**
+ * Whether it is part of the shell, so that no program runs.
+ */
+builtin?: boolean, } | { "kind": "write", 
 /**
  * Which, as written.
  */
@@ -1294,6 +1302,11 @@ cwd: string,
  * What would change in files.
  */
 diff: string | null, 
+/**
+ * What is there now and what becomes of it, in plain words: where links lead,
+ * what is replaced, what a folder holds that goes.
+ */
+notes?: Array<string>, 
 /**
  * The profile it would run under; `none` where nothing is started.
  */

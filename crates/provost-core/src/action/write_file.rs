@@ -95,7 +95,7 @@ impl Params for WriteFile {
         let path = self.path.shown();
         match self.mode {
             WriteMode::Overwrite => {
-                format!("write {length} bytes to {path}, replacing what is there")
+                format!("write {length} bytes as the whole of {path}")
             }
             WriteMode::Create => format!("create {path} with {length} bytes"),
             WriteMode::Append => format!("add {length} bytes to the end of {path}"),

@@ -29,6 +29,7 @@
 #[cfg(test)]
 mod agree;
 mod braces;
+mod builtin;
 mod describe;
 mod expansion;
 mod folders;
@@ -41,6 +42,7 @@ mod tools;
 mod variables;
 mod word;
 
+pub use builtin::is_builtin;
 pub use describe::describe;
 pub(crate) use gate::lookalike;
 pub use gate::{DEPTH, LENGTH, Unreadable};
@@ -146,6 +148,13 @@ impl Run {
             None => end == self.argv.len(),
             Some(word) => *at < end && word.starts_with(['$', '`', '"']),
         })
+    }
+}
+
+impl Run {
+    /// The variables that are set for it, as they are written.
+    pub fn assigned(&self) -> Vec<String> {
+        self.assignments.iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use provost_proto::{
 use crate::action::{Action, Effect, RelPath, RunCommand, RuntimeAction, TerminalAction};
 use crate::canonical::{self, NotCanonical};
 use crate::chain;
-use crate::command::{Analysis, Demand, Run, analyze, analyze_argv};
+use crate::command::{Analysis, Demand, Run, analyze, analyze_argv, is_builtin};
 
 /// Someone asks for an action.
 #[derive(Debug, Clone)]
@@ -94,7 +94,8 @@ impl Matter {
         self.analysis().map_or(&[], |analysis| &analysis.demands)
     }
 
-    pub(super) fn analysis(&self) -> Option<&Analysis> {
+    /// What its line would do, if it has one that can be read.
+    pub fn analysis(&self) -> Option<&Analysis> {
         self.line.as_ref().and_then(|line| line.as_ref().ok())
     }
 
@@ -105,13 +106,19 @@ impl Matter {
 
     /// The demands for people; `find` names the program that would run.
     pub fn shown(&self, find: impl Fn(&Run) -> Option<String>) -> Vec<DemandView> {
+        let in_shell = command(&self.request.action).is_some_and(|run| run.command.is_some());
         let one = |demand: &Demand| match demand {
-            Demand::Run(run) => DemandView::Run {
-                argv: run.argv.clone(),
-                through: run.through.clone(),
-                program: find(run),
-                hosts: run.hosts.clone(),
-            },
+            Demand::Run(run) => {
+                let builtin = is_builtin(run, in_shell);
+                DemandView::Run {
+                    argv: run.argv.clone(),
+                    through: run.through.clone(),
+                    program: if builtin { None } else { find(run) },
+                    hosts: run.hosts.clone(),
+                    assignments: run.assigned(),
+                    builtin,
+                }
+            }
             Demand::Write { path } => DemandView::Write { path: path.clone() },
             Demand::Read { path } | Demand::Operand { path } => {
                 DemandView::Read { path: path.clone() }

@@ -286,6 +286,11 @@ impl Allowed {
         &self.by
     }
 
+    /// A person must say so after all, because of what changed since they were asked.
+    pub fn ask_after_all(self, why: &str) -> Asking {
+        Asking { matter: self.matter, why: why.to_owned(), rules: Vec::new(), gate: None }
+    }
+
     pub(crate) fn into_parts(self) -> (Request, Hash, AllowedBy) {
         (self.matter.request, self.matter.hash, self.by)
     }

@@ -9,13 +9,13 @@ use super::matching::{Matched, Setting, Subject, Target};
 use super::place::{Place, resolve};
 use super::rule::RUN;
 use super::rules::Rules;
-use crate::action::{Action, RelPath, RunCommand, TerminalAction};
+use crate::action::{Action, FileAction, RelPath, RunCommand, TerminalAction};
 use crate::command::{Analysis, Demand, Opaque, Run};
 
 /// What a command that writes a file would take, were it an action of its own.
 const WRITE: &str = "fs.writeFile";
 /// The same for reading.
-const READ: &str = "fs.readFile";
+pub(super) const READ: &str = "fs.readFile";
 
 /// Who asks, and where.
 #[derive(Debug, Clone, Copy)]
@@ -122,8 +122,11 @@ impl Rules {
         let Asker { role, mode, .. } = asker;
         let (target, at) = (Target::Path(path.as_str()), setting(asker, action));
         let mut places = Vec::new();
-        let skill = action.name();
-        self.matching_into(&Subject { skill, role, mode, target, at }, &mut places);
+        for skill in [action.name(), skill_at(action)] {
+            self.matching_into(&Subject { skill, role, mode, target, at }, &mut places);
+        }
+        places.sort_unstable();
+        places.dedup();
         self.matched(places)
     }
 
@@ -200,12 +203,20 @@ fn demands<'a>(action: &'a Action, analysis: Option<&'a Analysis>) -> Vec<Demand
         Action::Terminal(_) | Action::Runtime(_) => vec![Demanded::Skill(skill)],
         Action::File(_) => {
             let path = |path: RelPath| Demanded::Path {
-                skill,
+                skill: skill_at(action),
                 path: Cow::Owned(path.as_str().to_owned()),
             };
             let demands: Vec<_> = action.paths().into_iter().map(path).collect();
             if demands.is_empty() { vec![Demanded::Skill(skill)] } else { demands }
         }
+    }
+}
+
+/// What an action on a path takes: who searches reads, whatever it is called.
+fn skill_at(action: &Action) -> &'static str {
+    match action {
+        Action::File(FileAction::SearchFiles(_)) => READ,
+        Action::File(_) | Action::Terminal(_) | Action::Runtime(_) => action.name(),
     }
 }
 

@@ -144,10 +144,13 @@ impl<'r> Matched<'r> {
 impl Rule {
     /// Whether a rule on this skill is about this.
     pub(super) fn matches(&self, subject: &Subject<'_>) -> Option<Certainty> {
-        let here = self.written.modes.as_ref().is_none_or(|modes| modes.contains(&subject.mode))
-            && self.is_for(subject.role)
-            && self.is_in(subject);
+        let here = self.is_about(subject.role, subject.mode) && self.is_in(subject);
         if here { self.selects(subject) } else { None }
+    }
+
+    /// Whether it is about what this role asks for in this mode.
+    pub(super) fn is_about(&self, role: Option<&str>, mode: Mode) -> bool {
+        self.written.modes.as_ref().is_none_or(|modes| modes.contains(&mode)) && self.is_for(role)
     }
 
     fn is_for(&self, role: Option<&str>) -> bool {
@@ -160,7 +163,7 @@ impl Rule {
     }
 
     /// Whether it is for this project and folder.
-    fn is_in(&self, subject: &Subject<'_>) -> bool {
+    pub(super) fn is_in(&self, subject: &Subject<'_>) -> bool {
         let generous = self.reading() == Reading::Generous;
         let project = self.projects.as_ref().is_none_or(|projects| match subject.at.project {
             Some(folder) => projects.iter().any(|word| word.matches(folder)),

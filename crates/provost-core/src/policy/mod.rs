@@ -31,6 +31,7 @@ mod place;
 mod read;
 mod rule;
 mod rules;
+mod sight;
 mod text;
 mod write;
 
@@ -39,6 +40,7 @@ pub use evaluate::{Asker, Demanded, Evaluation, Judged};
 pub use matching::{Certainty, Force, Hit, Matched, Setting, Subject, Target};
 pub use rule::Rule;
 pub use rules::Rules;
+pub use sight::{BadLimit, Sight};
 pub use write::append_rule;
 
 use std::fmt;

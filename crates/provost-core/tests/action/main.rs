@@ -83,7 +83,7 @@ fn an_action_is_described_in_plain_words() {
     described(
         "fs.writeFile",
         json!({"path": "a", "content": "aGk=", "encoding": "base64"}),
-        &expect!["write 2 bytes to a, replacing what is there"],
+        &expect!["write 2 bytes as the whole of a"],
     );
     described(
         "fs.editFile",

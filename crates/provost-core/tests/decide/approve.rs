@@ -34,6 +34,7 @@ pub(crate) fn approval(asking: &Asking, pins: &[Pin]) -> Approval {
             demands: Vec::new(),
             cwd: ".".to_owned(),
             diff: None,
+            notes: Vec::new(),
             profile: "build".to_owned(),
             network: false,
             rules: Vec::new(),

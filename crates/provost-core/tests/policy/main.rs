@@ -6,6 +6,7 @@ mod builtin;
 mod command;
 mod paths;
 mod refused;
+mod sight;
 mod trust;
 
 use provost_core::action::Action;

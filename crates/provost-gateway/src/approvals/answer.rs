@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use provost_core::decide::{Allowed, Answerer, Asking, Verdict};
+use provost_core::decide::{Allowed, Answerer, Asking, Denied, Verdict};
 use provost_proto::kernel::Fault;
 use provost_proto::{
     Answer, AnswerScope, Approval, ApprovalId, Code, Decision, Fact, GrantId, Micros, TokenClass,
@@ -114,16 +114,7 @@ impl Gateway {
         let words = again(&matter);
         let now = pins(&governed.project.path, &matter).await?;
         let allowed = match self.weigh_again(governed, approval, matter).await? {
-            Verdict::Deny(denied) => {
-                let fault = refusal(&denied);
-                let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
-                let facts = vec![answering.fact(Some(AnswerScope::Once)), denied];
-                let command = person.command.clone();
-                let append = Append { command, ..events(person, Durability::Power, facts) };
-                self.resolve(approval, append).await?;
-                self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
-                return Ok(());
-            }
+            Verdict::Deny(denied) => return self.deny_after_all(answering, &denied).await,
             Verdict::Ask(asking) if approval.question.pins != now => {
                 return self.ask_again(answering, governed, &behalf, asking).await;
             }
@@ -133,9 +124,15 @@ impl Gateway {
                 let done = asking.approve(approval, answerer, &now, self.clock.now());
                 done.map_err(|denied| GatewayError::Fault(refusal(&denied)))?
             }
+            // The person said yes to what they were shown, whatever the mode says by now.
+            Verdict::Allow(allowed) if approval.question.pins != now => {
+                let asking = allowed.ask_after_all("a script it runs has changed");
+                return self.ask_again(answering, governed, &behalf, asking).await;
+            }
             // Something allows it by now; that it was also answered does no harm.
             Verdict::Allow(allowed) => allowed,
         };
+        let mut added = None;
         let mut facts = vec![answering.fact(Some(scope))];
         match scope {
             AnswerScope::Once => {}
@@ -148,10 +145,33 @@ impl Gateway {
             AnswerScope::Always => {
                 let shown = approval.question.choices.iter().find_map(|choice| choice.rule.clone());
                 let rule = answer.rule.clone().or(shown).unwrap_or_default();
-                self.always(approval, rule, turn).await?;
+                added = Some(self.with_rule(approval, rule).await?);
             }
         }
-        self.allow(answering, behalf, allowed, facts).await
+        self.allow(answering, behalf, allowed, facts).await?;
+        // Not before the answer is in the log: a rule that nobody answered for must
+        // not be there, while one that is missing only asks again.
+        match added {
+            Some(added) => self.keep_rule(added, approval.project, turn).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The person said yes, but by now something forbids it.
+    async fn deny_after_all(
+        &self,
+        answering: &Answering,
+        denied: &Denied,
+    ) -> Result<(), GatewayError> {
+        let Answering { person, approval, .. } = answering;
+        let fault = refusal(denied);
+        let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
+        let facts = vec![answering.fact(Some(AnswerScope::Once)), denied];
+        let command = person.command.clone();
+        let append = Append { command, ..events(person, Durability::Power, facts) };
+        self.resolve(approval, append).await?;
+        self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
+        Ok(())
     }
 
     /// Records that it may run, and runs it.

@@ -36,18 +36,29 @@ pub(super) fn run(root: &Root, action: &EditFile) -> Result<Edited, ActionError>
         changed: vec![Changed::new(&action.path, ChangeKind::Modified)],
     };
     let done = root.edit(action.path.as_ref(), WRITTEN as u64, |present| {
-        let mut content = expect(present, action.expect_hash)?.to_vec();
-        for (edit, number) in action.edits.iter().zip(1..) {
-            let (next, n_replaced) = apply(&content, edit, number)?;
-            content = next;
-            edited.replaced += n_replaced;
-        }
+        let (content, replaced) = new_content(present, action)?;
+        edited.replaced = replaced;
         edited.size = content.len() as u64;
         edited.hash = hash_of(&content);
         Ok::<_, ActionError>(content)
     });
     done.map_err(|error| error.on(&action.path))?;
     Ok(edited)
+}
+
+/// What the edits make of a file's content, and how many places they replace.
+pub fn new_content(
+    present: Option<&[u8]>,
+    action: &EditFile,
+) -> Result<(Vec<u8>, usize), ActionError> {
+    let mut content = expect(present, action.expect_hash)?.to_vec();
+    let mut replaced = 0;
+    for (edit, number) in action.edits.iter().zip(1..) {
+        let (next, n_replaced) = apply(&content, edit, number)?;
+        content = next;
+        replaced += n_replaced;
+    }
+    Ok((content, replaced))
 }
 
 /// One edit: the new content, and how many places were replaced.

@@ -8,12 +8,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use globset::{GlobBuilder, GlobMatcher};
 use provost_core::action::{ListFiles, RelPath};
+use provost_core::policy::{Sight, Verdict};
 use provost_proto::Code;
 use provost_sandbox::beneath::{Kind, Root};
 use serde::Serialize;
 
-use super::EntryKind;
+use super::sight::Eyes;
 use super::walk::{Item, Options, Walk};
+use super::{EntryKind, LeftOut};
 use crate::ActionError;
 
 /// What `fs.listFiles` answers.
@@ -27,6 +29,9 @@ pub struct Listing {
     /// Folders that could not be looked into.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
+    /// What is not listed because a rule denies it; there if rules limit the listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
 }
 
 /// One entry.
@@ -60,6 +65,7 @@ pub struct Skipped {
 pub(super) fn run(
     root: &Root,
     action: &ListFiles,
+    sight: Option<&Sight>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Listing, ActionError> {
     let glob = action.glob.as_deref().map(Filter::new).transpose()?;
@@ -75,10 +81,24 @@ pub(super) fn run(
     };
     let mut walk =
         Walk::new(root, &folder, options, &after, stop).map_err(|error| error.on(&action.path))?;
-    let mut listing = Listing { entries: Vec::new(), cursor: None, skipped: Vec::new() };
+    // A name is no content: only what is denied is left out.
+    let mut eyes = Eyes::new(root, sight, Verdict::Deny)?;
+    let real = if eyes.is_limited() {
+        let folder = root.descend(action.path.as_ref());
+        eyes.place_of(folder.map_err(|error| ActionError::from(error).on(&action.path))?)?
+    } else {
+        None
+    };
+    let mut listing =
+        Listing { entries: Vec::new(), cursor: None, skipped: Vec::new(), left_out: None };
     let mut last = None;
     while let Some(item) = walk.next()? {
         if glob.as_ref().is_some_and(|glob| !glob.takes(&item.path)) {
+            continue;
+        }
+        let inside = item.path.strip_prefix(&folder).unwrap_or(&item.path);
+        let really = real.as_ref().map_or_else(|| item.path.clone(), |real| real.join(inside));
+        if eyes.leaves_out(&item.path) || (really != item.path && eyes.leaves_out(&really)) {
             continue;
         }
         if listing.entries.len() == action.limit as usize {
@@ -89,6 +109,7 @@ pub(super) fn run(
         last = Some(item.path);
     }
     listing.skipped = walk.skipped;
+    listing.left_out = eyes.left_out();
     Ok(listing)
 }
 

@@ -14,15 +14,17 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use provost_core::action::SearchFiles;
+use provost_core::policy::{Sight, Verdict};
 use provost_proto::Code;
 use provost_sandbox::beneath::{BeneathError, Kind, Root};
 use serde::Serialize;
 
 use self::sink::{Collector, Watched};
-use super::Skipped;
 use super::ignored::rooted;
 use super::list_files::folder;
+use super::sight::Eyes;
 use super::walk::{Options, Walk};
+use super::{LeftOut, Skipped};
 use crate::ActionError;
 
 /// What `fs.searchFiles` answers.
@@ -40,6 +42,10 @@ pub struct Found {
     /// Files and folders that could not be searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
+    /// Files that were not searched because a rule denies reading them, or asks;
+    /// there if rules limit the search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
 }
 
 /// One matching line.
@@ -89,17 +95,19 @@ const SKIPPED: usize = 100;
 pub(super) fn run(
     root: &Root,
     action: &SearchFiles,
+    sight: Option<&Sight>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Found, ActionError> {
-    run_until(root, action, Instant::now() + TIME, stop)
+    let eyes = Eyes::new(root, sight, Verdict::Ask)?;
+    run_until(root, action, eyes, Clock { deadline: Instant::now() + TIME, stop })
 }
 
 /// Searches until a moment; what was found by then is the answer.
 fn run_until(
     root: &Root,
     action: &SearchFiles,
-    deadline: Instant,
-    stop: &dyn Fn() -> bool,
+    eyes: Eyes<'_>,
+    clock: Clock<'_>,
 ) -> Result<Found, ActionError> {
     let mut search = Search {
         root,
@@ -107,13 +115,15 @@ fn run_until(
         globs: globs(action)?,
         searcher: searcher(action),
         limit: action.limit as usize,
-        clock: Clock { deadline, stop },
+        clock,
+        eyes,
         found: Found {
             matches: Vec::new(),
             files: 0,
             truncated: false,
             timed_out: false,
             skipped: Vec::new(),
+            left_out: None,
         },
     };
     let top = folder(&action.path);
@@ -124,11 +134,10 @@ fn run_until(
             .kind
             != Kind::Directory;
     // What a link leads to is known only when it is opened.
-    if is_file && search.is_searched_alone(&top)? {
-        return Ok(search.found);
+    if !(is_file && search.is_searched_alone(&top)?) {
+        search.folder(&top).map_err(|error| error.on(&action.path))?;
     }
-    search.folder(&top).map_err(|error| error.on(&action.path))?;
-    Ok(search.found)
+    Ok(Found { left_out: search.eyes.left_out(), ..search.found })
 }
 
 /// When to end.
@@ -150,6 +159,7 @@ struct Search<'a> {
     searcher: Searcher,
     limit: usize,
     clock: Clock<'a>,
+    eyes: Eyes<'a>,
     found: Found,
 }
 
@@ -206,6 +216,9 @@ impl Search<'_> {
                 return Ok(());
             }
         };
+        if self.eyes.leaves_out_open(path, &opened.file)? {
+            return Ok(());
+        }
         self.found.files += 1;
         let mut collector = Collector::new(path, &self.matcher, &mut self.found, self.limit);
         let reader = Watched { file: opened.file, clock: &self.clock };

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::action::{Action, FileAction};
+use provost_core::policy::Sight;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
+    Answer, Ask, Fault, Limit, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
 };
 use provost_proto::{ActionId, Code, Raw};
 use serde_json::{Value, json};
@@ -165,8 +166,8 @@ async fn listen(
                     return;
                 }
             }
-            Ask::Execute { id: action, action: name, params } if is_quick(&name) => {
-                let result = execute(&host, action, &name, params).await;
+            Ask::Execute { id: action, action: name, params, limits } if is_quick(&name) => {
+                let result = execute(&host, action, (&name, params), &limits).await;
                 if outbox.send(answer(id, result)).await.is_err() {
                     return;
                 }
@@ -202,7 +203,9 @@ fn no_runtime() -> ActionError {
 
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     match ask {
-        Ask::Execute { id, action, params } => execute(host, id, &action, params).await,
+        Ask::Execute { id, action, params, limits } => {
+            execute(host, id, (&action, params), &limits).await
+        }
         Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
         Ask::Outcomes { ids } => Ok(json!(host.commands.outcomes(&ids))),
         Ask::Shutdown {} => {
@@ -228,34 +231,41 @@ fn is_quick(action: &str) -> bool {
 async fn execute(
     host: &Arc<Host>,
     id: ActionId,
-    name: &str,
-    params: Value,
+    (name, params): (&str, Value),
+    limits: &[Limit],
 ) -> Result<Value, ActionError> {
     let action = Action::parse(name, params)
         .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
     host.check_folder()?;
     let redactor = host.redacting.redactor()?;
+    let sight = if limits.is_empty() { None } else { Some(sight(limits)?) };
     match action {
         Action::File(action) if is_quick(name) => {
             redacted(&redactor, files::execute(&host.root, &action, &|| false))
         }
-        Action::File(action) => on_files(host, id, action, &redactor).await,
+        Action::File(action) => on_files(host, id, (action, sight), &redactor).await,
         Action::Runtime(_) => Err(no_runtime()),
         Action::Terminal(action) => redacted(&redactor, host.commands.execute(id, action).await),
     }
 }
 
+/// What may be looked into. What cannot be understood limits everything.
+fn sight(limits: &[Limit]) -> Result<Sight, ActionError> {
+    Sight::new(limits).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
+}
+
 async fn on_files(
     host: &Arc<Host>,
     id: ActionId,
-    action: FileAction,
+    (action, sight): (FileAction, Option<Sight>),
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     let began = std::time::Instant::now();
     let stop = host.commands.begin(id);
     let work = Arc::clone(host);
     let task = tokio::task::spawn_blocking(move || {
-        files::execute(&work.root, &action, &|| stop.load(std::sync::atomic::Ordering::Relaxed))
+        let stop = || stop.load(std::sync::atomic::Ordering::Relaxed);
+        files::execute_within(&work.root, &action, sight.as_ref(), &stop)
     });
     let result = task.await.unwrap_or_else(|error| {
         Err(ActionError::new(Code::Internal, format!("the action met a fault: {error}")))

@@ -10,6 +10,7 @@ mod names;
 mod patch;
 mod read;
 mod search;
+mod sight;
 mod undo;
 mod write;
 

@@ -19,6 +19,7 @@ use crate::body::Query;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     stream: Option<Stream>,
+    project: Option<String>,
     after: Option<Seq>,
     before: Option<Seq>,
     limit: Option<usize>,
@@ -58,17 +59,27 @@ impl Which {
     }
 }
 
-/// One page of the log: of all of it or of a stream, of an action with its
+/// One page of the log: of all of it, of a stream or of a project, of an action with its
 /// questions and grants, of some kinds, of who was responsible, of a time.
 /// Whoever reads with `before` gets the newest first. A page may hold fewer
 /// events than there are; as long as `next` is there, there is more to look at.
-#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = Problem), (status = 422, body = Problem)))]
 pub(crate) async fn page(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
     Query(which): Query<Which>,
 ) -> Answer<AuditPage> {
-    let scope = reader.scope(which.stream)?;
+    let stream = match (&which.project, which.stream) {
+        (None, stream) => stream,
+        (Some(project), None) => {
+            Some(Stream::Project(super::governance::seen(&door, &reader, project).await?.id))
+        }
+        (Some(_), Some(_)) => {
+            let why = "goes with `stream` in no query; choose one".to_owned();
+            return Err(GatewayError::Invalid { field: "project", why }.into());
+        }
+    };
+    let scope = reader.scope(stream)?;
     let limit = which.limit.unwrap_or(limits::AUDIT_PAGE).clamp(1, limits::AUDIT_PAGE);
     let from = which.cursor()?;
     Ok(Json(door.gateway.audit(scope, from, limit, &which.filter()?).await?))

@@ -40,6 +40,29 @@ async fn a_page_that_finds_little_ends_and_says_where_to_go_on() {
 }
 
 #[tokio::test]
+async fn a_project_is_asked_for_by_its_id_or_its_name() {
+    let server = Server::start().await;
+    let (project, other) = (server.project("app").await, server.project("other").await);
+    for project in [&project, &other] {
+        let path = format!("/api/projects/{}/mode", project.slug);
+        server.owner(Method::PUT, &path).json(&json!({ "mode": "auto" })).send().await.unwrap();
+    }
+    for name in [project.slug.clone(), project.id.uuid().to_string()] {
+        let page = server.get(&format!("/api/audit?project={name}")).await;
+        let events = page["events"].as_array().unwrap();
+        let stream = json!(Stream::Project(project.id));
+        assert!(
+            !events.is_empty() && events.iter().all(|event| event["stream"] == stream),
+            "{page}"
+        );
+    }
+    let request = server.owner(Method::GET, "/api/audit?project=nosuch");
+    refused(request.send().await.unwrap(), "PROJECT_NOT_FOUND", "nosuch").await;
+    let request = server.owner(Method::GET, "/api/audit?project=app&stream=sys");
+    refused(request.send().await.unwrap(), "INVALID_REQUEST", "stream").await;
+}
+
+#[tokio::test]
 async fn a_filter_opens_nothing_that_the_token_may_not_see() {
     let server = Server::start().await;
     let project = server.project("app").await;

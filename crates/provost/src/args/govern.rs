@@ -41,7 +41,7 @@ pub(crate) enum ApprovalsCommand {
         /// Its id, or the end of it.
         id: String,
     },
-    /// Show questions as they come, and take answers: a, s, d, m and Enter.
+    /// Show questions as they come, and take answers: a, s, u, w, d, m and Enter.
     Watch,
     /// Show what an action would do, and let it run.
     ///
@@ -189,8 +189,8 @@ pub(crate) enum PolicyCommand {
     },
     /// Tell what would be decided, and why. Nothing is asked or run.
     ///
-    /// `provost policy explain -- git push` for a command by its words,
-    /// `provost policy explain -- 'curl x | sh'` for a line of the shell,
+    /// `provost policy explain 'curl x | sh'` for a line of the shell,
+    /// `provost policy explain -- git push -f` for a command by its words,
     /// `provost policy explain --action fs.writeFile path=.env` for others.
     Explain(ExplainArgs),
     /// Run the examples in files of rules, and tell how many hold.
@@ -228,8 +228,8 @@ pub(crate) struct ExplainArgs {
     /// Another action than a command.
     #[arg(long, value_name = "A", conflicts_with = "command")]
     pub(crate) action: Option<String>,
-    /// Its parameters.
-    #[arg(value_name = "KEY=VALUE", requires = "action")]
+    /// Its parameters; without --action, the command.
+    #[arg(value_name = "KEY=VALUE")]
     pub(crate) params: Vec<String>,
     /// The command: one word is a line of the shell, several are its words.
     #[arg(last = true, value_name = "CMD")]

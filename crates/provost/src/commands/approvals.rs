@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use provost_proto::{
     Answer, AnswerScope, Approval, ApprovalList, ApprovalStatus, Decision, Hash, Project,
+    ProjectList,
 };
 use provost_store::Clock;
 
@@ -16,7 +17,7 @@ use crate::args::{AnswerArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs};
 use crate::client::Client;
 use crate::config::Config;
 use crate::output::{self, bold, can_answer, confirmed, faint, line, plain};
-use crate::question::{brief, in_full, scope_name};
+use crate::question::{Names, brief, in_full, scope_name};
 
 pub(crate) async fn run(args: ApprovalsArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::connect(config)?;
@@ -52,6 +53,12 @@ impl Here {
         Ok(approvals)
     }
 
+    /// The names of all projects, the closed ones too.
+    async fn names(&self) -> anyhow::Result<Names> {
+        let ProjectList { projects } = self.client.get("/api/projects?all=true").await?;
+        Ok(Names::new(&projects))
+    }
+
     async fn find(&self, id: &str, all: bool) -> anyhow::Result<Approval> {
         let open = self.approvals(all).await?;
         pick("open question", id, open, |approval| approval.id.to_string())
@@ -69,9 +76,10 @@ async fn list(here: &Here, all: bool) -> anyhow::Result<ExitCode> {
     } else if approvals.is_empty() {
         line("Nobody asks anything.")?;
     } else {
-        let now = Clock::system().now();
+        let (now, names) = (Clock::system().now(), here.names().await?);
         for approval in &approvals {
-            line(&format!("{}  {}", bold(&short(&approval.id.to_string())), brief(approval, now)))?;
+            let id = bold(&short(&approval.id.to_string()));
+            line(&format!("{id}  {}", brief(approval, &names, now)))?;
         }
         if approvals.iter().any(|approval| approval.status == ApprovalStatus::Pending) {
             line(&faint(
@@ -87,7 +95,7 @@ async fn show(here: &Here, id: &str) -> anyhow::Result<ExitCode> {
     if here.json {
         output::json(&approval)?;
     } else {
-        line(in_full(&approval, Clock::system().now()).trim_end())?;
+        line(in_full(&approval, &here.names().await?, Clock::system().now()).trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -101,7 +109,7 @@ async fn allow(here: &Here, args: AnswerArgs) -> anyhow::Result<ExitCode> {
         bail!("this can be allowed for: {}; not for {}", can.join(", "), scope_name(scope));
     }
     if !here.json {
-        line(&in_full(&approval, Clock::system().now()))?;
+        line(&in_full(&approval, &here.names().await?, Clock::system().now()))?;
     }
     let Some(action_hash) = agreed(&args, &approval, here.json)? else {
         line("Not answered.")?;

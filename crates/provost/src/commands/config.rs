@@ -13,7 +13,7 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
     }
     let found = if config.file.exists() { "" } else { " (not there)" };
     line(&faint(&format!("# {}{found}", config.file.display())))?;
-    let rows: [(&str, String, Source); 5] = [
+    let rows: [(&str, String, Source); 7] = [
         ("data", quoted(&config.data.value), config.data.source),
         ("listen", quoted(&config.listen.value.to_string()), config.listen.source),
         (
@@ -26,6 +26,12 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
             "kernel_idle_minutes",
             config.kernel_idle_minutes.value.to_string(),
             config.kernel_idle_minutes.source,
+        ),
+        ("policy", quoted(&config.policy.value), config.policy.source),
+        (
+            "approval_minutes",
+            config.approval_minutes.value.to_string(),
+            config.approval_minutes.source,
         ),
     ];
     for (name, value, source) in rows {

@@ -95,10 +95,12 @@ fn show(layer: &PolicyLayer) -> anyhow::Result<()> {
 }
 
 async fn explain(at: &At, args: ExplainArgs) -> anyhow::Result<ExitCode> {
-    let params = match (&args.action, &args.command[..]) {
+    // Without an action, what is written without `--` can only be the command.
+    let command = if args.command.is_empty() { &args.params } else { &args.command };
+    let params = match (&args.action, &command[..]) {
         (Some(_), _) => read_params(None, &args.params)?,
         (None, []) => bail!(
-            "there is nothing to explain\nhint: `provost policy explain -- git push`, or \
+            "there is nothing to explain\nhint: `provost policy explain 'git push'`, or \
              --action A key=value"
         ),
         (None, [one]) => json!({ "command": one }),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use provost_proto::{CreateToken, CreatedToken, TokenList};
+use provost_proto::{CreateToken, CreatedToken, RoleList, TokenList};
 use reqwest::Method;
 
 use super::projects::segment;
@@ -11,6 +11,25 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::output::{self, bold, faint, line, plain, remark};
 
+/// Why a token can do nothing as things are, if that is so.
+async fn useless(client: &Client, wanted: &CreateToken) -> Option<String> {
+    let (project, role) = (wanted.project.as_deref()?, wanted.role.as_deref()?);
+    let path = format!("/api/projects/{}/roles", segment(project));
+    // The token is made; that its roles could not be looked at is no reason to fail.
+    let RoleList { roles, .. } = client.get(&path).await.ok()?;
+    let shown = plain(role);
+    match roles.iter().find(|known| known.name == role) {
+        Some(known) if known.trusted => None,
+        Some(_) => Some(format!(
+            "The role `{shown}` is not trusted yet: what it asks for first asks you for that."
+        )),
+        None => Some(format!(
+            "There is no role `{shown}` in this project: the token can do nothing until there is. \
+             `provost roles` lists them."
+        )),
+    }
+}
+
 pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::connect(config)?;
     match what {
@@ -18,6 +37,9 @@ pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<E
             let wanted =
                 CreateToken { class: class.into(), project, role, label, ttl_minutes: minutes };
             let created: CreatedToken = client.post("/api/tokens", &wanted).await?;
+            if let Some(why) = useless(&client, &wanted).await {
+                remark(&why);
+            }
             if json.json {
                 output::json(&created)?;
             } else {

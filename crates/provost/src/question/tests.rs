@@ -28,6 +28,7 @@ pub(crate) fn approval(number: u128) -> Approval {
             demands: Vec::new(),
             cwd: String::new(),
             diff: None,
+            notes: Vec::new(),
             profile: "build".to_owned(),
             network: false,
             rules: Vec::new(),
@@ -58,7 +59,7 @@ fn choice(scope: AnswerScope) -> Choice {
 fn says(change: impl FnOnce(&mut Question), parts: &[&str]) {
     let mut approval = approval(7);
     change(&mut approval.question);
-    let told = in_full(&approval, 1_000_000);
+    let told = in_full(&approval, &Names::default(), 1_000_000);
     for part in parts {
         assert!(told.contains(part), "{part}\n{told}");
     }
@@ -87,26 +88,42 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
         through: vec!["env".to_owned()],
         program: Some("/usr/bin/make".to_owned()),
         hosts: vec!["example.org".to_owned()],
+        assignments: vec!["A=1".to_owned()],
+        builtin: false,
     };
     let lost = DemandView::Run {
         argv: vec!["./x".to_owned()],
         through: Vec::new(),
         program: None,
         hosts: Vec::new(),
+        assignments: Vec::new(),
+        builtin: false,
+    };
+    let cd = DemandView::Run {
+        argv: vec!["cd".to_owned()],
+        through: Vec::new(),
+        program: None,
+        hosts: Vec::new(),
+        assignments: Vec::new(),
+        builtin: true,
     };
     let opaque = DemandView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() };
     says(
         |question| {
-            question.demands = vec![run, lost, DemandView::Write { path: "o".to_owned() }, opaque];
+            question.demands =
+                vec![run, lost, DemandView::Write { path: "o".to_owned() }, opaque, cd];
+            question.notes = vec!["`o` is really `.git/o`".to_owned()];
             question.network = true;
             question.pins = vec![Pin { path: "build.sh".to_owned(), hash: Hash::ZERO }];
         },
         &[
-            "1. runs `/usr/bin/make`\n     `make`\n     `a b`\n   through `env`",
+            "1. runs `/usr/bin/make`\n     with `A=1` set\n     `make`\n     `a b`\n   through `env`",
             "names the hosts `example.org`",
             "2. runs a program that was NOT FOUND\n     `./x`",
             "3. writes `o`",
             "4. does what cannot be known before it runs: `$(x)`\n   is replaced",
+            "5. runs a word of the shell itself\n     `cd`",
+            "Now: `o` is really `.git/o`",
             "with the NETWORK",
             "Runs the script `build.sh` as it is now (0000",
         ],
@@ -130,7 +147,7 @@ fn what_is_dangerous_is_said_once_and_loudly() {
     );
     let mut approval = approval(7);
     approval.question.gate = Some("x".to_owned());
-    assert!(brief(&approval, 0).starts_with("DANGEROUS: run `make`"));
+    assert!(brief(&approval, &Names::default(), 0).starts_with("DANGEROUS: run `make`"));
 }
 
 #[test]
@@ -141,6 +158,8 @@ fn what_an_agent_writes_cannot_disguise_itself() {
         through: vec![evil.to_owned()],
         program: Some(evil.to_owned()),
         hosts: vec![evil.to_owned()],
+        assignments: vec![evil.to_owned()],
+        builtin: false,
     };
     says(
         |question| {
@@ -151,6 +170,7 @@ fn what_an_agent_writes_cannot_disguise_itself() {
             question.params = json!({ evil: evil, "list": [evil] });
             question.demands = vec![run];
             question.diff = Some(evil.to_owned());
+            question.notes = vec![evil.to_owned()];
             question.trust = Some(TrustQuestion {
                 what: Governing::Role,
                 file: evil.to_owned(),
@@ -173,12 +193,28 @@ fn a_long_text_is_shown_once_and_never_cut() {
         let mut approval = approval(7);
         approval.question.params = json!({ "content": long });
         approval.question.diff = diff;
-        in_full(&approval, 0)
+        in_full(&approval, &Names::default(), 0)
     };
     assert!(of(None).contains(&long));
     let shown = of(Some(format!("+{long}")));
     assert!(shown.contains("content: 1002 characters, shown below"), "{shown}");
     assert_eq!(shown.matches(long.trim_end()).count(), 1);
+}
+
+#[test]
+fn a_question_names_its_project() {
+    let project = Project {
+        id: ProjectId::new(uuid(1)),
+        slug: "shop".to_owned(),
+        name: "Shop".to_owned(),
+        path: "/shop".to_owned(),
+        status: provost_proto::ProjectStatus::Open,
+        opened_by: "local:ann".to_owned(),
+        opened_at: 0,
+    };
+    let names = Names::new(&[project]);
+    assert!(brief(&approval(7), &names, 0).contains("(agent:dev in shop, expires"));
+    assert!(in_full(&approval(7), &names, 0).contains(" in the project shop\n"));
 }
 
 #[test]

@@ -216,6 +216,29 @@ fn everything_wrong_with_a_file_of_rules_is_said_with_its_line_and_without_a_dae
     assert!(said.contains("cannot read nowhere.toml"), "{said}");
 }
 
+#[test]
+fn what_decides_is_told_where_and_why() {
+    let home = Home::new();
+    let _daemon = home.up();
+    let config = home.says(&["config"]);
+    let policy = home.path("policy.toml");
+    assert!(config.contains(&format!("policy = {policy:?}")), "{config}");
+    assert!(config.contains("approval_minutes = 15"), "{config}");
+
+    let rule = "[[rule]]\nid = 't'\neffect = 'allow'\non = ['terminal.runCommand']\nargv = ['touch', 'K9']\n";
+    std::fs::write(policy, rule).unwrap();
+    let explain =
+        |more: &[&str]| home.says(&[&["policy", "explain", "--project", "app"][..], more].concat());
+    assert!(explain(&["git push"]).starts_with("ask: run "));
+    let said = explain(&["--mode", "sandbox", "touch K9"]);
+    assert!(said.contains("none allows fs.writeFile on "), "{said}");
+
+    let args = ["token", "create", "--class", "agent", "--project", "app", "--role", "nosuch"];
+    let output = home.provost(&args).assert().success();
+    let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("no role `nosuch`"), "{said}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rules_are_explained_trusted_and_tried_out() {
     let home = Home::new();

@@ -5,6 +5,7 @@
 mod answers;
 mod attacks;
 mod grants;
+mod questions;
 mod roles;
 mod rules;
 

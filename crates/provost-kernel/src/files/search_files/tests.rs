@@ -16,8 +16,12 @@ fn a_search_that_runs_out_of_time_gives_what_it_has() {
     let parsed = Action::parse("fs.searchFiles", json!({ "pattern": "needle" })).unwrap();
     let Action::File(FileAction::SearchFiles(action)) = parsed else { panic!("another action") };
     let now = Instant::now();
-    let found = run_until(&root, &action, now, &|| false).unwrap();
+    let until = |deadline| {
+        let eyes = Eyes::new(&root, None, Verdict::Ask).unwrap();
+        run_until(&root, &action, eyes, Clock { deadline, stop: &|| false }).unwrap()
+    };
+    let found = until(now);
     assert!(found.timed_out && found.truncated && found.matches.is_empty(), "{found:?}");
-    let found = run_until(&root, &action, now + Duration::from_mins(1), &|| false).unwrap();
+    let found = until(now + Duration::from_mins(1));
     assert!(!found.timed_out && !found.truncated && found.matches.len() == 1, "{found:?}");
 }

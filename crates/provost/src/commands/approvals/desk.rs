@@ -9,11 +9,34 @@ use std::collections::VecDeque;
 
 use provost_proto::{Answer, AnswerScope, Approval, ApprovalId, Decision, Micros};
 
-use crate::question::{brief, in_full, left, scope_name};
+use crate::question::{Names, brief, in_full, left, scope_name};
 
-/// What the keys mean.
-const HELP: &str = "a: allow once   s: allow for the session   d: deny   m TEXT: deny, and say why\n\
+/// What the other keys mean.
+const HELP: &str = "d: deny   m TEXT: deny, and say why\n\
                     l: list what waits   ?: this help   (each with Enter; `a 3` answers question 3)";
+
+/// The keys that allow.
+const KEYS: [(AnswerScope, &str); 4] = [
+    (AnswerScope::Once, "a: allow once"),
+    (AnswerScope::Session, "s: allow for the session"),
+    (AnswerScope::Until, "u 30: allow for 30 minutes"),
+    (AnswerScope::Always, "w: allow always, and write the rule that is shown"),
+];
+
+/// What a person says.
+#[derive(Debug, Default)]
+struct Reply {
+    /// How far it reaches, if it allows.
+    scope: Option<AnswerScope>,
+    minutes: Option<u32>,
+    message: Option<String>,
+}
+
+impl Reply {
+    fn allow(scope: AnswerScope) -> Self {
+        Self { scope: Some(scope), ..Self::default() }
+    }
+}
 
 /// Remind of a question that expires, when so many seconds are left.
 const REMIND: [u64; 2] = [300, 60];
@@ -54,11 +77,23 @@ pub(super) struct Desk {
     /// The question that an answer was sent for.
     answered: Option<ApprovalId>,
     numbers: usize,
+    names: Names,
 }
 
 impl Desk {
     pub(super) fn new() -> Self {
-        Self { items: VecDeque::new(), came: Came::Expected, answered: None, numbers: 0 }
+        Self {
+            items: VecDeque::new(),
+            came: Came::Expected,
+            answered: None,
+            numbers: 0,
+            names: Names::default(),
+        }
+    }
+
+    /// What the projects are called.
+    pub(super) fn learn(&mut self, names: Names) {
+        self.names = names;
     }
 
     /// Someone asks.
@@ -68,7 +103,8 @@ impl Desk {
         }
         self.numbers += 1;
         let item = Item { number: self.numbers, approval, reminded: 0 };
-        let waits = format!("Question {} waits: {}", item.number, brief(&item.approval, now));
+        let told = brief(&item.approval, &self.names, now);
+        let waits = format!("Question {} waits: {told}", item.number);
         self.items.push_back(item);
         if self.items.len() == 1 {
             return vec![self.on_top(now)];
@@ -108,12 +144,17 @@ impl Desk {
         match key {
             "" => Vec::new(),
             "l" | "list" => self.list(now),
-            "a" | "allow" => self.answer(number, Some(AnswerScope::Once), None),
-            "s" | "session" => self.answer(number, Some(AnswerScope::Session), None),
-            "d" | "deny" => self.answer(number, None, None),
+            "a" | "allow" => self.answer(number, Reply::allow(AnswerScope::Once)),
+            "s" | "session" => self.answer(number, Reply::allow(AnswerScope::Session)),
+            "u" | "until" => self.until(number, rest),
+            "w" | "always" => self.answer(number, Reply::allow(AnswerScope::Always)),
+            "d" | "deny" => self.answer(number, Reply::default()),
             "m" if rest.is_empty() => say("Write the message behind it: m use npm ci instead"),
-            "m" => self.answer(number, None, Some(rest.to_owned())),
-            _ => say(HELP),
+            "m" => {
+                let message = Some(rest.to_owned());
+                self.answer(number, Reply { message, ..Reply::default() })
+            }
+            _ => say(&self.help()),
         }
     }
 
@@ -140,30 +181,55 @@ impl Desk {
     fn on_top(&self, now: Micros) -> Effect {
         let Some(item) = self.items.front() else { return Effect::Say(String::new()) };
         let hint = match self.came {
-            Came::Expected => HELP.to_owned(),
+            Came::Expected => self.help(),
             Came::Unexpected => {
                 format!("Another took its place. Answer with its number: `a {}`", item.number)
             }
         };
-        let full = in_full(&item.approval, now);
+        let full = in_full(&item.approval, &self.names, now);
         Effect::Say(format!("\n[{}] {full}{hint}", item.number))
+    }
+
+    /// The keys for what can be answered to the question on top.
+    fn help(&self) -> String {
+        let choices = self.items.front().map(|item| &item.approval.question.choices);
+        let offered = |scope: AnswerScope| {
+            choices.is_none_or(|choices| choices.iter().any(|choice| choice.scope == scope))
+        };
+        let keys = KEYS.iter().filter(|(scope, _)| offered(*scope)).map(|(_, key)| *key);
+        format!("{}\n{HELP}", keys.collect::<Vec<_>>().join("   "))
+    }
+
+    /// `u 30`, or `u 2 30` for question 2.
+    fn until(&mut self, number: Option<usize>, rest: &str) -> Vec<Effect> {
+        let (number, minutes) = match (number, rest.parse()) {
+            (minutes, Err(_)) if rest.is_empty() => {
+                (None, minutes.and_then(|minutes| u32::try_from(minutes).ok()))
+            }
+            (number, minutes) => (number, minutes.ok()),
+        };
+        match minutes {
+            Some(minutes) => {
+                let minutes = Some(minutes);
+                self.answer(number, Reply { minutes, ..Reply::allow(AnswerScope::Until) })
+            }
+            None => say("Write behind it for how many minutes: u 30"),
+        }
     }
 
     fn list(&self, now: Micros) -> Vec<Effect> {
         if self.items.is_empty() {
             return say("Nobody asks anything.");
         }
-        let line =
-            |item: &Item| Effect::Say(format!("[{}] {}", item.number, brief(&item.approval, now)));
+        let line = |item: &Item| {
+            let told = brief(&item.approval, &self.names, now);
+            Effect::Say(format!("[{}] {told}", item.number))
+        };
         self.items.iter().map(line).collect()
     }
 
-    fn answer(
-        &mut self,
-        number: Option<usize>,
-        scope: Option<AnswerScope>,
-        message: Option<String>,
-    ) -> Vec<Effect> {
+    fn answer(&mut self, number: Option<usize>, reply: Reply) -> Vec<Effect> {
+        let Reply { scope, minutes, message } = reply;
         let Some(top) = self.items.front() else { return say("Nobody asks anything.") };
         let item = match number {
             None if self.came == Came::Unexpected => {
@@ -194,7 +260,7 @@ impl Desk {
         self.answered = Some(item.approval.id);
         let decision = if scope.is_some() { Decision::Allow } else { Decision::Deny };
         let action_hash = item.approval.action_hash;
-        let answer = Answer { decision, scope, action_hash, message, minutes: None, rule: None };
+        let answer = Answer { decision, scope, action_hash, message, minutes, rule: None };
         vec![Effect::Send(Box::new(item.approval.clone()), answer)]
     }
 }

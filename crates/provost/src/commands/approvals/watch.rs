@@ -87,6 +87,7 @@ async fn follow(
         .map_or_else(String::new, |project| format!("&stream=project/{}", project.id.uuid()));
     let follow = here.client.stream(&format!("/api/events?after={place}{stream}")).await?;
     let open = here.approvals(false).await?;
+    desk.learn(here.names().await?);
     carry_out(here, desk.still_open(&open, clock.now()), desk).await?;
     for approval in open {
         carry_out(here, desk.asked(approval, clock.now()), desk).await?;
@@ -122,6 +123,7 @@ async fn happened(here: &Here, desk: &mut Desk, event: &Event) -> anyhow::Result
     if event.kind == "APPROVAL_ASKED" {
         // Its body may be kept beside the log, so what is open is asked for.
         let mut effects = Vec::new();
+        desk.learn(here.names().await?);
         for approval in here.approvals(false).await? {
             effects.extend(desk.asked(approval, now));
         }

@@ -147,18 +147,98 @@ async fn questions_are_taken_back_by_their_asker_and_with_their_project() {
 async fn a_flood_of_questions_is_bounded_and_the_same_key_asks_once() {
     let world = World::new().await;
     let body = json!({ "action": "terminal.runCommand", "params": { "command": "make" } });
-    for code in [202, 409] {
+    for _ in 0..2 {
         let url = format!("{}/api/projects/app/actions?wait=0", world.daemon.base);
         let request = world.http.post(url).bearer_auth(&world.agent).json(&body);
         let response = request.header("idempotency-key", "one").send().await.unwrap();
-        assert_eq!(response.status(), code);
+        assert_eq!(response.status(), 202);
     }
     assert_eq!(world.open().await.len(), 1);
 
-    let all = (0..280).map(|n| world.asks("fs.createDir", json!({ "path": format!("d{n}") })));
-    let answers = futures::future::join_all(all).await;
     let refused = |said: &Value| said["code"] == "TOO_MANY_QUESTIONS";
-    assert_eq!(answers.iter().filter(|(_, said)| refused(said)).count(), 280 - 255);
+    let all = (0..50).map(|n| world.asks("fs.createDir", json!({ "path": format!("d{n}") })));
+    let answers = futures::future::join_all(all).await;
+    assert_eq!(answers.iter().filter(|(_, said)| refused(said)).count(), 50 - 31);
+    assert_eq!(world.open().await.len(), 32, "one asker does not keep the others out");
+    for _ in 0..8 {
+        let (other, _) = world.new_agent().await;
+        let all = (0..32).map(|n| {
+            let body = json!({ "action": "fs.createDir", "params": { "path": format!("d{n}") } });
+            let (world, other) = (&world, &other);
+            async move {
+                let path = "/api/projects/app/actions?wait=0";
+                world.send(other, Method::POST, path, &body).await
+            }
+        });
+        futures::future::join_all(all).await;
+    }
     assert_eq!(world.open().await.len(), 256);
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn what_is_asked_again_while_it_is_open_joins_the_question_and_runs_once() {
+    let world = World::new().await;
+    let command = |limit: u64| json!({ "command": "echo x >> ran", "timeoutMs": 60_000 + limit });
+    let first = world.asks_to_run(command(0)).await;
+    let again = (1..25).map(|n| world.asks("terminal.runCommand", command(n)));
+    for (status, said) in futures::future::join_all(again).await {
+        assert_eq!(status, 202, "{said}");
+        assert_eq!((&said["approvalId"], &said["actionId"]), (&first["id"], &first["action"]));
+        assert_eq!(said["actionHash"], first["actionHash"], "of what waits");
+    }
+    assert_eq!(world.open().await.len(), 1);
+    // Another asker's question is another, and so is that of another session.
+    let (other, _) = world.new_agent().await;
+    let path = "/api/projects/app/actions?wait=0";
+    let body = json!({ "action": "terminal.runCommand", "params": command(0) });
+    world.send(&other, Method::POST, path, &body).await;
+    assert_eq!(world.open().await.len(), 2);
+    world.allows(&first, json!({})).await;
+    world.ended(&first).await;
+    assert_eq!(world.read("ran"), "x\n");
+    // Once it is answered, the same is a new question.
+    let next = world.asks_to_run(command(0)).await;
+    assert_ne!(next["id"], first["id"]);
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn a_script_that_changed_is_asked_about_again_also_if_the_mode_was_loosened() {
+    let world = World::new().await;
+    world.write("build.sh", "echo good >> ran");
+    let question = world.asks_to_run(json!({ "command": "sh build.sh" })).await;
+    world.write("build.sh", "echo evil >> ran");
+    world.sets_mode("full").await;
+    let (status, said) = world.allows(&question, json!({})).await;
+    assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
+    let open = world.open().await;
+    assert_eq!((open.len(), &open[0]["action"]), (1, &question["action"]));
+    assert_eq!(world.read("ran"), "");
+    assert_eq!(world.allows(&open[0], json!({})).await.0, 200);
+    world.ended(&open[0]).await;
+    assert_eq!(world.read("ran"), "evil\n");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_the_token_that_used_it_first() {
+    let mut world = World::new().await;
+    let (other, _) = world.new_agent().await;
+    let session = "0190b1de-0000-7000-8000-000000000001";
+    let body = |path: &str| {
+        let params = json!({ "path": path });
+        json!({ "action": "fs.createDir", "params": params, "sessionId": session })
+    };
+    let path = "/api/projects/app/actions?wait=0";
+    let agent = world.agent.clone();
+    assert_eq!(world.send(&agent, Method::POST, path, &body("a")).await.0, 202);
+    for again in 0..2 {
+        let (status, said) = world.send(&other, Method::POST, path, &body("b")).await;
+        assert_eq!((status.as_u16(), &said["code"]), (403, &json!("FORBIDDEN")), "{again} {said}");
+        assert_eq!(world.send(&agent, Method::POST, path, &body("c")).await.0, 202, "{again}");
+        world.daemon.kill();
+        world.daemon = world.home.up();
+    }
     world.is_whole();
 }

@@ -72,6 +72,21 @@ async fn always_writes_a_rule_that_allows_this_or_nothing() {
 }
 
 #[tokio::test]
+async fn a_rule_that_cannot_be_written_answers_nothing() {
+    let world = World::new().await;
+    let question = world.asks_to_run(json!({ "command": "echo x >> ran" })).await;
+    // Where the rules would be, there is a folder.
+    std::fs::create_dir(world.home.path("policy.toml")).unwrap();
+    let (status, said) = world.allows(&question, json!({ "scope": "always" })).await;
+    assert_eq!((status.as_u16(), &said["code"]), (422, &json!("BAD_GOVERNANCE")), "{said}");
+    assert_eq!(world.open().await.len(), 1);
+    assert_eq!(world.read("ran"), "");
+    std::fs::remove_dir(world.home.path("policy.toml")).unwrap();
+    assert_eq!(world.allows(&question, json!({})).await.0, 200);
+    world.is_whole();
+}
+
+#[tokio::test]
 async fn a_hard_gate_is_opened_once_and_no_further() {
     let world = World::new().await;
     world.sets_mode("full").await;

@@ -97,6 +97,9 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
     for (threat, line) in LINES {
         let (_, said) = world.asks("terminal.runCommand", json!({ "command": line })).await;
         assert_eq!(said["status"], "waiting", "threat {threat}: {line}: {said}");
+        // One asker may have so many questions open and no more.
+        let cancel = format!("/api/actions/{}/cancel", said["actionId"].as_str().unwrap());
+        world.send(&world.agent, Method::POST, &cancel, &json!({})).await;
     }
     for (threat, line) in [
         (10, "l\u{200b}s"),
@@ -122,6 +125,52 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
     assert_eq!((status.as_u16(), &said["code"]), (422, &json!("INVALID_ACTION")), "{said}");
     assert_eq!(world.read("ran"), "");
     assert_eq!(world.daemon.events("ACTION_STARTED").await.len(), 1, "only the `ls` above");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn a_rule_on_a_path_holds_for_searches_and_listings_around_it() {
+    let world = World::new().await;
+    std::fs::write(
+        world.home.path("policy.toml"),
+        "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['private/**']\n\
+         [[rule]]\nid = 'ask'\neffect = 'ask'\non = ['fs.readFile']\npath = ['drafts/**']\n",
+    )
+    .unwrap();
+    for file in ["a.txt", "private/x.txt", "drafts/y.txt", "certs/server.key"] {
+        world.write(file, "needle\n");
+    }
+    let paths = |said: &Value, of: &str| {
+        let path = |one: &Value| one["path"].as_str().unwrap().to_owned();
+        said["result"][of].as_array().unwrap().iter().map(path).collect::<Vec<_>>()
+    };
+    let search = json!({ "pattern": "needle" });
+    let body = json!({ "action": "fs.searchFiles", "params": search });
+    let path = "/api/projects/app/actions";
+    let (_, said) = world.send(&world.agent, Method::POST, path, &body).await;
+    assert_eq!(paths(&said, "matches"), ["a.txt"], "{said}");
+    assert_eq!(said["result"]["leftOut"]["count"], 3, "{said}");
+    let why = said["result"]["leftOut"]["why"].to_string();
+    for rule in ["`no`", "`ask`", "`secrets`"] {
+        assert!(why.contains(rule), "{why}");
+    }
+    // Named itself, it is asked for, as reading it is.
+    for (place, code) in [("drafts/y.txt", 202), ("certs/server.key", 202), ("private", 403)] {
+        let params = json!({ "pattern": "needle", "path": place });
+        let (status, said) = world.asks("fs.searchFiles", params).await;
+        assert_eq!(status.as_u16(), code, "{place}: {said}");
+    }
+    let drafts = world.open().await.into_iter().next().unwrap();
+    world.allows(&drafts, json!({})).await;
+    world.ended(&drafts).await;
+    let list = json!({ "action": "fs.listFiles", "params": { "path": ".", "depth": 2 } });
+    let (_, said) = world.send(&world.agent, Method::POST, path, &list).await;
+    let names = paths(&said, "entries");
+    assert!(names.contains(&"drafts/y.txt".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.starts_with("private")), "{names:?}");
+    // A person sees everything.
+    let (_, said) = world.operator(Method::POST, path, &body).await;
+    assert_eq!((paths(&said, "matches").len(), said["result"].get("leftOut")), (4, None), "{said}");
     world.is_whole();
 }
 

@@ -104,6 +104,46 @@ fn what_cannot_be_remembered_is_not_sent() {
 }
 
 #[test]
+fn there_is_a_key_for_every_answer_that_is_offered() {
+    let offers = |scopes: &[AnswerScope]| {
+        let mut question: Approval = approval(10);
+        let choice = |scope: &AnswerScope| provost_proto::Choice {
+            scope: *scope,
+            remembers: "this".to_owned(),
+            rule: None,
+        };
+        question.question.choices = scopes.iter().map(choice).collect();
+        let mut desk = Desk::new();
+        let shown = text(&desk.asked(question, 0));
+        (desk, shown)
+    };
+    let all = [AnswerScope::Once, AnswerScope::Session, AnswerScope::Until, AnswerScope::Always];
+    for (typed, scope, minutes) in [
+        ("a", AnswerScope::Once, None),
+        ("s", AnswerScope::Session, None),
+        ("u 30", AnswerScope::Until, Some(30)),
+        ("u 1 30", AnswerScope::Until, Some(30)),
+        ("w", AnswerScope::Always, None),
+        ("w 1", AnswerScope::Always, None),
+    ] {
+        let (mut desk, shown) = offers(&all);
+        assert!(shown.contains("u 30:") && shown.contains("w:"), "{shown}");
+        match &desk.typed(typed, 0)[..] {
+            [Effect::Send(_, answer)] => {
+                assert_eq!((answer.scope, answer.minutes), (Some(scope), minutes), "{typed}");
+            }
+            other => panic!("{typed}: {other:?}"),
+        }
+    }
+    for typed in ["u", "u x", "u 1 x"] {
+        assert!(text(&offers(&all).0.typed(typed, 0)).contains("how many minutes"), "{typed}");
+    }
+    let (mut desk, shown) = offers(&all[..1]);
+    assert!(shown.contains("a:") && !shown.contains("w:") && !shown.contains("u 30"), "{shown}");
+    assert!(sent(&desk.typed("w", 0)).is_empty() && sent(&desk.typed("u 5", 0)).is_empty());
+}
+
+#[test]
 fn what_expires_soon_is_said_twice_and_no_more() {
     let mut desk = desk(&[10]);
     let at = |seconds: u64| seconds * 1_000_000;

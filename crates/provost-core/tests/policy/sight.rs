@@ -1,0 +1,141 @@
+//! What of a folder is left out for whom.
+
+use provost_core::action::Action;
+use provost_core::policy::{Asker, Layer, Policy, Rules, Sight, Trust, Verdict};
+use provost_proto::Mode;
+use serde_json::json;
+
+const USER: &str = r#"
+[[rule]]
+id = "no"
+effect = "deny"
+on = ["fs.*"]
+path = ["private/**", "**/*.pem"]
+except = ["private/readme.md"]
+
+[[rule]]
+id = "ask"
+effect = "ask"
+on = ["fs.readFile"]
+roles = ["dev"]
+modes = ["sandbox"]
+path = ["drafts/**"]
+
+[[rule]]
+id = "mine"
+effect = "allow"
+on = ["fs.readFile"]
+path = ["test/.env"]
+
+[[rule]]
+id = "unsearched"
+effect = "deny"
+on = ["fs.searchFiles"]
+path = ["vendor/**"]
+"#;
+
+const PROJECT: &str = "[[rule]]\nid = 'p'\neffect = 'allow'\non = ['fs.*']\npath = ['web/.env']\n";
+
+fn rules(trust: Trust) -> Rules {
+    let user = Policy::parse(Layer::User, "u", USER).unwrap();
+    let project = Policy::parse(Layer::Project, "p", PROJECT).unwrap();
+    Rules::new(Policy::builtin().unwrap(), user, Some((project, trust)))
+}
+
+type Break = fn(&mut provost_proto::kernel::Limit);
+
+fn look(skill: &str, path: &str) -> Action {
+    let mut params = json!({ "path": path });
+    if skill == "fs.searchFiles" {
+        params["pattern"] = json!("x");
+    }
+    Action::parse(skill, params).unwrap()
+}
+
+#[test]
+fn what_could_not_be_read_by_its_name_is_left_out() {
+    let deny = Some(Verdict::Deny);
+    let ask = Some(Verdict::Ask);
+    for (role, mode, skill, path, said) in [
+        ("dev", Mode::Sandbox, "fs.searchFiles", "private/a.txt", deny),
+        ("dev", Mode::Full, "fs.searchFiles", "private/a.txt", deny),
+        ("dev", Mode::Sandbox, "fs.searchFiles", "private", deny),
+        ("dev", Mode::Sandbox, "fs.searchFiles", "private/readme.md", None),
+        ("dev", Mode::Sandbox, "fs.searchFiles", "drafts/x/y", ask),
+        ("dev", Mode::Auto, "fs.searchFiles", "drafts/x/y", None),
+        ("ops", Mode::Sandbox, "fs.searchFiles", "drafts/x/y", None),
+        // A built-in rule asks, unless a person or a trusted project allows.
+        ("dev", Mode::Auto, "fs.searchFiles", ".env", ask),
+        ("dev", Mode::Full, "fs.searchFiles", ".env", None),
+        ("dev", Mode::Auto, "fs.searchFiles", "test/.env", Some(Verdict::Allow)),
+        ("dev", Mode::Auto, "fs.searchFiles", "web/.env", Some(Verdict::Allow)),
+        ("dev", Mode::Auto, "fs.searchFiles", "vendor/a.js", deny),
+        ("dev", Mode::Auto, "fs.listFiles", "vendor/a.js", None),
+        ("dev", Mode::Auto, "fs.listFiles", "x/b.pem", deny),
+    ] {
+        let asker = Asker { role: Some(role), mode, project: None };
+        let sight = Sight::new(&rules(Trust::Trusted).limits(asker, &look(skill, "."))).unwrap();
+        assert_eq!(sight.at(path).verdict(), said, "{role} {mode:?} {skill} {path}");
+    }
+    let asker = Asker { role: Some("dev"), mode: Mode::Auto, project: None };
+    let sight =
+        Sight::new(&rules(Trust::Untrusted).limits(asker, &look("fs.searchFiles", "."))).unwrap();
+    assert_eq!(sight.at("web/.env").verdict(), ask, "an untrusted project opens nothing");
+}
+
+#[test]
+fn a_rule_that_cannot_be_read_is_not_passed_over() {
+    let asker = Asker { role: Some("dev"), mode: Mode::Sandbox, project: None };
+    let good = rules(Trust::Trusted).limits(asker, &look("fs.searchFiles", "."));
+    let breaks: [Break; 3] =
+        [|it| it.effect = "x".into(), |it| it.layer = "x".into(), |it| it.path = vec!["[".into()]];
+    for spoil in breaks {
+        let mut limits = good.clone();
+        spoil(&mut limits[0]);
+        assert!(Sight::new(&limits).is_err(), "{:?}", limits[0]);
+    }
+}
+
+#[test]
+fn who_was_asked_about_a_folder_may_look_into_it() {
+    let asker = Asker { role: Some("dev"), mode: Mode::Sandbox, project: None };
+    for (path, said) in [("drafts", None), (".", Some(Verdict::Ask))] {
+        let limits = rules(Trust::Trusted).limits(asker, &look("fs.searchFiles", path));
+        let sight = Sight::new(&limits).unwrap();
+        assert_eq!(sight.at("drafts/x").verdict(), said, "{path}");
+        assert_eq!(sight.at("private/x").verdict(), Some(Verdict::Deny), "{path}");
+    }
+    let stat = Action::parse("fs.stat", json!({ "path": "." })).unwrap();
+    assert!(rules(Trust::Trusted).limits(asker, &stat).is_empty());
+}
+
+#[test]
+fn a_rule_of_another_project_neither_limits_nor_allows() {
+    let text = "
+[[rule]]
+id = 'theirs'
+effect = 'deny'
+on = ['fs.*']
+path = ['src/**']
+project = ['/work/other']
+
+[[rule]]
+id = 'loose'
+effect = 'allow'
+on = ['fs.*']
+path = ['**/.env']
+project = ['/work/other']
+";
+    let user = Policy::parse(Layer::User, "u", text).unwrap();
+    let rules = Rules::new(Policy::builtin().unwrap(), user, None);
+    for (project, src, env) in [
+        ("/work/app", None, Some(Verdict::Ask)),
+        ("/work/other", Some(Verdict::Deny), Some(Verdict::Allow)),
+    ] {
+        let asker = Asker { role: Some("dev"), mode: Mode::Auto, project: Some(project) };
+        let limits = rules.limits(asker, &look("fs.searchFiles", "."));
+        let sight = Sight::new(&limits).unwrap();
+        assert_eq!(sight.at("src/x").verdict(), src, "{project}");
+        assert_eq!(sight.at(".env").verdict(), env, "{project}");
+    }
+}

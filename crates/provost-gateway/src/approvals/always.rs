@@ -1,0 +1,99 @@
+//! "Always": a rule in the person's own `policy.toml`.
+//!
+//! It is checked before the answer is recorded and written after it: a rule that
+//! nobody answered for must not be there, one that is missing only asks again.
+
+use std::path::{Path, PathBuf};
+
+use provost_proto::ProjectId;
+use provost_sandbox::beneath::{self, Root};
+
+use crate::governance::Turn;
+use crate::trust::bad;
+use crate::{Gateway, GatewayError};
+
+impl Gateway {
+    /// The person's own `policy.toml` with a rule more, if it is one that allows
+    /// this, and if it can be written.
+    pub(crate) async fn with_rule(
+        &self,
+        approval: &provost_proto::Approval,
+        rule: String,
+    ) -> Result<Added, GatewayError> {
+        let user = self.governance.user();
+        if !user.errors.is_empty() {
+            return Err(bad(user.errors.join("\n")));
+        }
+        let text = join(&user.text, &rule);
+        self.rule_allows(approval, &user.file, &text).await?;
+        let added = Added { file: user.file.clone(), before: user.text.clone(), text };
+        let try_it = move || {
+            place_for(&added.file, &added.before)?;
+            Ok(added)
+        };
+        tokio::task::spawn_blocking(try_it).await.map_err(|_| GatewayError::Stopping)?
+    }
+
+    /// Writes the rule. The answer that it is for is in the log.
+    pub(crate) async fn keep_rule(
+        &self,
+        added: Added,
+        project: ProjectId,
+        turn: &Turn<'_>,
+    ) -> Result<(), GatewayError> {
+        let write = move || write_rules(&added.file, &added.before, &added.text);
+        let written =
+            tokio::task::spawn_blocking(write).await.map_err(|_| GatewayError::Stopping)?;
+        written.map_err(|error| {
+            bad(format!("it runs this once, but the rule could not be written: {error}"))
+        })?;
+        self.refresh(project, turn).await?;
+        Ok(())
+    }
+}
+
+/// The person's own rules with one more, not yet written.
+pub(crate) struct Added {
+    file: PathBuf,
+    before: String,
+    text: String,
+}
+
+/// The text with a rule behind it, all else as it was.
+fn join(text: &str, rule: &str) -> String {
+    let gap = if text.is_empty() || text.ends_with("\n\n") {
+        ""
+    } else if text.ends_with('\n') {
+        "\n"
+    } else {
+        "\n\n"
+    };
+    format!("{text}{gap}{}\n", rule.trim_end())
+}
+
+/// The folder for the person's own rules, if those are still what they were.
+fn place_for<'a>(file: &'a Path, before: &str) -> Result<&'a Path, GatewayError> {
+    let shown = file.display();
+    let no_place = || bad(format!("{shown} is no place for rules"));
+    let folder = file.parent().ok_or_else(no_place)?;
+    let now = match std::fs::read_to_string(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| bad(format!("cannot read {shown}: {error}")))?,
+    };
+    if now != before {
+        return Err(bad(format!("{shown} was changed by someone else just now; try again")));
+    }
+    std::fs::create_dir_all(folder)
+        .map_err(|error| bad(format!("cannot make {shown}: {error}")))?;
+    Ok(folder)
+}
+
+/// Writes the person's own rules, if they are still what they were.
+fn write_rules(file: &Path, before: &str, text: &str) -> Result<(), GatewayError> {
+    let shown = file.display();
+    let folder = place_for(file, before)?;
+    let name = file.file_name().unwrap_or_default();
+    let failed = |error: beneath::BeneathError| bad(format!("cannot write {shown}: {error}"));
+    let root = Root::open(folder).map_err(failed)?;
+    root.write(Path::new(name), text.as_bytes(), beneath::Mode::Overwrite).map_err(failed)
+}

@@ -1,0 +1,64 @@
+//! Actions that cannot work, whatever a person answers.
+
+use std::path::PathBuf;
+
+use provost_core::action::{Action, EditFile, FileAction, RelPath, WRITTEN};
+use provost_core::decide::{Acting, Matter};
+use provost_core::policy::{Setting, Subject, Target, Verdict};
+use provost_kernel::files;
+use provost_proto::kernel::Fault;
+use provost_sandbox::beneath::Root;
+
+use crate::actions::Behalf;
+use crate::governance::Governed;
+use crate::weigh::{acting, leads_to};
+use crate::{Gateway, GatewayError};
+
+/// What it takes to be told what is in a file.
+const READ: &str = "fs.readFile";
+
+impl Gateway {
+    /// Why an edit fails as the file is now, if it does: nobody needs to be asked
+    /// then. Only for whoever may read the file unasked, since it tells of what is
+    /// in it.
+    pub(crate) async fn fails_anyway(
+        &self,
+        governed: &Governed,
+        behalf: &Behalf,
+        matter: &Matter,
+    ) -> Result<Option<Fault>, GatewayError> {
+        let Action::File(FileAction::EditFile(edit)) = &matter.request().action else {
+            return Ok(None);
+        };
+        let folder = PathBuf::from(&governed.project.path);
+        let mut paths = leads_to(&folder, matter);
+        paths.push(edit.path.clone());
+        if !paths.iter().all(|path| self.may_read(governed, behalf, path)) {
+            return Ok(None);
+        }
+        let edit = edit.clone();
+        let failing = tokio::task::spawn_blocking(move || failing(&folder, &edit));
+        failing.await.map_err(|_| GatewayError::Stopping)
+    }
+
+    fn may_read(&self, governed: &Governed, behalf: &Behalf, path: &RelPath) -> bool {
+        let Acting::In(role) = acting(governed, behalf.role.as_deref()) else { return false };
+        let subject = Subject {
+            skill: READ,
+            role: Some(&role.name),
+            mode: governed.mode(self.clock.now()),
+            target: Target::Path(path.as_str()),
+            at: Setting { project: Some(&governed.project.path), ..Setting::default() },
+        };
+        let said = governed.rules.matching(&subject).verdict();
+        governed.broken.is_none() && role.skills.has(READ) && said <= Some(Verdict::Allow)
+    }
+}
+
+fn failing(folder: &std::path::Path, edit: &EditFile) -> Option<Fault> {
+    let root = Root::open(folder).ok()?;
+    // What is not there, or no file, is told when it is tried; that asks nobody to read.
+    let present = root.read(edit.path.as_ref(), WRITTEN as u64).ok()?;
+    let error = files::edited(Some(&present), edit).err()?.on(&edit.path);
+    Some(Fault { code: error.code, message: error.message, details: error.details })
+}

@@ -1,0 +1,91 @@
+//! Sessions: each belongs to whoever used its name first.
+//!
+//! The name of a session is the client's word. So that nobody acts in the
+//! session of another, and the log tells who did what in which, it is bound to
+//! the first principal that uses it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use provost_core::fold::{Doc, View};
+use provost_proto::{Principal, SessionId};
+use provost_store::Store;
+
+use crate::GatewayError;
+
+/// Sessions of one principal that are remembered; then its oldest is forgotten.
+const OF_ONE: usize = 256;
+
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    owners: HashMap<SessionId, Principal>,
+    /// The sessions of each, the oldest first.
+    order: HashMap<Principal, VecDeque<SessionId>>,
+}
+
+impl Sessions {
+    /// The sessions in which a person was asked, as the log has them.
+    pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
+        let sessions = Self::default();
+        let all = store.docs(View::Approvals).await?.into_iter().filter_map(Doc::into_approval);
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|approval| approval.asked_at);
+        for approval in all {
+            if let Some(session) = approval.session {
+                // Whoever came later in an old log asked in the session of another.
+                let _taken = sessions.enter(session, &approval.principal);
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// Fails if the session is another's.
+    pub(crate) fn enter(&self, session: SessionId, by: &str) -> Result<(), GatewayError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.owners.get(&session) {
+            Some(owner) if owner == by => return Ok(()),
+            Some(_) => return Err(GatewayError::OtherSession),
+            None => {}
+        }
+        known.owners.insert(session, by.to_owned());
+        let own = known.order.entry(by.to_owned()).or_default();
+        own.push_back(session);
+        let oldest = if own.len() > OF_ONE { own.pop_front() } else { None };
+        if let Some(oldest) = oldest {
+            known.owners.remove(&oldest);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(number: usize) -> SessionId {
+        SessionId::new(uuid::Uuid::from_u128(number as u128))
+    }
+
+    #[test]
+    fn a_session_belongs_to_whoever_used_it_first() {
+        let sessions = Sessions::default();
+        for (by, ok) in [("a", true), ("b", false), ("a", true)] {
+            assert_eq!(sessions.enter(session(1), by).is_ok(), ok, "{by}");
+        }
+    }
+
+    #[test]
+    fn who_uses_many_sessions_loses_its_own_and_no_other() {
+        let sessions = Sessions::default();
+        sessions.enter(session(1), "a").unwrap();
+        for number in 2..(OF_ONE * 3) {
+            sessions.enter(session(number), "b").unwrap();
+        }
+        assert!(sessions.enter(session(1), "b").is_err());
+        let known = sessions.0.lock().unwrap();
+        assert_eq!(known.owners.len(), OF_ONE + 1);
+    }
+}
