@@ -8,7 +8,7 @@ use provost_core::decide::Matter;
 use provost_core::permit::Permit;
 use provost_kernel::KernelError;
 use provost_proto::kernel::{Fault, Outcome, OutputStream};
-use provost_proto::{Code, Fact, Project};
+use provost_proto::{Actor, Code, Fact, Project};
 use provost_store::Durability;
 use serde_json::{Value, json};
 
@@ -67,7 +67,11 @@ impl Gateway {
         permit: Permit,
     ) -> Result<Ended, GatewayError> {
         let (id, began) = (permit.id(), Instant::now());
-        let result = self.execute(&behalf.project, permit).await;
+        let lists = permit.action().name() == "terminal.list";
+        let mut result = self.execute(&behalf.project, permit).await;
+        if let (true, Actor::Agent(_), Ok(listed)) = (lists, &behalf.actor, &mut result) {
+            *listed = self.only_own(&behalf.principal, listed.take()).await?;
+        }
         let outcome = outcome_of(&result, began);
         let project = behalf.project.id;
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };

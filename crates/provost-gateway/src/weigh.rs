@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use provost_core::action::{Action, RelPath};
 use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
 use provost_core::role::Role;
+use provost_proto::kernel::{SeenLink, Terms};
 use provost_proto::{Governing, Hash, Pin, Principal, TrustQuestion};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::beneath::{Links, Root};
 
 use crate::governance::Governed;
 use crate::governance::files::RoleFile;
@@ -17,9 +18,6 @@ use crate::{Gateway, GatewayError};
 
 /// The largest script that is pinned by what it holds.
 const SCRIPT: u64 = 16 * 1024 * 1024;
-
-/// How many links to what is not there yet are followed, as many as the system would.
-const LINKS: u32 = 40;
 
 /// Askers whose last action is remembered.
 const ASKERS: usize = 4096;
@@ -57,7 +55,10 @@ impl Gateway {
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
         let pins = pins(&governed.project.path, &matter).await?;
-        let leads_to = leads_to(Path::new(&governed.project.path), &matter);
+        let links = links(Path::new(&governed.project.path), &matter);
+        let leads_to = leads_to(&links, &matter);
+        // A person's own action follows whatever links there are when it runs.
+        let matter = if role.is_some() { matter.on(terms(&links, &pins)) } else { matter };
         let request = matter.request();
         let standing = Standing {
             rules: &governed.rules,
@@ -70,7 +71,12 @@ impl Gateway {
             again: self.rows.again(&request.principal, matter.sameness()),
         };
         let acting = acting(governed, role);
-        Ok(decide(matter, acting, &standing))
+        let foreign = self.foreign(matter.request()).await?;
+        Ok(match (decide(matter, acting, &standing), foreign) {
+            (denied @ Verdict::Deny(_), _) => denied,
+            (Verdict::Allow(_) | Verdict::Ask(_), Some(denied)) => Verdict::Deny(denied),
+            (decided, None) => decided,
+        })
     }
 
     /// Remembers that this was allowed, to notice the same again and again.
@@ -151,32 +157,37 @@ fn looks(file: &Path) -> Option<Hash> {
     Some(Role::hash(look.as_bytes()))
 }
 
-/// Where links lead the paths that a file action names, for those that are
-/// elsewhere in the project. What leads out of it, the kernel refuses.
-fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
-    let action = &matter.request().action;
-    let Action::File(_) = action else { return Vec::new() };
-    let elsewhere = |path: RelPath| {
-        let there = real(&folder.join(path.as_str()), LINKS)?;
-        let there = RelPath::new(there.strip_prefix(folder).ok()?.to_str()?).ok()?;
-        (there != path).then_some(there)
-    };
-    action.paths().into_iter().filter_map(elsewhere).collect()
+/// The links on the way to the paths that a file action names. What leads out of
+/// the project is not among them, and the kernel refuses it.
+fn links(folder: &Path, matter: &Matter) -> Links {
+    let Action::File(_) = &matter.request().action else { return Links::default() };
+    let paths = matter.request().action.paths();
+    // A folder that is gone has no links, and the kernel says that it is gone.
+    Root::open(folder)
+        .map(|root| root.links_to(paths.iter().map(AsRef::as_ref)))
+        .unwrap_or_default()
 }
 
-/// A path without links; what is not there yet keeps its name, also behind a
-/// link that leads to it.
-fn real(path: &Path, links: u32) -> Option<PathBuf> {
-    let mut missing = PathBuf::new();
-    for there in path.ancestors() {
-        if let Ok(found) = there.canonicalize() {
-            return Some(found.join(missing));
+/// The places where links lead these paths, and where the names themselves are.
+fn leads_to(links: &Links, matter: &Matter) -> Vec<RelPath> {
+    let Action::File(_) = &matter.request().action else { return Vec::new() };
+    let mut places = Vec::new();
+    for path in matter.request().action.paths() {
+        for real in [links.real(path.as_ref()), links.real_name(path.as_ref())] {
+            let place = real.to_str().and_then(|real| RelPath::new(real).ok());
+            places.extend(place.filter(|place| *place != path));
         }
-        if let Ok(target) = there.read_link() {
-            let next = there.parent()?.join(target).join(missing);
-            return real(&next, links.checked_sub(1)?);
-        }
-        missing = Path::new(there.file_name()?).join(missing);
     }
-    None
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// What the kernel must keep to. A link that has no spelling here is not followed.
+fn terms(links: &Links, pins: &[Pin]) -> Terms {
+    let text = |path: &Path| path.to_str().map(str::to_owned);
+    let seen = links.iter().filter_map(|(path, leads_to)| {
+        Some(SeenLink { path: text(path)?, leads_to: text(leads_to)? })
+    });
+    Terms { links: seen.collect(), pins: pins.to_vec() }
 }

@@ -192,9 +192,9 @@ impl Kernel {
         if protocol < REDACTS {
             return Err(KernelError::Older { kernel: protocol, pid });
         }
-        let (id, action) = permit.consume();
+        let (id, action, terms) = permit.consume();
         let (name, params) = (action.name().to_owned(), action.params());
-        self.ask(Ask::Execute { id, action: name, params }).await
+        self.ask(Ask::Execute { id, action: name, params, terms }).await
     }
 
     /// Stops an action; tells whether there was one to stop.

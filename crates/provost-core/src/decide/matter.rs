@@ -1,6 +1,7 @@
 //! What is decided about: an action with who asks for it, read as far as it
 //! can be before anyone decides.
 
+use provost_proto::kernel::Terms;
 use provost_proto::{
     ActionId, Covers, DemandView, Hash, Principal, ProjectId, SessionId, TokenClass,
 };
@@ -34,6 +35,8 @@ pub struct Matter {
     pub(super) hash: Hash,
     /// What a command comes to; `Err` says why its line could not be read.
     pub(super) line: Option<Result<Analysis, String>>,
+    /// What of the world the decision is about, and must hold when it runs.
+    pub(super) terms: Option<Terms>,
 }
 
 impl Matter {
@@ -48,7 +51,14 @@ impl Matter {
         // What a program is given to read can tell it what to do, as a here-document can.
         let fed = command(&request.action).is_some_and(|run| run.stdin.is_some());
         let line = line.map(|line| line.map(|line| if fed { line.fed() } else { line }));
-        Ok(Self { request, hash, line })
+        Ok(Self { request, hash, line, terms: None })
+    }
+
+    /// The same, to be decided and carried out on these terms.
+    #[must_use]
+    pub fn on(mut self, terms: Terms) -> Self {
+        self.terms = Some(terms);
+        self
     }
 
     /// Who asks for what.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use provost_core::action::{self, RunCommand, TerminalAction};
-use provost_proto::kernel::{Fault, Happened, Outcome};
+use provost_proto::kernel::{Fault, Happened, Outcome, Terms};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{
     Applied, Command, Layers, Leftovers, Limits, Parent, SandboxError, Stdio, Wall,
@@ -167,9 +167,10 @@ impl Commands {
         self: &Commands,
         id: ActionId,
         action: TerminalAction,
+        terms: Terms,
     ) -> Result<Value, ActionError> {
         match action {
-            TerminalAction::RunCommand(params) => self.start(id, params).await,
+            TerminalAction::RunCommand(params) => self.start(id, params, &terms).await,
             TerminalAction::List(_) => Ok(self.list()),
             TerminalAction::Read(params) => self.read(&params),
             TerminalAction::Write(params) => {
@@ -206,7 +207,12 @@ impl Commands {
     }
 
     /// Starts a command. What happens to it comes as reports.
-    async fn start(&self, id: ActionId, params: RunCommand) -> Result<Value, ActionError> {
+    async fn start(
+        &self,
+        id: ActionId,
+        params: RunCommand,
+        terms: &Terms,
+    ) -> Result<Value, ActionError> {
         if self.running().len() >= AT_ONCE {
             let message = format!("{AT_ONCE} commands run already; stop one first");
             return Err(ActionError::new(Code::TooManyProcesses, message));
@@ -279,6 +285,11 @@ impl Commands {
         for (name, value) in &params.env {
             command.env.retain(|(known, _)| known != name.as_str());
             command.env.push((name.into(), value.into()));
+        }
+        // Last, so that nothing that was given takes it away.
+        for (name, value) in environment::git() {
+            command.env.retain(|(known, _)| *known != name);
+            command.env.push((name, value));
         }
         command.cwd = if params.cwd.is_root() { ".".into() } else { params.cwd.as_str().into() };
         let input = params.stdin.is_some() || params.background;

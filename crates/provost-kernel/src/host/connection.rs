@@ -7,7 +7,7 @@ use std::time::Duration;
 use provost_core::action::{Action, FileAction};
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
+    Answer, Ask, Fault, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Terms, Version2,
 };
 use provost_proto::{ActionId, Code};
 use serde_json::{Value, json};
@@ -189,16 +189,17 @@ fn again() -> ActionError {
 
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     match ask {
-        Ask::Execute { id, action, params } => {
+        Ask::Execute { id, action, params, terms } => {
             let action = Action::parse(&action, params)
                 .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
             host.check_folder()?;
             let redactor = host.redacting.redactor()?;
             match action {
-                Action::File(action) => on_files(host, id, action, &redactor).await,
-                Action::Terminal(action) => {
-                    redacted(&redactor, host.commands.execute(id, action).await)
-                }
+                Action::File(action) => on_files(host, id, (action, terms), &redactor).await,
+                Action::Terminal(action) => redacted(
+                    &redactor,
+                    host.commands.execute(id, action, terms.unwrap_or_default()).await,
+                ),
             }
         }
         Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
@@ -219,18 +220,24 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
 async fn on_files(
     host: &Arc<Host>,
     id: ActionId,
-    action: FileAction,
+    (action, terms): (FileAction, Option<Terms>),
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
+    let root = match &terms {
+        Some(terms) => files::bound(&host.root, terms),
+        None => host.root.share(),
+    };
+    if terms.is_some() {
+        files::guard(&root, &action)?;
+    }
     // Quick ones are done at once: a thread would cost more than they do.
     if let FileAction::ReadFile(_) | FileAction::Stat(_) = action {
-        return redacted(redactor, files::execute(&host.root, &action, &|| false));
+        return redacted(redactor, files::execute(&root, &action, &|| false));
     }
     let began = std::time::Instant::now();
     let stop = host.commands.begin(id);
-    let work = Arc::clone(host);
     let task = tokio::task::spawn_blocking(move || {
-        files::execute(&work.root, &action, &|| stop.load(std::sync::atomic::Ordering::Relaxed))
+        files::execute(&root, &action, &|| stop.load(std::sync::atomic::Ordering::Relaxed))
     });
     let result = task.await.unwrap_or_else(|error| {
         Err(ActionError::new(Code::Internal, format!("the action met a fault: {error}")))

@@ -5,7 +5,7 @@
 //! strings, tables and handles, and the child only makes system calls with them.
 
 use std::ffi::{CStr, CString, OsStr, c_char};
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::ptr::null;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use libc::sock_filter;
 use super::SandboxError;
 use super::error::Step;
 use super::ruleset::Rules;
+use crate::beneath::Root;
 
 /// The strings of an argument list or environment, with the table exec wants.
 pub(super) struct Strings {
@@ -99,7 +100,7 @@ pub(super) struct Start {
     /// The working directory inside it.
     pub(super) inside: CString,
     /// The working directory as a handle, for when there is no new mount namespace.
-    pub(super) folder: OwnedFd,
+    pub(super) folder: Root,
 }
 
 /// One run, ready to go.

@@ -80,7 +80,7 @@ impl Wall {
             project: text(self.policy.project.as_os_str(), "the project's path")?,
             identity: self.identity,
             inside: text(cwd.as_os_str(), "the working directory")?,
-            folder: folder.into(),
+            folder,
         })
     }
 

@@ -5,6 +5,7 @@
 mod answers;
 mod attacks;
 mod grants;
+mod races;
 mod roles;
 mod rules;
 
