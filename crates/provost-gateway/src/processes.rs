@@ -13,12 +13,14 @@ impl Gateway {
     /// that was never started is the kernel's to say.
     pub(crate) async fn foreign(&self, request: &Request) -> Result<Option<Denied>, GatewayError> {
         let id = match (&request.action, request.class) {
-            (_, TokenClass::Operator) => return Ok(None),
-            (Action::Terminal(action), _) => match process(action) {
+            (
+                Action::Terminal(action),
+                TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer,
+            ) => match process(action) {
                 Some(id) => id,
                 None => return Ok(None),
             },
-            (Action::File(_), _) => return Ok(None),
+            (Action::File(_), _) | (_, TokenClass::Operator) => return Ok(None),
         };
         let Ok(parsed) = id.parse() else { return Ok(None) };
         if self.started_by(parsed).await?.is_none_or(|starter| starter == request.principal) {

@@ -1,13 +1,11 @@
 //! Bringing together what a decision needs, and asking for it.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::action::{Action, RelPath};
 use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
-use provost_core::role::Role;
 use provost_proto::kernel::{SeenLink, Terms};
 use provost_proto::{Governing, Hash, Pin, Principal, TrustQuestion};
 use provost_sandbox::beneath::{Links, Root};
@@ -15,9 +13,6 @@ use provost_sandbox::beneath::{Links, Root};
 use crate::governance::Governed;
 use crate::governance::files::RoleFile;
 use crate::{Gateway, GatewayError};
-
-/// The largest script that is pinned by what it holds.
-const SCRIPT: u64 = 16 * 1024 * 1024;
 
 /// Askers whose last action is remembered.
 const ASKERS: usize = 4096;
@@ -58,7 +53,12 @@ impl Gateway {
         let links = links(Path::new(&governed.project.path), &matter);
         let leads_to = leads_to(&links, &matter);
         // A person's own action follows whatever links there are when it runs.
-        let matter = if role.is_some() { matter.on(terms(&links, &pins)) } else { matter };
+        let matter = if role.is_some() {
+            let programs = matter.programs(&governed.project.path, &pins);
+            matter.on(Terms { links: seen(&links), pins: pins.clone(), programs })
+        } else {
+            matter
+        };
         let request = matter.request();
         let standing = Standing {
             rules: &governed.rules,
@@ -136,25 +136,12 @@ pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, Gate
     let read = move || {
         let Ok(root) = Root::open(&folder) else { return Vec::new() };
         let pin = |path: &str| {
-            let hash = match root.read(Path::new(path), SCRIPT) {
-                Ok(bytes) => Role::hash(&bytes),
-                // Too large to read, or a link that leads out: pinned all the same.
-                Err(_) => looks(&folder.join(path))?,
-            };
+            let hash = provost_kernel::pin(&root, &folder, path)?.hash;
             Some(Pin { path: path.to_owned(), hash })
         };
         scripts.iter().filter_map(|script| pin(script.as_str())).collect()
     };
     tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)
-}
-
-/// A file by what changes whenever it does, if it is one. It is not opened: what
-/// is named here may be anything by then.
-fn looks(file: &Path) -> Option<Hash> {
-    let meta = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
-    let changed = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
-    let look = format!("{:?}", (meta.dev(), meta.ino(), meta.size(), changed));
-    Some(Role::hash(look.as_bytes()))
 }
 
 /// The links on the way to the paths that a file action names. What leads out of
@@ -183,11 +170,12 @@ fn leads_to(links: &Links, matter: &Matter) -> Vec<RelPath> {
     places
 }
 
-/// What the kernel must keep to. A link that has no spelling here is not followed.
-fn terms(links: &Links, pins: &[Pin]) -> Terms {
+/// The links as the kernel is told of them. One that has no spelling here is not
+/// followed.
+fn seen(links: &Links) -> Vec<SeenLink> {
     let text = |path: &Path| path.to_str().map(str::to_owned);
-    let seen = links.iter().filter_map(|(path, leads_to)| {
+    let one = |(path, leads_to): (&Path, &Path)| {
         Some(SeenLink { path: text(path)?, leads_to: text(leads_to)? })
-    });
-    Terms { links: seen.collect(), pins: pins.to_vec() }
+    };
+    links.iter().filter_map(one).collect()
 }

@@ -69,14 +69,15 @@ pub fn bound(root: &Root, terms: &Terms) -> Root {
     ))
 }
 
+/// Whether it changes something.
+pub fn writes(action: &FileAction) -> bool {
+    Action::File(action.clone()).effect() == Effect::Write
+}
+
 /// Refuses what would change a protected path. The gateway does not permit it in
 /// the first place; with a root whose links are known this cannot be outrun.
 pub fn guard(root: &Root, action: &FileAction) -> Result<(), ActionError> {
-    let action = Action::File(action.clone());
-    if action.effect() != Effect::Write {
-        return Ok(());
-    }
-    for path in action.paths() {
+    for path in Action::File(action.clone()).paths() {
         let links = root.links();
         let real = links.map(|links| [links.real(path.as_ref()), links.real_name(path.as_ref())]);
         let real = real.into_iter().flatten().filter_map(|real| RelPath::new(real.to_str()?).ok());

@@ -108,6 +108,9 @@ pub struct Terms {
     /// The files that tell it what to do, as whoever allowed it saw them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<Pin>,
+    /// Those of them that it runs: nothing may take their place before it has read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<String>,
 }
 
 /// A symbolic link, and where it led when the decision was made.

@@ -3,7 +3,7 @@
 
 use provost_proto::kernel::Terms;
 use provost_proto::{
-    ActionId, Covers, DemandView, Hash, Principal, ProjectId, SessionId, TokenClass,
+    ActionId, Covers, DemandView, Hash, Pin, Principal, ProjectId, SessionId, TokenClass,
 };
 
 use crate::action::{Action, RelPath, RunCommand, TerminalAction};
@@ -128,6 +128,11 @@ impl Matter {
     /// its words name them; see [`super::scripts`]. `root` is the project's folder.
     pub fn scripts(&self, root: &str) -> Vec<RelPath> {
         super::scripts::named(self.demands(), self.cwd().as_str(), root)
+    }
+
+    /// Those of the pinned files that it runs; see [`super::scripts`].
+    pub fn programs(&self, root: &str, pins: &[Pin]) -> Vec<String> {
+        super::scripts::programs(self.demands(), self.cwd().as_str(), root, pins)
     }
 
     /// What counts as the same when it is asked for again and again. How long a

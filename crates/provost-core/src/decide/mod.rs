@@ -284,6 +284,7 @@ impl Allowed {
             AllowedBy::Operator | AllowedBy::Mode { .. } | AllowedBy::Rules { .. } => {
                 if let Some(terms) = &mut terms {
                     terms.pins.clear();
+                    terms.programs.clear();
                 }
             }
         }

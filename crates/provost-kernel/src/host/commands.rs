@@ -17,9 +17,10 @@ use provost_sandbox::environment;
 use provost_sandbox::probe;
 use provost_sandbox::profile::{Places, Policy, Profile};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{RwLock, oneshot};
 
 use super::HostOptions;
+use super::pinned::{self, Copies, Holds};
 use super::process::{GRACE, Order, Process, Run, see_through};
 use super::redacting::Redacting;
 use super::space::Space;
@@ -49,6 +50,8 @@ pub(super) struct Commands {
     wall: OnceLock<Wall>,
     open_wall: OnceLock<Wall>,
     book: Mutex<Book>,
+    /// Taken to write by whoever starts a command, to read by whoever changes files.
+    pub(super) holds: RwLock<Holds>,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +77,7 @@ impl Commands {
             wall: OnceLock::new(),
             open_wall: OnceLock::new(),
             book: Mutex::default(),
+            holds: RwLock::default(),
         }
     }
 
@@ -224,7 +228,12 @@ impl Commands {
         space.check().map_err(|Fault { code, message, .. }| ActionError::new(code, message))?;
         let absent = policy.absent();
         let what = action::Action::Terminal(TerminalAction::RunCommand(params.clone())).describe();
-        let child = wall.spawn(self.command(&params)).map_err(|error| refused(&error))?;
+        let mut holds = self.holds.write().await;
+        holds.retain(|(process, _)| process.outcome().is_none());
+        let mut command = self.command(&params);
+        let (copies, own) = self.hold(&mut command, wall, terms, &holds).await?;
+        let child = wall.spawn(command).map_err(|error| refused(&error))?;
+        drop(copies);
         let applied = child.applied.clone();
         let (process, orders) = Process::new(id, what, child.pid());
         let started = Happened::Started {
@@ -236,6 +245,10 @@ impl Commands {
             ActionError::new(Code::Internal, format!("the report could not be kept: {error}"))
         })?;
         self.remember(&process);
+        if !own.is_empty() {
+            holds.push((Arc::clone(&process), own));
+        }
+        drop(holds);
         let run = Run {
             child,
             spool: Arc::clone(&self.spool),
@@ -250,6 +263,38 @@ impl Commands {
         };
         drop(tokio::spawn(see_through(Arc::clone(&process), run)));
         Ok(describe(&process))
+    }
+
+    /// Has a command run what was pinned, and nothing take the place of it: the
+    /// copies that it runs, to be kept until it does, and what is held.
+    async fn hold(
+        &self,
+        command: &mut Command,
+        wall: &Wall,
+        terms: &Terms,
+        holds: &Holds,
+    ) -> Result<(Copies, Vec<PathBuf>), ActionError> {
+        let mut terms = terms.clone();
+        if !wall.applied().mount_namespace {
+            terms.programs.clear();
+        }
+        terms.programs = pinned::holdable(&self.project, &terms)?;
+        let own = pinned::with_folders(&terms.programs);
+        if !own.is_empty() {
+            pinned::hold_in(self.others(), &self.project, &own).await?;
+        }
+        command.held = holds.iter().flat_map(|(_, paths)| paths).cloned().collect();
+        command.held.sort();
+        command.held.dedup();
+        let copies = Copies::make(&self.project, self.place.folder(), &terms)?;
+        command.scripts = copies.scripts();
+        Ok((copies, own))
+    }
+
+    /// The commands that run.
+    fn others(&self) -> Vec<Arc<Process>> {
+        let book = self.book();
+        book.processes.values().filter(|process| process.outcome().is_none()).cloned().collect()
     }
 
     fn remember(&self, process: &Arc<Process>) {

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Host;
+use super::pinned;
 use super::redacting::redacted;
 use crate::wire::{self, Frame, Frames};
 use crate::{ActionError, files};
@@ -227,8 +228,12 @@ async fn on_files(
         Some(terms) => files::bound(&host.root, terms),
         None => host.root.share(),
     };
-    if terms.is_some() {
+    let mut held = None;
+    if terms.is_some() && files::writes(&action) {
         files::guard(&root, &action)?;
+        // Kept to the end of the action: no command starts in the midst of it.
+        let holds = held.insert(host.commands.holds.read().await);
+        pinned::guard(holds, &root, &action)?;
     }
     // Quick ones are done at once: a thread would cost more than they do.
     if let FileAction::ReadFile(_) | FileAction::Stat(_) = action {
@@ -242,6 +247,7 @@ async fn on_files(
     let result = task.await.unwrap_or_else(|error| {
         Err(ActionError::new(Code::Internal, format!("the action met a fault: {error}")))
     });
+    drop(held);
     let result = redacted(redactor, result);
     host.commands.done(id, &result, began.elapsed());
     result

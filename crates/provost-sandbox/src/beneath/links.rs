@@ -193,3 +193,85 @@ impl Root {
         Err(BeneathError::from_errno(Errno::AGAIN, doing))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn project() -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("real/deep")).unwrap();
+        fs::write(folder.path().join("real/deep/a"), "a").unwrap();
+        for (link, to) in [
+            ("l", "real"),
+            ("real/again", "./deep"),
+            ("real/up", ".."),
+            ("real/deep/b", "a"),
+            ("new", "real/missing"),
+            ("out", ".."),
+            ("absolute", "/"),
+            ("circle", "circle"),
+        ] {
+            symlink(to, folder.path().join(link)).unwrap();
+        }
+        let root = Root::open(folder.path()).unwrap();
+        (folder, root)
+    }
+
+    #[test]
+    fn links_lead_where_the_system_says_they_do() {
+        let (folder, root) = project();
+        for (path, real, name) in [
+            ("real/deep/a", "real/deep/a", "real/deep/a"),
+            ("none/at/all", "none/at/all", "none/at/all"),
+            ("l/deep/a", "real/deep/a", "real/deep/a"),
+            ("l/again/b", "real/deep/a", "real/deep/b"),
+            ("l/up", ".", "real/up"),
+            ("l/up/l/again/a", "real/deep/a", "real/deep/a"),
+            ("new/file", "real/missing/file", "real/missing/file"),
+            ("l/again/fresh", "real/deep/fresh", "real/deep/fresh"),
+            // What leads out is followed no further than that.
+            ("out/x", "out/x", "out/x"),
+            ("l/up/absolute/etc", "absolute/etc", "absolute/etc"),
+            ("circle", "circle", "circle"),
+            (".", ".", "."),
+        ] {
+            let links = root.links_to([Path::new(path)]);
+            assert_eq!(links.real(Path::new(path)), Path::new(real), "{path}");
+            assert_eq!(links.real_name(Path::new(path)), Path::new(name), "{path}");
+            if let Ok(there) = folder.path().join(real).canonicalize()
+                && !path.contains("out")
+                && !path.contains("absolute")
+            {
+                assert_eq!(folder.path().join(path).canonicalize().unwrap(), there, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_links_that_were_seen_are_followed_and_only_to_where_they_led() {
+        let (folder, root) = project();
+        let path = Path::new("l/again/b");
+        let bound = root.bound_to(root.links_to([path]));
+        assert_eq!(bound.read(path, 9).unwrap(), b"a");
+        assert_eq!(bound.stat(path).unwrap().kind, Kind::Symlink);
+        let unseen = root.bound_to(Links::default());
+        assert!(matches!(unseen.read(path, 9), Err(BeneathError::Elsewhere)));
+        assert!(matches!(unseen.read(Path::new("out/x"), 9), Err(BeneathError::Outside)));
+        assert_eq!(unseen.read(Path::new("real/deep/a"), 9).unwrap(), b"a");
+        // The link leads elsewhere now, and we go where it led.
+        fs::create_dir(folder.path().join("other")).unwrap();
+        fs::remove_file(folder.path().join("l")).unwrap();
+        symlink("other", folder.path().join("l")).unwrap();
+        bound.write(Path::new("l/new"), b"x", super::super::Mode::Create).unwrap();
+        assert!(
+            folder.path().join("real/new").exists() && !folder.path().join("other/new").exists()
+        );
+        // So does a folder that a link takes the place of.
+        fs::rename(folder.path().join("real"), folder.path().join("gone")).unwrap();
+        symlink("gone", folder.path().join("real")).unwrap();
+        assert!(matches!(bound.read(path, 9), Err(BeneathError::Elsewhere)));
+    }
+}

@@ -54,6 +54,15 @@ pub(super) struct Pin {
     pub(super) read_only: bool,
 }
 
+/// A file of the project that another is mounted over.
+#[derive(Debug)]
+pub(super) struct Cover {
+    /// Relative to the project.
+    pub(super) path: CString,
+    /// The file that is mounted, by its absolute path.
+    pub(super) copy: CString,
+}
+
 /// How many paths can be carried into a private `/tmp`; the child has no heap to keep more.
 pub(super) const CARRIED: usize = 8;
 
@@ -109,6 +118,10 @@ pub(super) struct Plan<'a> {
     pub(super) flags: i32,
     pub(super) maps: Option<&'a UserMaps>,
     pub(super) mounts: Option<&'a Mounts>,
+    /// What this run finds in the place of files of the project.
+    pub(super) covers: Vec<Cover>,
+    /// What this run cannot replace; folders before what is in them.
+    pub(super) held: Vec<CString>,
     pub(super) loopback: bool,
     pub(super) rules: Option<Arc<Rules>>,
     pub(super) filter: &'a [sock_filter],

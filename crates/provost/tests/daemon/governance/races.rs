@@ -249,3 +249,85 @@ async fn git_runs_no_program_that_a_repository_in_the_project_names() {
     assert_eq!(status, 422, "{said}");
     world.is_whole();
 }
+
+/// Replaces the script by another and by itself, as a command of an agent can.
+const MEDDLING: &str = "echo go; while :; do cp evil.sh e; mv -f e src/build.sh; \
+     cp good.sh g; mv -f g src/build.sh; mv src old && mkdir src && cp evil.sh src/build.sh; \
+     rm -rf src; mv old src; done 2>/dev/null";
+
+#[tokio::test]
+async fn a_script_that_was_shown_is_what_runs_whatever_is_put_in_its_place() {
+    let world = World::new().await;
+    world.write("evil.sh", "echo EVIL\n");
+    world.write("good.sh", "echo good\n");
+    world.write("src/build.sh", "echo good\n");
+    let first = world.asks_to_run(json!({ "argv": ["sh", "src/build.sh"] })).await;
+    let good = &first["question"]["pins"];
+    assert_eq!(good[0]["path"], "src/build.sh", "{first}");
+    let mut ran = 0;
+    for n in 0..TIMES / 2 {
+        // Each of them is held once the script runs, so each race is run by a new one.
+        // The operator's command is behind the same wall, and none need be asked for it.
+        let meddling = json!({ "command": MEDDLING, "background": true });
+        let meddler = world.daemon.start(meddling).await;
+        world.daemon.until(&meddler, "running").await;
+        let question = world.asks_to_run(json!({ "argv": ["sh", "src/build.sh", format!("{n}")] }));
+        let question = question.await;
+        // Nobody allows what they see to be evil; and what is asked anew waits.
+        if question["question"]["pins"] == *good
+            && world.allows(&question, json!({})).await.0 == 200
+        {
+            let ended = world.ended(&question).await;
+            ran += u32::from(ended["outcome"]["exitCode"] == 0);
+        }
+        let stop = json!({ "action": "terminal.stop", "params": { "id": meddler, "graceMs": 0 } });
+        let (status, said) = world.operator(Method::POST, "/api/projects/app/actions", &stop).await;
+        assert!(status.is_success(), "{said}");
+        drop(std::fs::remove_dir_all(world.home.path("app").join("old")));
+        world.write("src/build.sh", "echo good\n");
+    }
+    let printed = json!(world.daemon.events("ACTION_OUTPUT").await).to_string();
+    assert!(!printed.contains("EVIL"), "{printed}");
+    assert!(ran > 0, "some were run");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn a_script_that_runs_cannot_be_written_by_an_agent_until_it_has_ended() {
+    let world = World::new().await;
+    let script = "echo go; while [ ! -e done ]; do sleep 0.02; done\necho good\n";
+    world.write("build.sh", script);
+    world.write("evil.sh", "echo EVIL");
+    let meddling = "while [ ! -e meddle ]; do sleep 0.02; done; mv -f evil.sh build.sh";
+    let meddler = world.daemon.start(json!({ "command": meddling })).await;
+    world.daemon.until(&meddler, "running").await;
+    let question = world.asks_to_run(json!({ "command": "sh build.sh; sh ./build.sh" })).await;
+    assert_eq!(world.allows(&question, json!({})).await.0, 200);
+    world.daemon.until(question["action"].as_str().unwrap(), "running").await;
+    world.sets_mode("full").await;
+    for (action, params) in [
+        ("fs.writeFile", json!({ "path": "build.sh", "content": "echo EVIL" })),
+        ("fs.deleteFile", json!({ "path": "build.sh" })),
+        ("fs.moveFile", json!({ "from": "build.sh", "to": "b.sh" })),
+    ] {
+        let (status, said) = world.waits(action, params).await;
+        assert_eq!((status.as_u16(), &said["code"]), (409, &json!("CONFLICT")), "{said}");
+    }
+    for command in ["echo 'echo EVIL' > build.sh", "rm build.sh", "cp build.sh x; mv x build.sh"] {
+        let ended = world.runs(json!({ "command": command })).await;
+        assert_ne!(ended["outcome"]["exitCode"], 0, "{command}: {ended}");
+    }
+    // Nor by a command that ran before.
+    world.write("meddle", "");
+    let ended = world.daemon.until(&meddler, "finished").await;
+    assert_ne!(ended["outcome"]["exitCode"], 0, "{ended}");
+    // A person may; what runs is what was shown all the same.
+    world.write("build.sh", "echo EVIL");
+    world.write("done", "");
+    assert_eq!(world.ended(&question).await["outcome"]["exitCode"], 0);
+    let printed = json!(world.daemon.events("ACTION_OUTPUT").await).to_string();
+    assert!(printed.contains("good") && !printed.contains("EVIL"), "{printed}");
+    let write = json!({ "path": "build.sh", "content": "echo new" });
+    assert!(world.waits("fs.writeFile", write).await.0.is_success());
+    world.is_whole();
+}
