@@ -1,14 +1,16 @@
 //! The right to carry out one action, once.
 //!
 //! What was decided is, byte for byte, what runs: the permit carries the
-//! action, and whoever runs it takes the permit by value. There is none before
+//! action with what it was decided about, and whoever runs it takes the permit
+//! by value. There is none before
 //! the log says that the action is allowed, except for looking at files, which
 //! changes nothing and is recorded with what came of it.
 
+use provost_proto::kernel::Terms;
 use provost_proto::{ActionId, AllowedBy, Event, Fact, Hash, ProjectId};
 
 use crate::action::{Action, Effect};
-use crate::decide::Allowed;
+use crate::decide::{Allowed, Request};
 
 /// The right to carry out one action, once.
 ///
@@ -19,7 +21,7 @@ use crate::decide::Allowed;
 /// # use provost_proto::{ActionId, Hash, ProjectId};
 /// # use provost_core::action::Action;
 /// # fn forge(id: ActionId, project: ProjectId, action: Action, hash: Hash) {
-/// let forged = provost_core::permit::Permit { id, project, action, hash };
+/// let forged = provost_core::permit::Permit { id, project, action, hash, terms: None };
 /// # }
 /// ```
 #[must_use = "an unused permit is an action that was allowed and never ran"]
@@ -29,6 +31,7 @@ pub struct Permit {
     project: ProjectId,
     action: Action,
     hash: Hash,
+    terms: Option<Terms>,
 }
 
 /// The log does not say that this was allowed.
@@ -62,8 +65,9 @@ impl Permit {
     }
 
     fn of(allowed: Allowed) -> (Self, AllowedBy) {
-        let (request, hash, by) = allowed.into_parts();
-        (Self { id: request.id, project: request.project, action: request.action, hash }, by)
+        let (request, hash, by, terms) = allowed.into_parts();
+        let Request { id, project, action, .. } = request;
+        (Self { id, project, action, hash, terms }, by)
     }
 
     /// The action's name in the log.
@@ -86,8 +90,8 @@ impl Permit {
         self.hash
     }
 
-    /// Uses the permit up.
-    pub fn consume(self) -> (ActionId, Action) {
-        (self.id, self.action)
+    /// Uses the permit up: what to do, and on which terms.
+    pub fn consume(self) -> (ActionId, Action, Option<Terms>) {
+        (self.id, self.action, self.terms)
     }
 }

@@ -9,7 +9,7 @@ use provost_core::permit::Permit;
 use provost_core::policy::Asker;
 use provost_kernel::KernelError;
 use provost_proto::kernel::{Fault, Limit, Outcome, OutputStream};
-use provost_proto::{Code, Fact, Raw};
+use provost_proto::{Actor, Code, Fact, Raw};
 use provost_store::Durability;
 use serde_json::{Value, json};
 
@@ -86,7 +86,11 @@ impl Gateway {
         permit: Permit,
     ) -> Result<Ended, GatewayError> {
         let (id, effect, began) = (permit.id(), permit.action().effect(), Instant::now());
-        let result = self.execute(behalf, permit).await;
+        let lists = permit.action().name() == "terminal.list";
+        let mut result = self.execute(behalf, permit).await;
+        if let (true, Actor::Agent(_), Ok(listed)) = (lists, &behalf.actor, &mut result) {
+            *listed = raw(&self.only_own(&behalf.principal, listed.value()).await?)?;
+        }
         let outcome = outcome_of(effect, &result, began);
         let project = behalf.project.id;
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };

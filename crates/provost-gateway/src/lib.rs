@@ -15,6 +15,7 @@ mod kernels;
 mod login;
 mod paths;
 mod policy;
+mod processes;
 mod projects;
 mod question;
 mod redact;

@@ -1,23 +1,19 @@
 //! Bringing together what a decision needs, and asking for it.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::action::{Action, RelPath};
 use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
 use provost_core::policy::Rules;
-use provost_core::role::Role;
+use provost_proto::kernel::{SeenLink, Terms};
 use provost_proto::{Governing, Hash, Micros, Mode, Pin, Principal, TrustQuestion};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::beneath::{Links, Root};
 
 use crate::governance::Governed;
 use crate::governance::files::RoleFile;
 use crate::{Gateway, GatewayError};
-
-/// The largest script that is pinned by what it holds.
-const SCRIPT: u64 = 16 * 1024 * 1024;
 
 /// How many links to what is not there yet are followed, as many as the system would.
 const LINKS: u32 = 40;
@@ -57,8 +53,22 @@ impl Gateway {
         role: Option<&str>,
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
-        let standing = self.stands(governed, &matter, governed.mode(self.clock.now())).await?;
-        Ok(decide(matter, acting(governed, role), &standing.about(governed, &governed.rules)))
+        let stands = self.stands(governed, &matter, governed.mode(self.clock.now())).await?;
+        // A person's own action follows whatever links there are when it runs.
+        let matter = if role.is_some() {
+            let programs = matter.programs(&governed.project.path, &stands.pins);
+            let (links, pins) = (seen(&stands.links), stands.pins.clone());
+            matter.on(Terms { links, pins, programs })
+        } else {
+            matter
+        };
+        let foreign = self.foreign(matter.request()).await?;
+        let standing = stands.about(governed, &governed.rules);
+        Ok(match (decide(matter, acting(governed, role), &standing), foreign) {
+            (denied @ Verdict::Deny(_), _) => denied,
+            (Verdict::Allow(_) | Verdict::Ask(_), Some(denied)) => Verdict::Deny(denied),
+            (decided, None) => decided,
+        })
     }
 
     /// How things stand for a matter, in this mode: for the decision itself, and
@@ -69,9 +79,11 @@ impl Gateway {
         matter: &Matter,
         mode: Mode,
     ) -> Result<Stands, GatewayError> {
+        let links = links(Path::new(&governed.project.path), matter);
         Ok(Stands {
             pins: pins(&governed.project.path, matter).await?,
-            leads_to: leads_to(Path::new(&governed.project.path), matter),
+            leads_to: through(&links, matter),
+            links,
             again: self.rows.again(&matter.request().principal, matter.sameness()),
             mode,
             now: self.clock.now(),
@@ -92,6 +104,7 @@ impl Gateway {
 /// How things stand for one matter, as far as it must be looked up.
 pub(crate) struct Stands {
     pins: Vec<Pin>,
+    links: Links,
     leads_to: Vec<RelPath>,
     again: u32,
     mode: Mode,
@@ -161,11 +174,7 @@ pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, Gate
     let read = move || {
         let Ok(root) = Root::open(&folder) else { return Vec::new() };
         let pin = |path: &str| {
-            let hash = match root.read(Path::new(path), SCRIPT) {
-                Ok(bytes) => Role::hash(&bytes),
-                // Too large to read, or a link that leads out: pinned all the same.
-                Err(_) => looks(&folder.join(path))?,
-            };
+            let hash = provost_kernel::pin(&root, &folder, path)?.hash;
             Some(Pin { path: path.to_owned(), hash })
         };
         scripts.iter().filter_map(|script| pin(script.as_str())).collect()
@@ -173,26 +182,20 @@ pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, Gate
     tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)
 }
 
-/// A file by what changes whenever it does, if it is one. It is not opened: what
-/// is named here may be anything by then.
-fn looks(file: &Path) -> Option<Hash> {
-    let meta = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
-    let changed = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
-    let look = format!("{:?}", (meta.dev(), meta.ino(), meta.size(), changed));
-    Some(Role::hash(look.as_bytes()))
+/// The links on the way to the paths that a file action names. What leads out of
+/// the project is not among them, and the kernel refuses it.
+fn links(folder: &Path, matter: &Matter) -> Links {
+    let Action::File(_) = &matter.request().action else { return Links::default() };
+    let paths = matter.request().action.paths();
+    // A folder that is gone has no links, and the kernel says that it is gone.
+    Root::open(folder)
+        .map(|root| root.links_to(paths.iter().map(AsRef::as_ref)))
+        .unwrap_or_default()
 }
 
-/// Where links lead the paths that a file action names, for those that are
-/// elsewhere in the project. What leads out of it, the kernel refuses.
+/// Where links lead the paths that a file action names.
 pub(crate) fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
-    let action = &matter.request().action;
-    let Action::File(_) = action else { return Vec::new() };
-    let elsewhere = |path: RelPath| {
-        let there = real(&folder.join(path.as_str()), LINKS)?;
-        let there = RelPath::new(there.strip_prefix(folder).ok()?.to_str()?).ok()?;
-        (there != path).then_some(there)
-    };
-    action.paths().into_iter().filter_map(elsewhere).collect()
+    through(&links(folder, matter), matter)
 }
 
 /// Where links lead the folders of the paths that a file action names, in words:
@@ -227,4 +230,29 @@ fn real(path: &Path, links: u32) -> Option<PathBuf> {
         missing = Path::new(there.file_name()?).join(missing);
     }
     None
+}
+
+/// The places where links lead these paths, and where the names themselves are.
+fn through(links: &Links, matter: &Matter) -> Vec<RelPath> {
+    let Action::File(_) = &matter.request().action else { return Vec::new() };
+    let mut places = Vec::new();
+    for path in matter.request().action.paths() {
+        for real in [links.real(path.as_ref()), links.real_name(path.as_ref())] {
+            let place = real.to_str().and_then(|real| RelPath::new(real).ok());
+            places.extend(place.filter(|place| *place != path));
+        }
+    }
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// The links as the kernel is told of them. One that has no spelling here is not
+/// followed.
+fn seen(links: &Links) -> Vec<SeenLink> {
+    let text = |path: &Path| path.to_str().map(str::to_owned);
+    let one = |(path, leads_to): (&Path, &Path)| {
+        Some(SeenLink { path: text(path)?, leads_to: text(leads_to)? })
+    };
+    links.iter().filter_map(one).collect()
 }

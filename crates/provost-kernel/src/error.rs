@@ -57,6 +57,7 @@ impl From<BeneathError> for ActionError {
             BeneathError::Exists => Code::Exists,
             BeneathError::HardLink => Code::Hardlink,
             BeneathError::Outside => Code::OutsideProject,
+            BeneathError::Elsewhere => Code::Conflict,
             BeneathError::NotRegular(_) => Code::NotAFile,
             BeneathError::NotEmpty => Code::NotEmpty,
             BeneathError::NoSpace => Code::NoSpace,

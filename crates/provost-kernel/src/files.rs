@@ -19,10 +19,11 @@ mod undo;
 mod walk;
 mod write_file;
 
-use provost_core::action::{FileAction, RelPath};
+use provost_core::action::{Action, Effect, FileAction, RelPath, protected};
 use provost_core::policy::Sight;
+use provost_proto::kernel::Terms;
 use provost_proto::{Code, Hash};
-use provost_sandbox::beneath::{BeneathError, Kind, Root};
+use provost_sandbox::beneath::{BeneathError, Kind, Links, Root};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -71,6 +72,37 @@ pub fn execute_within(
         FileAction::MoveFile(action) => answer(move_file::run(root, action)?),
         FileAction::DeleteFile(action) => answer(move_file::delete(root, action)?),
     }
+}
+
+/// The project as it was when the action was decided: of its links, those that
+/// were seen then are followed, and no others.
+pub fn bound(root: &Root, terms: &Terms) -> Root {
+    let links = terms.links.iter();
+    root.bound_to(Links::new(
+        links.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),
+    ))
+}
+
+/// Whether it changes something.
+pub fn writes(action: &FileAction) -> bool {
+    Action::File(action.clone()).effect() == Effect::Write
+}
+
+/// Refuses what would change a protected path. The gateway does not permit it in
+/// the first place; with a root whose links are known this cannot be outrun.
+pub fn guard(root: &Root, action: &FileAction) -> Result<(), ActionError> {
+    for path in Action::File(action.clone()).paths() {
+        let links = root.links();
+        let real = links.map(|links| [links.real(path.as_ref()), links.real_name(path.as_ref())]);
+        let real = real.into_iter().flatten().filter_map(|real| RelPath::new(real.to_str()?).ok());
+        for place in real.chain([path.clone()]) {
+            if let Some(why) = protected(&place) {
+                let message = format!("{} is protected from agents: {why}", place.shown());
+                return Err(ActionError::new(Code::ProtectedPath, message));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn answer(result: impl Serialize) -> Result<Value, ActionError> {

@@ -207,10 +207,15 @@ impl Kernel {
         if protocol < REDACTS {
             return Err(KernelError::Older { kernel: protocol, pid });
         }
-        let (id, action) = permit.consume();
+        let (id, action, terms) = permit.consume();
         let (name, params) = (action.name().to_owned(), action.params());
         let limited = !limits.is_empty();
-        let answer = self.answer(Ask::Execute { id, action: name, params, limits }).await?;
+        if !self.welcome.has_runtime() && (limited || terms.is_some()) {
+            // It came before there were terms, and would not keep to them.
+            return Err(KernelError::Older { kernel: protocol, pid });
+        }
+        let ask = Ask::Execute { id, action: name, params, limits, terms };
+        let answer = self.answer(ask).await?;
         if limited && answer.value().get("leftOut").is_none() {
             return Err(KernelError::Older { kernel: protocol, pid });
         }

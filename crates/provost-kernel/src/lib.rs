@@ -10,10 +10,12 @@ mod error;
 pub mod files;
 mod handle;
 pub mod host;
+mod pin;
 mod place;
 mod spool;
 mod wire;
 
 pub use error::ActionError;
 pub use handle::{Kernel, KernelError, Reports};
+pub use pin::{Pinned, pin};
 pub use place::Place;

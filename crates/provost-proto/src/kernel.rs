@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 pub use crate::output::{Output, OutputStream, Printed};
 use crate::runtime::RuntimeChange;
-use crate::{ActionId, Code, Raw};
+use crate::{ActionId, Code, Pin, Raw};
 
 /// The version of this protocol. A kernel outlives the daemon that started it,
 /// so each end speaks to older versions of the other too, and a daemon leaves
@@ -88,6 +88,10 @@ pub enum Ask {
         /// What is to be left out of what is looked into.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         limits: Vec<Limit>,
+        /// What was decided about, if something had to be decided. A kernel that
+        /// does not know these does not keep to them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        terms: Option<Terms>,
     },
     /// Stop an action.
     Cancel {
@@ -138,6 +142,31 @@ pub struct Limit {
     pub path: Vec<String>,
     /// And not these.
     pub except: Vec<String>,
+}
+
+/// What an action was decided about: the kernel does it so or not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Terms {
+    /// The links on the way to the paths that it names. No other is followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<SeenLink>,
+    /// The files that tell it what to do, as whoever allowed it saw them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<Pin>,
+    /// Those of them that it runs: nothing may take their place before it has read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<String>,
+}
+
+/// A symbolic link, and where it led when the decision was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenLink {
+    /// The link, relative to the project.
+    pub path: String,
+    /// The place, relative to the project; `.` is the project.
+    pub leads_to: String,
 }
 
 /// A secret value. It is not shown by `{:?}`.

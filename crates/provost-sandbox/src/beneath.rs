@@ -11,6 +11,8 @@
 //! - The last component of a write is never followed. A whole-file write goes to
 //!   a new file in the same, held folder, which then replaces the old name, so
 //!   even a lost race replaces a name inside the root and changes no file outside.
+//! - A root that was made with [`Root::bound_to`] follows those links only that were
+//!   seen before, and only to where they led then.
 //! - A file with a second name may be a file outside under a name inside; writing
 //!   to it is [`BeneathError::HardLink`].
 //! - Set-id bits are never carried over to what is written.
@@ -19,12 +21,14 @@
 
 mod draft;
 mod error;
+mod links;
 mod look;
 mod path;
 mod tree;
 mod write;
 
 pub use error::BeneathError;
+pub use links::Links;
 pub use look::{Entry, Kind, Listing, Stat};
 pub use write::Mode;
 
@@ -32,6 +36,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -48,7 +53,9 @@ pub enum Replace {
 /// A folder that all paths are relative to and none can leave.
 #[derive(Debug)]
 pub struct Root {
-    dir: OwnedFd,
+    dir: Arc<OwnedFd>,
+    /// The only links that are followed; all that stay inside, if it is `None`.
+    links: Option<Links>,
 }
 
 /// How a path is resolved: never above the root, never through `/proc`'s links.
@@ -64,21 +71,35 @@ impl Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(folder, flags, rustix::fs::Mode::empty())
             .map_err(|errno| BeneathError::from_errno(errno, "open the root"))?;
-        Ok(Self { dir })
+        Ok(Self { dir: Arc::new(dir), links: None })
     }
 
     /// A folder beneath this one, as a root of its own. `.` is this one again.
     pub fn descend(&self, path: &Path) -> Result<Self, BeneathError> {
         let path = path::folder(path)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        Ok(Self { dir: self.resolve(path, flags, "open the folder")? })
+        let dir = self.resolve(path, flags, "open the folder")?;
+        Ok(Self { dir: Arc::new(dir), links: None })
     }
 
     /// The one place that resolves a path.
     fn resolve(&self, path: &OsStr, flags: OFlags, doing: &'static str) -> Resolved {
+        match &self.links {
+            None => self.reach(path, flags, RESOLVE, doing),
+            Some(links) => self.resolve_bound(links, path, flags, doing),
+        }
+    }
+
+    fn reach(
+        &self,
+        path: &OsStr,
+        flags: OFlags,
+        resolve: ResolveFlags,
+        doing: &'static str,
+    ) -> Resolved {
         for _ in 0..RESOLVE_TRIES {
             let mode = rustix::fs::Mode::empty();
-            match rustix::fs::openat2(&self.dir, path, flags | OFlags::CLOEXEC, mode, RESOLVE) {
+            match rustix::fs::openat2(&*self.dir, path, flags | OFlags::CLOEXEC, mode, resolve) {
                 Ok(fd) => return Ok(fd),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 // The kernel's words for "this path leaves the folder" and for a
@@ -103,12 +124,6 @@ type Resolved = Result<OwnedFd, BeneathError>;
 impl AsFd for Root {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
-    }
-}
-
-impl From<Root> for OwnedFd {
-    fn from(root: Root) -> Self {
-        root.dir
     }
 }
 

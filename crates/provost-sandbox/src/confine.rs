@@ -25,6 +25,7 @@ mod error;
 mod filter;
 mod group;
 mod handle;
+mod hold;
 mod inside;
 mod mounts;
 mod plan;
@@ -38,7 +39,7 @@ mod wall;
 mod warden;
 
 pub use applied::{Applied, EndedBy, Extra, Layers, ProtectedBy};
-pub use command::{Command, Leftovers, Limits, Parent, Stdio};
+pub use command::{Command, Leftovers, Limits, Parent, Script, Stdio};
 pub use error::SandboxError;
 pub use handle::{Child, Exit};
 pub use wall::Wall;

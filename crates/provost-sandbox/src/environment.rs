@@ -51,6 +51,22 @@ pub fn allowed(
     variables.into_iter().filter(|(name, _)| is_allowed(name)).collect()
 }
 
+/// What git is told in every command, as if by `-c`, which no file of a
+/// repository overrides. Without the first, a folder in the project that looks
+/// like a repository is one, and its configuration names programs; without the
+/// second, so does that of any repository when its state is looked at.
+const GIT: [(&str, &str); 2] = [("safe.bareRepository", "explicit"), ("core.fsmonitor", "false")];
+
+/// The variables that tell git so.
+pub fn git() -> Vec<(OsString, OsString)> {
+    let mut variables = vec![("GIT_CONFIG_COUNT".into(), GIT.len().to_string().into())];
+    for (number, (name, value)) in GIT.iter().enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), name.into()));
+        variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value.into()));
+    }
+    variables
+}
+
 fn is_allowed(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| ALLOWED.contains(&name) || name.starts_with("LC_"))
 }

@@ -1,8 +1,9 @@
 //! What is decided about: an action with who asks for it, read as far as it
 //! can be before anyone decides.
 
+use provost_proto::kernel::Terms;
 use provost_proto::{
-    ActionId, Covers, DemandView, Hash, Principal, ProjectId, SessionId, TokenClass,
+    ActionId, Covers, DemandView, Hash, Pin, Principal, ProjectId, SessionId, TokenClass,
 };
 
 use crate::action::{Action, Effect, RelPath, RunCommand, RuntimeAction, TerminalAction};
@@ -34,6 +35,8 @@ pub struct Matter {
     pub(super) hash: Hash,
     /// What a command comes to; `Err` says why its line could not be read.
     pub(super) line: Option<Result<Analysis, String>>,
+    /// What of the world the decision is about, and must hold when it runs.
+    pub(super) terms: Option<Terms>,
 }
 
 impl Matter {
@@ -55,7 +58,14 @@ impl Matter {
             }
             (line, _) => line,
         };
-        Ok(Self { request, hash, line })
+        Ok(Self { request, hash, line, terms: None })
+    }
+
+    /// The same, to be decided and carried out on these terms.
+    #[must_use]
+    pub fn on(mut self, terms: Terms) -> Self {
+        self.terms = Some(terms);
+        self
     }
 
     /// Who asks for what.
@@ -153,6 +163,11 @@ impl Matter {
             return files.filter_map(|name| RelPath::new(name).ok()).collect();
         }
         super::scripts::named(self.demands(), self.cwd().as_str(), root)
+    }
+
+    /// Those of the pinned files that it runs; see [`super::scripts`].
+    pub fn programs(&self, root: &str, pins: &[Pin]) -> Vec<String> {
+        super::scripts::programs(self.demands(), self.cwd().as_str(), root, pins)
     }
 
     /// What counts as the same when it is asked for again and again. How long a

@@ -20,6 +20,7 @@ mod scripts;
 mod standing;
 mod uncertain;
 
+use provost_proto::kernel::Terms;
 use provost_proto::{
     AllowedBy, Approval, ApprovalStatus, Code, Fact, Hash, Micros, Mode, Pin, RuleRef, TokenClass,
 };
@@ -271,7 +272,11 @@ impl Asking {
             return Err(Denied::new(Code::HashMismatch, why));
         }
         let by = AllowedBy::Approval { approval: approval.id };
-        Ok(Allowed { matter: self.matter, by })
+        let mut matter = self.matter;
+        if let Some(terms) = &mut matter.terms {
+            terms.pins = pins.to_vec();
+        }
+        Ok(Allowed { matter, by })
     }
 }
 
@@ -291,8 +296,20 @@ impl Allowed {
         Asking { matter: self.matter, why: why.to_owned(), rules: Vec::new(), gate: None }
     }
 
-    pub(crate) fn into_parts(self) -> (Request, Hash, AllowedBy) {
-        (self.matter.request, self.matter.hash, self.by)
+    pub(crate) fn into_parts(self) -> (Request, Hash, AllowedBy, Option<Terms>) {
+        let mut terms = self.matter.terms;
+        match &self.by {
+            // A person saw the scripts as they were pinned.
+            AllowedBy::Approval { .. } | AllowedBy::Grant { .. } => {}
+            // What they hold had no part in the decision.
+            AllowedBy::Operator | AllowedBy::Mode { .. } | AllowedBy::Rules { .. } => {
+                if let Some(terms) = &mut terms {
+                    terms.pins.clear();
+                    terms.programs.clear();
+                }
+            }
+        }
+        (self.matter.request, self.matter.hash, self.by, terms)
     }
 
     /// What the log must say before there is a permit.

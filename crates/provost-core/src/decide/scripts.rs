@@ -8,6 +8,8 @@
 //! installed tool looks for under names that are not here (`jest.config.js`),
 //! and modules by their names (`python3 -m pkg`).
 
+use provost_proto::Pin;
+
 use crate::action::RelPath;
 use crate::command::{Demand, Run};
 
@@ -123,6 +125,27 @@ pub(super) fn named(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPath> {
     found.sort();
     found.dedup();
     found
+}
+
+/// Of the files that are pinned, those that these demands run: a program by its
+/// path, and the first file that is named to an interpreter. What else is named
+/// may well be written by the command, as `package.json` is by `npm install`.
+pub(super) fn programs(demands: &[Demand], cwd: &str, root: &str, pins: &[Pin]) -> Vec<String> {
+    let is_pinned = |path: &RelPath| pins.iter().any(|pin| pin.path == path.as_str());
+    let mut found = Vec::new();
+    for demand in demands {
+        let Demand::Run(run) = demand else { continue };
+        let Some((program, words)) = run.argv.split_first() else { continue };
+        let words = if is_interpreter(base(run)) { words } else { &[] };
+        for folder in &run.folders {
+            let at = |name: &str| place(&[cwd, folder, name], root).filter(is_pinned);
+            found.extend(program.contains('/').then(|| at(program)).flatten());
+            found.extend(words.iter().find_map(|word| at(value(word))));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found.iter().map(|path| path.as_str().to_owned()).collect()
 }
 
 fn names(run: &Run, all: bool) -> Vec<String> {

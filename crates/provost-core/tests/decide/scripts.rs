@@ -69,3 +69,21 @@ fn what_is_only_data_or_lies_elsewhere_is_not() {
         pins(line(command), &[]);
     }
 }
+
+#[test]
+fn what_is_run_is_told_from_what_is_only_named() {
+    let pin = |path: &str| provost_proto::Pin { path: path.to_owned(), hash: Hash::ZERO };
+    let pins = ["build.sh", "gen.py", "out.json", "package.json", "tools/x"].map(pin);
+    for (command, expected) in [
+        ("sh build.sh", &["build.sh"][..]),
+        ("sh -x ./build.sh out.json", &["build.sh"]),
+        ("python3 gen.py out.json", &["gen.py"]),
+        ("cd tools && ./x ../out.json", &["tools/x"]),
+        ("sh build.sh && tools/x", &["build.sh", "tools/x"]),
+        // These write what they are told by.
+        ("npm install left-pad", &[]),
+        ("sed -i s/a/b/ build.sh", &[]),
+    ] {
+        assert_eq!(asked(line(command)).programs(ROOT, &pins), expected, "{command}");
+    }
+}

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use provost_core::action::{self, RunCommand, TerminalAction};
-use provost_proto::kernel::{Fault, Happened, Outcome};
+use provost_proto::kernel::{Fault, Happened, Outcome, Terms};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{
     Applied, Command, Layers, Leftovers, Limits, Parent, SandboxError, Stdio, Wall,
@@ -17,9 +17,10 @@ use provost_sandbox::environment;
 use provost_sandbox::probe;
 use provost_sandbox::profile::{Places, Policy, Profile};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{RwLock, oneshot};
 
 use super::HostOptions;
+use super::pinned::{self, Copies, Holds};
 use super::process::{GRACE, Order, Process, Run, see_through};
 use super::redacting::Redacting;
 use super::space::Space;
@@ -49,6 +50,8 @@ pub(super) struct Commands {
     wall: OnceLock<Wall>,
     open_wall: OnceLock<Wall>,
     book: Mutex<Book>,
+    /// Taken to write by whoever starts a command, to read by whoever changes files.
+    pub(super) holds: RwLock<Holds>,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +77,7 @@ impl Commands {
             wall: OnceLock::new(),
             open_wall: OnceLock::new(),
             book: Mutex::default(),
+            holds: RwLock::default(),
         }
     }
 
@@ -167,9 +171,10 @@ impl Commands {
         self: &Commands,
         id: ActionId,
         action: TerminalAction,
+        terms: Terms,
     ) -> Result<Value, ActionError> {
         match action {
-            TerminalAction::RunCommand(params) => self.start(id, params).await,
+            TerminalAction::RunCommand(params) => self.start(id, params, &terms).await,
             TerminalAction::List(_) => Ok(self.list()),
             TerminalAction::Read(params) => self.read(&params),
             TerminalAction::Write(params) => {
@@ -206,7 +211,12 @@ impl Commands {
     }
 
     /// Starts a command. What happens to it comes as reports.
-    async fn start(&self, id: ActionId, params: RunCommand) -> Result<Value, ActionError> {
+    async fn start(
+        &self,
+        id: ActionId,
+        params: RunCommand,
+        terms: &Terms,
+    ) -> Result<Value, ActionError> {
         if self.running().len() >= AT_ONCE {
             let message = format!("{AT_ONCE} commands run already; stop one first");
             return Err(ActionError::new(Code::TooManyProcesses, message));
@@ -218,7 +228,12 @@ impl Commands {
         space.check().map_err(|Fault { code, message, .. }| ActionError::new(code, message))?;
         let absent = policy.absent();
         let what = action::Action::Terminal(TerminalAction::RunCommand(params.clone())).describe();
-        let child = wall.spawn(self.command(&params)).map_err(|error| refused(&error))?;
+        let mut holds = self.holds.write().await;
+        holds.retain(|(process, _)| process.outcome().is_none());
+        let mut command = self.command(&params);
+        let (copies, own) = self.hold(&mut command, wall, terms, &holds).await?;
+        let child = wall.spawn(command).map_err(|error| refused(&error))?;
+        drop(copies);
         let applied = child.applied.clone();
         let (process, orders) = Process::new(id, what, child.pid());
         let started = Happened::Started {
@@ -230,6 +245,10 @@ impl Commands {
             ActionError::new(Code::Internal, format!("the report could not be kept: {error}"))
         })?;
         self.remember(&process);
+        if !own.is_empty() {
+            holds.push((Arc::clone(&process), own));
+        }
+        drop(holds);
         let run = Run {
             child,
             spool: Arc::clone(&self.spool),
@@ -244,6 +263,38 @@ impl Commands {
         };
         drop(tokio::spawn(see_through(Arc::clone(&process), run)));
         Ok(describe(&process))
+    }
+
+    /// Has a command run what was pinned, and nothing take the place of it: the
+    /// copies that it runs, to be kept until it does, and what is held.
+    async fn hold(
+        &self,
+        command: &mut Command,
+        wall: &Wall,
+        terms: &Terms,
+        holds: &Holds,
+    ) -> Result<(Copies, Vec<PathBuf>), ActionError> {
+        let mut terms = terms.clone();
+        if !wall.applied().mount_namespace {
+            terms.programs.clear();
+        }
+        terms.programs = pinned::holdable(&self.project, &terms)?;
+        let own = pinned::with_folders(&terms.programs);
+        if !own.is_empty() {
+            pinned::hold_in(self.others(), &self.project, &own).await?;
+        }
+        command.held = holds.iter().flat_map(|(_, paths)| paths).cloned().collect();
+        command.held.sort();
+        command.held.dedup();
+        let copies = Copies::make(&self.project, self.place.folder(), &terms)?;
+        command.scripts = copies.scripts();
+        Ok((copies, own))
+    }
+
+    /// The commands that run.
+    fn others(&self) -> Vec<Arc<Process>> {
+        let book = self.book();
+        book.processes.values().filter(|process| process.outcome().is_none()).cloned().collect()
     }
 
     fn remember(&self, process: &Arc<Process>) {
@@ -279,6 +330,11 @@ impl Commands {
         for (name, value) in &params.env {
             command.env.retain(|(known, _)| known != name.as_str());
             command.env.push((name.into(), value.into()));
+        }
+        // Last, so that nothing that was given takes it away.
+        for (name, value) in environment::git() {
+            command.env.retain(|(known, _)| *known != name);
+            command.env.push((name, value));
         }
         command.cwd = if params.cwd.is_root() { ".".into() } else { params.cwd.as_str().into() };
         let input = params.stdin.is_some() || params.background;

@@ -8,9 +8,10 @@ use provost_core::action::{Action, FileAction};
 use provost_core::policy::Sight;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, Limit, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
+    Answer, Ask, Fault, Limit, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Terms, Version2,
 };
 use provost_proto::{ActionId, Code, Raw};
+use provost_sandbox::beneath::Root;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -20,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Host;
+use super::pinned;
 use super::redacting::redacted;
 use crate::wire::{self, Frame, Frames};
 use crate::{ActionError, files};
@@ -166,8 +168,8 @@ async fn listen(
                     return;
                 }
             }
-            Ask::Execute { id: action, action: name, params, limits } if is_quick(&name) => {
-                let result = execute(&host, action, (&name, params), &limits).await;
+            Ask::Execute { id: action, action: name, params, limits, terms } if is_quick(&name) => {
+                let result = execute(&host, action, (&name, params), (&limits, terms)).await;
                 if outbox.send(answer(id, result)).await.is_err() {
                     return;
                 }
@@ -203,8 +205,8 @@ fn no_runtime() -> ActionError {
 
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     match ask {
-        Ask::Execute { id, action, params, limits } => {
-            execute(host, id, (&action, params), &limits).await
+        Ask::Execute { id, action, params, limits, terms } => {
+            execute(host, id, (&action, params), (&limits, terms)).await
         }
         Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
         Ask::Outcomes { ids } => Ok(json!(host.commands.outcomes(&ids))),
@@ -232,7 +234,7 @@ async fn execute(
     host: &Arc<Host>,
     id: ActionId,
     (name, params): (&str, Value),
-    limits: &[Limit],
+    (limits, terms): (&[Limit], Option<Terms>),
 ) -> Result<Value, ActionError> {
     let action = Action::parse(name, params)
         .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
@@ -241,11 +243,22 @@ async fn execute(
     let sight = if limits.is_empty() { None } else { Some(sight(limits)?) };
     match action {
         Action::File(action) if is_quick(name) => {
-            redacted(&redactor, files::execute(&host.root, &action, &|| false))
+            redacted(&redactor, files::execute(&beneath(host, terms.as_ref()), &action, &|| false))
         }
-        Action::File(action) => on_files(host, id, (action, sight), &redactor).await,
+        Action::File(action) => on_files(host, id, (action, sight, terms), &redactor).await,
         Action::Runtime(_) => Err(no_runtime()),
-        Action::Terminal(action) => redacted(&redactor, host.commands.execute(id, action).await),
+        Action::Terminal(action) => {
+            let done = host.commands.execute(id, action, terms.unwrap_or_default()).await;
+            redacted(&redactor, done)
+        }
+    }
+}
+
+/// The project's folder, in which only the links are followed that were decided about.
+fn beneath(host: &Host, terms: Option<&Terms>) -> Root {
+    match terms {
+        Some(terms) => files::bound(&host.root, terms),
+        None => host.root.share(),
     }
 }
 
@@ -257,19 +270,27 @@ fn sight(limits: &[Limit]) -> Result<Sight, ActionError> {
 async fn on_files(
     host: &Arc<Host>,
     id: ActionId,
-    (action, sight): (FileAction, Option<Sight>),
+    (action, sight, terms): (FileAction, Option<Sight>, Option<Terms>),
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
+    let root = beneath(host, terms.as_ref());
+    let mut held = None;
+    if terms.is_some() && files::writes(&action) {
+        files::guard(&root, &action)?;
+        // Kept to the end of the action: no command starts in the midst of it.
+        let holds = held.insert(host.commands.holds.read().await);
+        pinned::guard(holds, &root, &action)?;
+    }
     let began = std::time::Instant::now();
     let stop = host.commands.begin(id);
-    let work = Arc::clone(host);
     let task = tokio::task::spawn_blocking(move || {
         let stop = || stop.load(std::sync::atomic::Ordering::Relaxed);
-        files::execute_within(&work.root, &action, sight.as_ref(), &stop)
+        files::execute_within(&root, &action, sight.as_ref(), &stop)
     });
     let result = task.await.unwrap_or_else(|error| {
         Err(ActionError::new(Code::Internal, format!("the action met a fault: {error}")))
     });
+    drop(held);
     let result = redacted(redactor, result);
     host.commands.done(id, &result, began.elapsed());
     result

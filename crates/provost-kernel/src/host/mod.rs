@@ -7,6 +7,7 @@
 mod commands;
 mod connection;
 mod output;
+mod pinned;
 mod process;
 mod reading;
 mod redacting;

@@ -46,6 +46,8 @@ pub(super) enum Order {
     End,
     /// Send its processes a signal.
     Signal(rustix::process::Signal),
+    /// Keep it from replacing these paths of the project; answers whether it is.
+    Hold(PathBuf, Vec<PathBuf>, oneshot::Sender<bool>),
     /// End it, and say why.
     Stop(Duration, Option<Fault>),
 }
@@ -285,6 +287,13 @@ async fn obey(
                     if let Err(error) = child.signal(signal) {
                         tracing::debug!(%error, "a signal was not delivered");
                     }
+                }
+                Order::Hold(project, paths, reply) => {
+                    let held = child.hold(&project, &paths);
+                    if let Err(error) = &held {
+                        tracing::warn!(%error, "a path could not be held");
+                    }
+                    let _nobody_waits = reply.send(held.is_ok());
                 }
                 Order::Stop(grace, fault) => return stop(child, grace, fault).await,
             }

@@ -225,3 +225,30 @@ fn what_the_user_may_not_do_is_said() {
         fs::set_permissions(project.at(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
+
+/// The gateway does not permit these; the kernel would not do them either.
+#[test]
+fn what_was_decided_about_is_what_is_touched_and_nothing_protected_is() {
+    use provost_core::action::Action;
+    use provost_kernel::files;
+    use provost_proto::kernel::{SeenLink, Terms};
+    let project = Project::with(&[(".git/hooks/", ""), ("plain/", "")]);
+    std::os::unix::fs::symlink("plain", project.at("d")).unwrap();
+    let attempt = |path: &str, leads_to: &str| {
+        let seen = SeenLink { path: "d".to_owned(), leads_to: leads_to.to_owned() };
+        let root = files::bound(&project.root, &Terms { links: vec![seen], ..Terms::default() });
+        let params = json!({ "path": path, "content": "x" });
+        let Action::File(action) = Action::parse("fs.writeFile", params).unwrap() else { panic!() };
+        files::guard(&root, &action)?;
+        files::execute(&root, &action, &|| false)
+    };
+    for (path, leads_to) in [("d/pre-commit", ".git/hooks"), ("plain/.git/config", "plain")] {
+        let error = attempt(path, leads_to).unwrap_err();
+        assert_eq!(error.code, Code::ProtectedPath, "{path}: {error}");
+    }
+    attempt("d/one", "plain").unwrap();
+    project.holds("plain/one", "x");
+    std::os::unix::fs::symlink("plain", project.at("e")).unwrap();
+    let error = attempt("e/two", "plain").unwrap_err();
+    assert_eq!(error.code, Code::Conflict, "nobody saw that link: {error}");
+}

@@ -25,6 +25,10 @@ pub enum BeneathError {
     /// The path leads out of the root, itself or through a symbolic link.
     #[error("the path leads outside the project")]
     Outside,
+    /// A link on the way was not there, or led elsewhere, when it was decided
+    /// where the path leads.
+    #[error("a link on the way leads elsewhere than when this was decided; ask again")]
+    Elsewhere,
     /// Only regular files can be read and written.
     #[error("this is {0}, not a regular file")]
     NotRegular(&'static str),

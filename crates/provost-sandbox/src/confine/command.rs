@@ -26,6 +26,21 @@ pub struct Command {
     pub leftovers: Leftovers,
     /// What happens when our process ends.
     pub parent: Parent,
+    /// Files of the project in whose place the command finds others. Only where
+    /// there is a mount namespace; see [`super::Applied`].
+    pub scripts: Vec<Script>,
+    /// Paths of the project that the command can neither replace nor move, as
+    /// [`super::Child::hold`] does for one that runs.
+    pub held: Vec<PathBuf>,
+}
+
+/// A file in the place of another, read-only.
+#[derive(Debug)]
+pub struct Script {
+    /// Which one, relative to the project.
+    pub path: PathBuf,
+    /// The file that is there instead, by its absolute path.
+    pub copy: PathBuf,
 }
 
 impl Command {
@@ -40,6 +55,8 @@ impl Command {
             controlling_terminal: false,
             leftovers: Leftovers::End,
             parent: Parent::EndWith,
+            scripts: Vec::new(),
+            held: Vec::new(),
         }
     }
 

@@ -216,7 +216,12 @@ impl Run {
         let mut status = [0; 4];
         let heard = rustix::net::recv(&self.control, &mut status, RecvFlags::DONTWAIT);
         if heard.is_ok_and(|(n_read, _)| n_read == status.len()) {
-            self.state.status = Some(Exit::from_status(i32::from_ne_bytes(status)));
+            self.heard(status);
         }
+    }
+
+    /// The command has ended so.
+    pub(super) fn heard(&mut self, status: [u8; 4]) {
+        self.state.status = Some(Exit::from_status(i32::from_ne_bytes(status)));
     }
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 
 use super::error::Step;
-use super::plan::{At as _, CARRIED, Carried, Failed, Mounts, Pin, Plan, ROOT, Start};
+use super::plan::{At as _, CARRIED, Carried, Cover, Failed, Mounts, Pin, Plan, ROOT, Start};
 use super::raw::{self, int, place};
 
 /// Landlock's rights to execute, read files and read folders.
@@ -30,6 +30,12 @@ pub(super) fn arrange(plan: &Plan<'_>, mounts: &Mounts) -> Result<(), Failed> {
     let project = project(&plan.start).at(Step::Mounts)?;
     for pin in &mounts.pins {
         self::pin(project.as_fd(), pin).at(Step::Mounts)?;
+    }
+    for path in &plan.held {
+        hold(project.as_fd(), path).at(Step::Mounts)?;
+    }
+    for cover in &plan.covers {
+        put_over(project.as_fd(), cover).at(Step::Mounts)?;
     }
     for folder in &mounts.empty {
         let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
@@ -93,9 +99,31 @@ pub(super) fn project(start: &Start) -> Result<OwnedFd, Errno> {
 }
 
 fn pin(project: BorrowedFd<'_>, pin: &Pin) -> Result<(), Errno> {
+    onto_itself(project, &pin.path, pin.read_only)
+}
+
+/// Mounts a path onto itself: in this namespace nothing can take its place, and
+/// a file cannot be written.
+pub(super) fn hold(project: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
+    onto_itself(project, path, false)
+}
+
+/// Mounts a file over one of the project, read-only. It must be the file itself
+/// and no link, or something else could take its place.
+fn put_over(project: BorrowedFd<'_>, cover: &Cover) -> Result<(), Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let held = match rustix::fs::openat2(project, &*pin.path, flags, Mode::empty(), resolve) {
+    let held = rustix::fs::openat2(project, &*cover.path, flags, Mode::empty(), resolve)?;
+    let tree = tree(&cover.copy)?;
+    read_only(tree.as_fd())?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(&tree, c"", &held, c"", flags)
+}
+
+fn onto_itself(project: BorrowedFd<'_>, path: &CStr, make_read_only: bool) -> Result<(), Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let held = match rustix::fs::openat2(project, path, flags, Mode::empty(), resolve) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
         other => other?,
     };
@@ -107,7 +135,7 @@ fn pin(project: BorrowedFd<'_>, pin: &Pin) -> Result<(), Errno> {
     // A file where a folder was expected leads elsewhere, as the `.git` of a
     // worktree does; whoever rewrites it chooses the hooks.
     let is_folder = FileType::from_raw_mode(rustix::fs::fstat(&held)?.st_mode).is_dir();
-    if pin.read_only || !is_folder {
+    if make_read_only || !is_folder {
         read_only(tree.as_fd())?;
     }
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;

@@ -5,7 +5,7 @@
 //! strings, tables and handles, and the child only makes system calls with them.
 
 use std::ffi::{CStr, CString, OsStr, c_char};
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::ptr::null;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use libc::sock_filter;
 use super::SandboxError;
 use super::error::Step;
 use super::ruleset::Rules;
+use crate::beneath::Root;
 
 /// The strings of an argument list or environment, with the table exec wants.
 pub(super) struct Strings {
@@ -51,6 +52,15 @@ pub(super) struct Pin {
     pub(super) path: CString,
     /// Read-only, or only so that it cannot be renamed.
     pub(super) read_only: bool,
+}
+
+/// A file of the project that another is mounted over.
+#[derive(Debug)]
+pub(super) struct Cover {
+    /// Relative to the project.
+    pub(super) path: CString,
+    /// The file that is mounted, by its absolute path.
+    pub(super) copy: CString,
 }
 
 /// How many paths can be carried into a private `/tmp`; the child has no heap to keep more.
@@ -99,7 +109,7 @@ pub(super) struct Start {
     /// The working directory inside it.
     pub(super) inside: CString,
     /// The working directory as a handle, for when there is no new mount namespace.
-    pub(super) folder: OwnedFd,
+    pub(super) folder: Root,
 }
 
 /// One run, ready to go.
@@ -108,6 +118,10 @@ pub(super) struct Plan<'a> {
     pub(super) flags: i32,
     pub(super) maps: Option<&'a UserMaps>,
     pub(super) mounts: Option<&'a Mounts>,
+    /// What this run finds in the place of files of the project.
+    pub(super) covers: Vec<Cover>,
+    /// What this run cannot replace; folders before what is in them.
+    pub(super) held: Vec<CString>,
     pub(super) loopback: bool,
     pub(super) rules: Option<Arc<Rules>>,
     pub(super) filter: &'a [sock_filter],

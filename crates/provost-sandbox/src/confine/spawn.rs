@@ -13,7 +13,7 @@ use super::error::Step;
 use super::handle::{Run, State};
 use super::plan::{Plan, Start, Strings, text};
 use super::stack::Stack;
-use super::{Child, Command, Leftovers, Parent, SandboxError, Stdio, Wall, warden};
+use super::{Child, Command, Leftovers, Parent, SandboxError, Stdio, Wall, hold, warden};
 
 impl Wall {
     /// Runs a command behind the wall. Returns when it runs, or why it does not.
@@ -41,6 +41,8 @@ impl Wall {
             flags: self.clone_flags(),
             maps: self.maps.as_ref(),
             mounts: ready.mounts.as_deref(),
+            covers: hold::covers(&command.scripts)?,
+            held: hold::held(&command.held)?,
             loopback: self.extra.net,
             rules: Some(ready.rules.clone()),
             filter: &self.filter,
@@ -80,7 +82,7 @@ impl Wall {
             project: text(self.policy.project.as_os_str(), "the project's path")?,
             identity: self.identity,
             inside: text(cwd.as_os_str(), "the working directory")?,
-            folder: folder.into(),
+            folder,
         })
     }
 

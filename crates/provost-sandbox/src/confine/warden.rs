@@ -18,6 +18,7 @@ use std::ffi::{CStr, c_int, c_void};
 use rustix::fs::{Mode, OFlags};
 
 use super::error::Step;
+use super::hold::{self, HOLD};
 use super::plan::{At as _, Failed, Plan, UserMaps};
 use super::raw::{self, at, call, int, place};
 use super::{inside, mounts, sweep};
@@ -192,12 +193,14 @@ fn watch(duty: Duty, command: c_int) {
         let _ = unsafe { call(libc::SYS_ppoll, [place(lines.as_mut_ptr()), lines.len()]) };
         drain_news();
         if lines[1].revents != 0 {
-            match order() {
-                Some(END) => break,
-                Some(signal) => pass_on(signal, command, duty.own_namespace),
-                None if duty.die_with_parent => break,
+            let mut said = [0u8; hold::LONGEST];
+            match order(&mut said) {
+                Some([END, ..]) => break,
+                Some([HOLD, order @ ..]) => tell(&hold::obey(order)),
+                Some([signal, ..]) => pass_on(*signal, command, duty.own_namespace),
+                Some([]) | None if duty.die_with_parent => break,
                 // Nobody will give orders any more; a negative number is not polled.
-                None => lines[1].fd = -1,
+                Some([]) | None => lines[1].fd = -1,
             }
         }
     }
@@ -230,8 +233,12 @@ fn reap(command: c_int) -> Reaped {
 }
 
 fn tell_status(status: c_int) {
+    tell(&status.to_ne_bytes());
+}
+
+fn tell(message: &[u8]) {
     let flags = int(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT);
-    let message = [int(CONTROL), place(&raw const status), size_of::<c_int>(), flags];
+    let message = [int(CONTROL), place(message.as_ptr()), message.len(), flags];
     // SAFETY: the buffer is as long as is said. If the parent is gone, nobody needs it.
     let _ = unsafe { call(libc::SYS_sendto, message) };
 }
@@ -248,12 +255,11 @@ fn drain_news() {
 }
 
 /// The next order; `None` when the parent is gone.
-fn order() -> Option<u8> {
-    let mut byte = 0u8;
-    let arguments = [int(CONTROL), place(&raw mut byte), 1, int(libc::MSG_DONTWAIT)];
-    // SAFETY: the buffer is one byte long.
-    let n_read = unsafe { call(libc::SYS_recvfrom, arguments) };
-    (n_read == Ok(1)).then_some(byte)
+fn order(said: &mut [u8]) -> Option<&[u8]> {
+    let arguments = [int(CONTROL), place(said.as_mut_ptr()), said.len(), int(libc::MSG_DONTWAIT)];
+    // SAFETY: the buffer is as long as is said.
+    let n_read = unsafe { call(libc::SYS_recvfrom, arguments) }.ok()?;
+    said.get(..n_read).filter(|order| !order.is_empty())
 }
 
 fn pass_on(order: u8, command: c_int, own_namespace: bool) {

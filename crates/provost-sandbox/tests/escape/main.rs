@@ -16,6 +16,7 @@ mod namespaces;
 mod network;
 mod output_flood;
 mod payload;
+mod pinned_script;
 mod private_tmp;
 mod proc_root;
 mod protected_paths;
@@ -47,6 +48,7 @@ const TESTS: &[Test] = &[
     ("network_loopback_stays_inside", network::loopback),
     ("network_serve_listens_and_cannot_call", network::serve),
     ("output_flood", output_flood::test),
+    ("pinned_script", pinned_script::test),
     ("private_tmp", private_tmp::test),
     ("proc_root", proc_root::test),
     ("protected_paths", protected_paths::test),

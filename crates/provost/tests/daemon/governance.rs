@@ -6,6 +6,7 @@ mod answers;
 mod attacks;
 mod grants;
 mod questions;
+mod races;
 mod roles;
 mod rules;
 

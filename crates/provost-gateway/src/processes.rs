@@ -1,0 +1,78 @@
+//! Whose process it is: an agent reaches those that it started, a person all.
+
+use provost_core::action::{Action, TerminalAction};
+use provost_core::decide::{Denied, Request};
+use provost_core::fold::{Doc, View};
+use provost_proto::{ActionId, Code, TokenClass};
+use serde_json::Value;
+
+use crate::{Gateway, GatewayError};
+
+impl Gateway {
+    /// Why an agent may not touch the process that it names, if it may not. One
+    /// that was never started is the kernel's to say.
+    pub(crate) async fn foreign(&self, request: &Request) -> Result<Option<Denied>, GatewayError> {
+        let id = match (&request.action, request.class) {
+            (
+                Action::Terminal(action),
+                TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer,
+            ) => match process(action) {
+                Some(id) => id,
+                None => return Ok(None),
+            },
+            (Action::File(_) | Action::Runtime(_), _) | (_, TokenClass::Operator) => {
+                return Ok(None);
+            }
+        };
+        let Ok(parsed) = id.parse() else { return Ok(None) };
+        if self.started_by(parsed).await?.is_none_or(|starter| starter == request.principal) {
+            return Ok(None);
+        }
+        let why = format!(
+            "process `{id}` was started by somebody else, and an agent reaches only its own; \
+             `terminal.list` shows those, and a person reaches the others"
+        );
+        Ok(Some(Denied::new(Code::Forbidden, why)))
+    }
+
+    /// Leaves in a list of processes those that this principal started.
+    pub(crate) async fn only_own(
+        &self,
+        principal: &str,
+        mut listed: Value,
+    ) -> Result<Value, GatewayError> {
+        let Some(processes) = listed.get_mut("processes").and_then(Value::as_array_mut) else {
+            return Ok(listed);
+        };
+        let mut own = Vec::new();
+        for process in processes.drain(..) {
+            let id = process["id"].as_str().and_then(|id| id.parse().ok());
+            let starter = match id {
+                Some(id) => self.started_by(id).await?,
+                None => None,
+            };
+            if starter.as_deref() == Some(principal) {
+                own.push(process);
+            }
+        }
+        *processes = own;
+        Ok(listed)
+    }
+
+    /// On whose authority a process was started: it has the name of its action.
+    async fn started_by(&self, id: ActionId) -> Result<Option<String>, GatewayError> {
+        let doc = self.store.doc(View::Actions, id.uuid()).await?;
+        Ok(doc.and_then(Doc::into_action).map(|action| action.principal))
+    }
+}
+
+/// The process that an action names.
+fn process(action: &TerminalAction) -> Option<&str> {
+    match action {
+        TerminalAction::RunCommand(_) | TerminalAction::List(_) => None,
+        TerminalAction::Read(read) => Some(&read.id),
+        TerminalAction::Write(write) => Some(&write.id),
+        TerminalAction::Signal(signal) => Some(&signal.id),
+        TerminalAction::Stop(stop) => Some(&stop.id),
+    }
+}

@@ -1,0 +1,40 @@
+//! Files by what they hold, so that another in their place is noticed.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use provost_proto::Hash;
+use provost_sandbox::beneath::Root;
+
+/// The largest file that is pinned by what it holds.
+const READ: u64 = 16 * 1024 * 1024;
+
+/// A file as it is now.
+#[derive(Debug)]
+pub struct Pinned {
+    /// What stands for it.
+    pub hash: Hash,
+    /// What it holds; `None` if it is too large to read, or out of reach.
+    pub content: Option<Vec<u8>>,
+}
+
+/// Looks at a file of the project in `folder`, if it is one.
+pub fn pin(root: &Root, folder: &Path, path: &str) -> Option<Pinned> {
+    match root.read(Path::new(path), READ) {
+        Ok(content) => {
+            let hash = Hash::new(*blake3::hash(&content).as_bytes());
+            Some(Pinned { hash, content: Some(content) })
+        }
+        // Too large to read, or a link that leads out: pinned all the same.
+        Err(_) => Some(Pinned { hash: looks(&folder.join(path))?, content: None }),
+    }
+}
+
+/// A file by what changes whenever it does, if it is one. It is not opened: what
+/// is named here may be anything by then.
+fn looks(file: &Path) -> Option<Hash> {
+    let meta = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
+    let changed = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
+    let look = format!("{:?}", (meta.dev(), meta.ino(), meta.size(), changed));
+    Some(Hash::new(*blake3::hash(look.as_bytes()).as_bytes()))
+}

@@ -1,0 +1,333 @@
+//! What an agent could change between the decision and the deed: links, scripts,
+//! the processes of others, the configuration that git runs programs from.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use super::*;
+
+/// Somebody who changes things as fast as the machine lets them, until dropped.
+struct Meddler {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Meddler {
+    fn new(meddle: impl Fn() + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !flag.load(Ordering::Relaxed) {
+                meddle();
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Meddler {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+impl World {
+    /// The agent asks and waits for what comes of it.
+    async fn waits(&self, action: &str, params: Value) -> (StatusCode, Value) {
+        let body = json!({ "action": action, "params": params });
+        self.send(&self.agent, Method::POST, "/api/projects/app/actions", &body).await
+    }
+}
+
+/// Lets a link lead now here, now there.
+fn swaps(folder: &Path, link: &str, targets: [&'static str; 2]) -> Meddler {
+    let (folder, link) = (folder.to_owned(), folder.join(link));
+    Meddler::new(move || {
+        for target in targets {
+            let next = folder.join("next-link");
+            std::os::unix::fs::symlink(target, &next).unwrap();
+            std::fs::rename(&next, &link).unwrap();
+        }
+    })
+}
+
+/// How often a race is run: before, each of them was lost within a few.
+const TIMES: u32 = 60;
+
+#[tokio::test]
+async fn a_link_that_is_swapped_after_the_decision_leads_nowhere_that_governs() {
+    let world = World::new().await;
+    world.sets_mode("full").await;
+    let app = world.home.path("app");
+    world.write(".git/hooks/README", "");
+    world.write(".git/hooks/mine", "governs");
+    world.write("plain/mine", "does not");
+    let _swaps = swaps(&app, "d", ["plain", ".git/hooks"]);
+    let patch = "--- /dev/null\n+++ b/d/commit-msg\n@@ -0,0 +1 @@\n+evil\n";
+    let mut written = 0;
+    for _ in 0..TIMES {
+        for (action, params) in [
+            ("fs.writeFile", json!({ "path": "d/pre-commit", "content": "evil" })),
+            ("fs.createDir", json!({ "path": "d/new/folder" })),
+            ("fs.applyPatch", json!({ "patch": patch })),
+            ("fs.moveFile", json!({ "from": "d/pre-commit", "to": "d/post-merge" })),
+            ("fs.editFile", json!({ "path": "d/mine", "edits": [{ "old": "does", "new": "x" }] })),
+            ("fs.deleteFile", json!({ "path": "d/mine", "recursive": true })),
+            ("fs.deleteFile", json!({ "path": "d/new", "recursive": true })),
+        ] {
+            let (status, said) = world.waits(action, params).await;
+            written += u32::from(status.is_success());
+            assert!(status != 500, "{action}: {said}");
+        }
+        for name in ["pre-commit", "post-merge", "commit-msg", "new"] {
+            assert!(!app.join(".git/hooks").join(name).exists(), "{name} was planted");
+            drop(std::fs::remove_file(app.join("plain").join(name)));
+        }
+        assert_eq!(world.read(".git/hooks/mine"), "governs");
+        world.write("plain/mine", "does not");
+    }
+    assert!(written > 0, "the race was run: some of it was done where it was allowed");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn a_link_that_is_swapped_after_the_decision_shows_nothing_that_a_rule_denies() {
+    let world = World::new().await;
+    std::fs::write(
+        world.home.path("policy.toml"),
+        "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['private/**']\n",
+    )
+    .unwrap();
+    world.write("private/note", "HIDDEN");
+    world.write("public/note", "SHOWN");
+    let app = world.home.path("app");
+    let _folders = swaps(&app, "d", ["public", "private"]);
+    std::fs::create_dir(app.join("links")).unwrap();
+    let _files = swaps(&app.join("links"), "f", ["../public/note", "../private/note"]);
+    let mut shown = 0;
+    for _ in 0..TIMES {
+        for (action, params) in [
+            ("fs.readFile", json!({ "path": "d/note" })),
+            ("fs.readFile", json!({ "path": "links/f", "offset": 0 })),
+            ("fs.searchFiles", json!({ "path": "d", "pattern": "HID|SHO" })),
+            ("fs.searchFiles", json!({ "path": "links/f", "pattern": "HID|SHO" })),
+        ] {
+            let (status, said) = world.waits(action, params).await;
+            assert!(!said.to_string().contains("HIDDEN"), "{action}: {said}");
+            assert!(status != 500, "{action}: {said}");
+            shown += u32::from(said.to_string().contains("SHOWN"));
+        }
+    }
+    assert!(shown > 0, "what is public was shown through the link");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn links_that_stay_work_as_before_and_are_answered_by_their_name() {
+    let world = World::new().await;
+    world.sets_mode("auto").await;
+    world.write("real/deep/a.txt", "one");
+    let app = world.home.path("app");
+    for (link, to) in [("l", "real"), ("real/again", "deep"), ("real/deep/b.txt", "a.txt")] {
+        std::os::unix::fs::symlink(to, app.join(link)).unwrap();
+    }
+    let done = async |action: &str, params: Value| {
+        let (status, said) = world.waits(action, params).await;
+        assert!(status.is_success(), "{action}: {said}");
+        said["result"].clone()
+    };
+    let read = done("fs.readFile", json!({ "path": "l/again/b.txt" })).await;
+    assert_eq!(read["content"], "one");
+    let stat = done("fs.stat", json!({ "path": "l/again/b.txt" })).await;
+    assert_eq!(stat["kind"], "symlink", "the link itself is looked at");
+    let new = json!({ "path": "l/again/new/c.txt", "content": "two" });
+    let written = done("fs.writeFile", new).await;
+    assert_eq!(written["changed"][1]["path"], "l/again/new/c.txt", "{written}");
+    assert_eq!(world.read("real/deep/new/c.txt"), "two");
+    let listed = done("fs.listFiles", json!({ "path": "l/again", "depth": 3 })).await;
+    assert!(listed.to_string().contains("l/again/new/c.txt"), "{listed}");
+    let found = done("fs.searchFiles", json!({ "path": "l", "pattern": "two" })).await;
+    assert_eq!(found["matches"][0]["path"], "l/deep/new/c.txt", "{found}");
+    done("fs.moveFile", json!({ "from": "l/again/new/c.txt", "to": "l/d.txt" })).await;
+    assert_eq!(world.read("real/d.txt"), "two");
+    done("fs.deleteFile", json!({ "path": "l/again/b.txt" })).await;
+    assert_eq!(world.read("real/deep/a.txt"), "one", "the link went, not what it leads to");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn an_agent_reaches_no_process_of_anybody_else() {
+    let mut world = World::new().await;
+    world.sets_mode("full").await;
+    let path = "/api/projects/app/actions";
+    let cat = json!({ "action": "terminal.runCommand",
+        "params": { "command": "cat", "background": true } });
+    let (_, operators) = world.operator(Method::POST, path, &cat).await;
+    let (_, own) = world.asks("terminal.runCommand", cat["params"].clone()).await;
+    let first = world.agent.clone();
+    (world.agent, _) = world.new_agent().await;
+    let theirs = [&operators["actionId"], &own["actionId"]];
+    for id in theirs {
+        for (action, params) in [
+            ("terminal.read", json!({ "id": id })),
+            ("terminal.write", json!({ "id": id, "text": "rm -rf ~\n" })),
+            ("terminal.signal", json!({ "id": id, "signal": "KILL" })),
+            ("terminal.stop", json!({ "id": id })),
+        ] {
+            let (status, said) = world.waits(action, params).await;
+            assert_eq!((status.as_u16(), &said["code"]), (403, &json!("FORBIDDEN")), "{said}");
+            assert!(said["error"].as_str().unwrap().contains("terminal.list"), "{said}");
+        }
+    }
+    assert_eq!(world.daemon.events("ACTION_DENIED").await.len(), 8, "the log says so");
+    let (_, listed) = world.waits("terminal.list", json!({})).await;
+    assert_eq!(listed["result"]["processes"], json!([]), "{listed}");
+
+    // Its own it reaches, and the operator all.
+    world.agent = first;
+    let (_, listed) = world.waits("terminal.list", json!({})).await;
+    let ids: Vec<_> = listed["result"]["processes"].as_array().unwrap().iter().collect();
+    assert_eq!(ids.len(), 1, "{listed}");
+    assert_eq!(ids[0]["id"], own["actionId"]);
+    let typed = json!({ "id": own["actionId"], "text": "hello\n", "eof": true });
+    let (status, said) = world.waits("terminal.write", typed).await;
+    assert!(status.is_success(), "{said}");
+    world.daemon.until(own["actionId"].as_str().unwrap(), "finished").await;
+    let (status, said) = world.waits("terminal.read", json!({ "id": own["actionId"] })).await;
+    assert_eq!((status.as_u16(), &said["result"]["text"]), (200, &json!("hello\n")), "{said}");
+    let all = json!({ "action": "terminal.list", "params": {} });
+    let (_, listed) = world.operator(Method::POST, path, &all).await;
+    assert_eq!(listed["result"]["processes"].as_array().unwrap().len(), 2, "{listed}");
+    for id in theirs {
+        let stop = json!({ "action": "terminal.stop", "params": { "id": id } });
+        let (status, said) = world.operator(Method::POST, path, &stop).await;
+        assert!(status.is_success(), "{said}");
+    }
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn git_runs_no_program_that_a_repository_in_the_project_names() {
+    let world = World::new().await;
+    world.sets_mode("full").await;
+    let app = world.home.path("app");
+    let evil = app.join("evil");
+    std::fs::write(&evil, "#!/bin/sh\necho ran >> \"$(dirname \"$0\")/RAN\"\n").unwrap();
+    std::fs::set_permissions(&evil, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let git = "git init -q --bare src/x && git init -q plain";
+    assert_eq!(world.runs(json!({ "command": git })).await["outcome"]["exitCode"], 0);
+    let config = format!(
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = {}\n",
+        evil.display()
+    );
+    std::fs::write(app.join("src/x/config"), &config).unwrap();
+    std::fs::write(app.join("plain/.git/config"), config.replace("\tworktree = .\n", "")).unwrap();
+    for params in [
+        json!({ "command": "cd src/x && git status" }),
+        json!({ "argv": ["git", "status"], "cwd": "src/x" }),
+        json!({ "argv": ["git", "status"], "cwd": "plain" }),
+        json!({ "command": "git status", "cwd": "src/x", "env": { "A": "1" } }),
+    ] {
+        world.runs(params).await;
+    }
+    assert_eq!(world.read("RAN"), "", "git ran a program of the project");
+    // Repositories that are where one expects them work as they did.
+    let honest = "cd plain && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --oneline";
+    let done = world.runs(json!({ "command": honest })).await;
+    assert_eq!(done["outcome"]["exitCode"], 0, "{done}");
+    // What keeps it so cannot be taken away.
+    let (status, said) = world
+        .asks(
+            "terminal.runCommand",
+            json!({ "command": "git status", "env": { "GIT_CONFIG_COUNT": "0" } }),
+        )
+        .await;
+    assert_eq!(status, 422, "{said}");
+    world.is_whole();
+}
+
+/// Replaces the script by another and by itself, as a command of an agent can.
+const MEDDLING: &str = "echo go; while :; do cp evil.sh e; mv -f e src/build.sh; \
+     cp good.sh g; mv -f g src/build.sh; mv src old && mkdir src && cp evil.sh src/build.sh; \
+     rm -rf src; mv old src; done 2>/dev/null";
+
+#[tokio::test]
+async fn a_script_that_was_shown_is_what_runs_whatever_is_put_in_its_place() {
+    let world = World::new().await;
+    world.write("evil.sh", "echo EVIL\n");
+    world.write("good.sh", "echo good\n");
+    world.write("src/build.sh", "echo good\n");
+    let first = world.asks_to_run(json!({ "argv": ["sh", "src/build.sh"] })).await;
+    let good = &first["question"]["pins"];
+    assert_eq!(good[0]["path"], "src/build.sh", "{first}");
+    let mut ran = 0;
+    for n in 0..TIMES / 2 {
+        // Each of them is held once the script runs, so each race is run by a new one.
+        // The operator's command is behind the same wall, and none need be asked for it.
+        let meddling = json!({ "command": MEDDLING, "background": true });
+        let meddler = world.daemon.start(meddling).await;
+        world.daemon.until(&meddler, "running").await;
+        let question = world.asks_to_run(json!({ "argv": ["sh", "src/build.sh", format!("{n}")] }));
+        let question = question.await;
+        // Nobody allows what they see to be evil; and what is asked anew waits.
+        if question["question"]["pins"] == *good
+            && world.allows(&question, json!({})).await.0 == 200
+        {
+            let ended = world.ended(&question).await;
+            ran += u32::from(ended["outcome"]["exitCode"] == 0);
+        }
+        let stop = json!({ "action": "terminal.stop", "params": { "id": meddler, "graceMs": 0 } });
+        let (status, said) = world.operator(Method::POST, "/api/projects/app/actions", &stop).await;
+        assert!(status.is_success(), "{said}");
+        drop(std::fs::remove_dir_all(world.home.path("app").join("old")));
+        world.write("src/build.sh", "echo good\n");
+    }
+    let printed = json!(world.daemon.events("ACTION_OUTPUT").await).to_string();
+    assert!(!printed.contains("EVIL"), "{printed}");
+    assert!(ran > 0, "some were run");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn a_script_that_runs_cannot_be_written_by_an_agent_until_it_has_ended() {
+    let world = World::new().await;
+    let script = "echo go; while [ ! -e done ]; do sleep 0.02; done\necho good\n";
+    world.write("build.sh", script);
+    world.write("evil.sh", "echo EVIL");
+    let meddling = "while [ ! -e meddle ]; do sleep 0.02; done; mv -f evil.sh build.sh";
+    let meddler = world.daemon.start(json!({ "command": meddling })).await;
+    world.daemon.until(&meddler, "running").await;
+    let question = world.asks_to_run(json!({ "command": "sh build.sh; sh ./build.sh" })).await;
+    assert_eq!(world.allows(&question, json!({})).await.0, 200);
+    world.daemon.until(question["action"].as_str().unwrap(), "running").await;
+    world.sets_mode("full").await;
+    for (action, params) in [
+        ("fs.writeFile", json!({ "path": "build.sh", "content": "echo EVIL" })),
+        ("fs.deleteFile", json!({ "path": "build.sh" })),
+        ("fs.moveFile", json!({ "from": "build.sh", "to": "b.sh" })),
+    ] {
+        let (status, said) = world.waits(action, params).await;
+        assert_eq!((status.as_u16(), &said["code"]), (409, &json!("CONFLICT")), "{said}");
+    }
+    for command in ["echo 'echo EVIL' > build.sh", "rm build.sh", "cp build.sh x; mv x build.sh"] {
+        let ended = world.runs(json!({ "command": command })).await;
+        assert_ne!(ended["outcome"]["exitCode"], 0, "{command}: {ended}");
+    }
+    // Nor by a command that ran before.
+    world.write("meddle", "");
+    let ended = world.daemon.until(&meddler, "finished").await;
+    assert_ne!(ended["outcome"]["exitCode"], 0, "{ended}");
+    // A person may; what runs is what was shown all the same.
+    world.write("build.sh", "echo EVIL");
+    world.write("done", "");
+    assert_eq!(world.ended(&question).await["outcome"]["exitCode"], 0);
+    let printed = json!(world.daemon.events("ACTION_OUTPUT").await).to_string();
+    assert!(printed.contains("good") && !printed.contains("EVIL"), "{printed}");
+    let write = json!({ "path": "build.sh", "content": "echo new" });
+    assert!(world.waits("fs.writeFile", write).await.0.is_success());
+    world.is_whole();
+}
