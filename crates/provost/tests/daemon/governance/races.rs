@@ -252,7 +252,7 @@ async fn git_runs_no_program_that_a_repository_in_the_project_names() {
 
 /// Replaces the script by another and by itself, as a command of an agent can.
 const MEDDLING: &str = "echo go; while :; do cp evil.sh e; mv -f e src/build.sh; \
-     cp good.sh g; mv -f g src/build.sh; mv src old && mkdir src && cp evil.sh src/build.sh; \
+     cp good.sh g; mv -f g src/build.sh; sleep 0.0$((RANDOM % 6)); mv src old && mkdir src && cp evil.sh src/build.sh; \
      rm -rf src; mv old src; done 2>/dev/null";
 
 #[tokio::test]
@@ -265,7 +265,11 @@ async fn a_script_that_was_shown_is_what_runs_whatever_is_put_in_its_place() {
     let good = &first["question"]["pins"];
     assert_eq!(good[0]["path"], "src/build.sh", "{first}");
     let mut ran = 0;
-    for n in 0..TIMES / 2 {
+    let mut n = 0;
+    // How often it is as it was shown both when it is and when it is answered is chance.
+    while n < TIMES / 2 || ran == 0 {
+        n += 1;
+        assert!(n < 200, "none was run");
         // Each of them is held once the script runs, so each race is run by a new one.
         // The operator's command is behind the same wall, and none need be asked for it.
         let meddling = json!({ "command": MEDDLING, "background": true });
@@ -288,7 +292,6 @@ async fn a_script_that_was_shown_is_what_runs_whatever_is_put_in_its_place() {
     }
     let printed = json!(world.daemon.events("ACTION_OUTPUT").await).to_string();
     assert!(!printed.contains("EVIL"), "{printed}");
-    assert!(ran > 0, "some were run");
     world.is_whole();
 }
 
