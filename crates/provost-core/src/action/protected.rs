@@ -10,6 +10,8 @@
 //! a repository only the [`PARTS`] that run something, since `git commit` must
 //! write the rest; and those parts of the repositories inside the project.
 
+use std::sync::LazyLock;
+
 use super::RelPath;
 
 /// A path, matched wherever it lies in the project, with all beneath it.
@@ -110,9 +112,12 @@ const WORKSPACE: &str = ".code-workspace";
 /// A folder that holds such a path is protected too (`.github` for its
 /// workflows): whoever moves it away or puts another in its place changes them.
 pub fn protected(path: &RelPath) -> Option<&'static str> {
+    static FOLDED: LazyLock<Vec<(Vec<String>, &'static str)>> = LazyLock::new(|| {
+        let parts = |guarded: &Guarded| guarded.path.split('/').map(fold).collect();
+        GUARDED.iter().map(|guarded| (parts(guarded), guarded.why)).collect()
+    });
     let names: Vec<String> = path.components().map(fold).collect();
-    let hit = |guarded: &&Guarded| {
-        let parts: Vec<String> = guarded.path.split('/').map(fold).collect();
+    let hit = |(parts, _): &&(Vec<String>, &str)| {
         (0..names.len()).any(|start| {
             // Either the whole guarded path lies on the way, or the way ends within it.
             parts.iter().zip(&names[start..]).all(|(part, name)| part == name)
@@ -121,7 +126,7 @@ pub fn protected(path: &RelPath) -> Option<&'static str> {
     // An editor's workspace may have any name.
     let workspace = names.last().is_some_and(|name| name.ends_with(WORKSPACE));
     let workspace = workspace.then_some(TOOLS);
-    GUARDED.iter().find(hit).map(|guarded| guarded.why).or(workspace)
+    FOLDED.iter().find(hit).map(|(_, why)| *why).or(workspace)
 }
 
 /// What a command may not write, relative to the top of the project.
@@ -137,5 +142,8 @@ pub fn for_commands() -> impl Iterator<Item = String> {
 
 /// Up and down again, so that letters with two small forms (`ſ`) become one.
 fn fold(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
     name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
