@@ -10,6 +10,7 @@ mod reattach;
 mod waiting;
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,7 +19,8 @@ use provost_kernel::{Kernel, Place, Reports};
 use provost_proto::kernel::Fault;
 use provost_proto::{ActionId, Fact, Project, ProjectId};
 use provost_store::Durability;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::execute::lost;
@@ -76,6 +78,8 @@ impl Default for Turn {
 struct Connected {
     kernel: Kernel,
     beat: Option<Duration>,
+    /// Closed when it is gone and the log says so.
+    followed: mpsc::Sender<Infallible>,
 }
 
 /// How often a kernel did not stay up.
@@ -89,6 +93,13 @@ impl Kernels {
     pub(crate) fn connected(&self, project: ProjectId) -> Option<Kernel> {
         let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         connected.get(&project).map(|connected| connected.kernel.clone())
+    }
+
+    /// The kernel of a project with what is closed when it is gone.
+    fn followed(&self, project: ProjectId) -> Option<(Kernel, mpsc::Sender<Infallible>)> {
+        let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = connected.get(&project)?;
+        Some((known.kernel.clone(), known.followed.clone()))
     }
 
     fn failures<T>(&self, project: ProjectId, look: impl FnOnce(&mut Failures) -> T) -> T {
@@ -107,7 +118,7 @@ impl Gateway {
         let connected = self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
         match connected.get(&project) {
             None => KernelState::None,
-            Some(Connected { kernel, beat }) => {
+            Some(Connected { kernel, beat, .. }) => {
                 let pid = kernel.welcome().pid;
                 beat.map_or(KernelState::Unresponsive { pid }, |heartbeat| KernelState::Connected {
                     pid,
@@ -191,20 +202,26 @@ impl Gateway {
         after: u64,
     ) -> Result<(), String> {
         kernel.attach(after).await.map_err(|error| error.to_string())?;
-        let connected = Connected { kernel: kernel.clone(), beat: Some(Duration::ZERO) };
+        let (followed, follows) = mpsc::channel(1);
+        let beat = Some(Duration::ZERO);
+        let connected = Connected { kernel: kernel.clone(), beat, followed };
         self.kernels
             .connected
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(project, connected);
-        tokio::spawn(Arc::clone(self).follow(project, kernel.clone(), reports));
+        let following = Arc::clone(self).follow(project, kernel.clone(), reports);
+        tokio::spawn(async move {
+            following.await;
+            drop(follows);
+        });
         tokio::spawn(Arc::clone(self).listen_to_heart(project, kernel));
         Ok(())
     }
 
     /// Stops the kernel of a project, and everything in it.
     pub async fn stop_kernel(&self, project: ProjectId) {
-        let Some(kernel) = self.kernels.connected(project) else { return };
+        let Some((kernel, followed)) = self.kernels.followed(project) else { return };
         self.kernels
             .ending
             .lock()
@@ -212,6 +229,11 @@ impl Gateway {
             .insert(kernel.welcome().boot);
         if let Err(error) = kernel.shut_down().await {
             tracing::warn!(%error, "a kernel did not stop when it was told to; it is killed");
+            kernel.kill();
+        }
+        // The next one may be wanted at once, and takes the place of this one.
+        if timeout(PATIENCE, followed.closed()).await.is_err() {
+            tracing::warn!("a kernel that was stopped is not gone; it is killed");
             kernel.kill();
         }
     }
@@ -224,15 +246,6 @@ impl Gateway {
         };
         for project in projects {
             self.stop_kernel(project).await;
-        }
-        let began = Instant::now();
-        // Their losses are written as they end; wait for that, but not for ever.
-        while began.elapsed() < PATIENCE {
-            let left = self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner).len();
-            if left == 0 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 }

@@ -41,8 +41,13 @@ const OUTBOX: usize = 256;
 /// Bytes of reports sent at once.
 const PIECE: usize = 256 * 1024;
 
-/// Takes connections until the kernel is to end.
-pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Duration) {
+/// Takes connections until the kernel is to end. What is left of them goes back: a
+/// daemon that sees its connection end takes the kernel for gone.
+pub(super) async fn accept(
+    host: &Arc<Host>,
+    listener: &UnixListener,
+    idle: Duration,
+) -> JoinSet<()> {
     let mut current: JoinSet<()> = JoinSet::new();
     let mut strangers: JoinSet<Option<Daemon>> = JoinSet::new();
     // Whoever started this kernel is about to come.
@@ -52,7 +57,7 @@ pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Dura
             needed = needed.max(Instant::now());
         }
         tokio::select! {
-            () = host.end.notified() => return,
+            () = host.end.notified() => return current,
             _ = current.join_next(), if !current.is_empty() => {
                 needed = Instant::now();
             }
@@ -61,7 +66,7 @@ pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Dura
                 let free = current.is_empty() && host.commands.running().is_empty();
                 if free && Instant::now() >= needed + idle {
                     tracing::info!("no daemon came back, and nothing runs");
-                    return;
+                    return current;
                 }
             }
             Some(greeted) = strangers.join_next(), if !strangers.is_empty() => {

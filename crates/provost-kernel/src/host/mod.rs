@@ -130,9 +130,10 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
         end: Notify::new(),
     });
     tracing::info!(boot = %host.boot, project = %options.project.display(), "the kernel is up");
-    connection::accept(&host, &listener, options.idle).await;
+    let connections = connection::accept(&host, &listener, options.idle).await;
     host.commands.stop_all().await;
     tracing::info!("the kernel is down");
     place.clear();
+    drop(connections);
     Ok(())
 }
