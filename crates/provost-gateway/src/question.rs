@@ -146,8 +146,6 @@ pub(crate) fn rule(project: &str, matter: &Matter, role: Option<&str>) -> Option
                 rules.push(named.only_in(project, None).ok()?);
             }
         }
-        // What a project runs changes with its files; a rule would not see that.
-        Action::Runtime(_) => return None,
         Action::Terminal(TerminalAction::RunCommand(run)) => {
             // Variables are allowed by no rule, and what is given to read is not part of one.
             if matter.is_opaque()
@@ -166,7 +164,8 @@ pub(crate) fn rule(project: &str, matter: &Matter, role: Option<&str>) -> Option
             };
             rules.push(exact.ok()?.only_in(project, Some(cwd.as_str())).ok()?);
         }
-        Action::Terminal(_) => return None,
+        // What a project runs changes with its files; a rule would not see that.
+        Action::Terminal(_) | Action::Runtime(_) => return None,
     }
     let texts: Option<Vec<_>> =
         rules.into_iter().map(|rule| Some(rule.for_role(role).ok()?.to_toml())).collect();
