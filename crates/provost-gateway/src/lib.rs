@@ -15,9 +15,11 @@ mod kernels;
 mod login;
 mod paths;
 mod policy;
+mod preview;
 mod projects;
 mod question;
 mod redact;
+mod runtime;
 mod secret;
 mod tokens;
 mod trust;
@@ -38,6 +40,7 @@ pub use caller::{Caller, Operator, Reader};
 pub use error::GatewayError;
 pub use kernels::KernelState;
 pub use login::Browser;
+pub use preview::Shown;
 pub use projects::{Opened, Request};
 pub use secret::Secret;
 pub use tokens::{Bearer, Pass};
@@ -47,6 +50,7 @@ use governance::Governance;
 use governance::files::UserRules;
 use kernels::Kernels;
 use login::Logins;
+use preview::Doors;
 use tokens::Keyring;
 use weigh::Rows;
 
@@ -93,6 +97,7 @@ pub struct Gateway {
     places: Places,
     keyring: Keyring,
     logins: Logins,
+    doors: Doors,
     kernels: Kernels,
     governance: Governance,
     approvals: Approvals,
@@ -121,6 +126,7 @@ impl Gateway {
             places,
             keyring,
             logins: Logins::default(),
+            doors: Doors::default(),
             kernels: Kernels::default(),
             governance,
             approvals,

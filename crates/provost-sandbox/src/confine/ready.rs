@@ -121,7 +121,7 @@ fn mounts(policy: &Policy, applied: &Applied) -> Result<Mounts, SandboxError> {
 /// What a run must still reach though it lies in the `/tmp` that is replaced.
 fn in_shared(policy: &Policy) -> Vec<(&Path, &'static str)> {
     let mut all: Vec<(&Path, &str)> = Vec::new();
-    for path in policy.writable.iter().chain([&policy.project]) {
+    for path in policy.writable.iter().chain([&policy.project]).chain(&policy.readable) {
         for shared in SHARED {
             if path.starts_with(shared) && path != Path::new(shared) {
                 all.push((path, shared));
