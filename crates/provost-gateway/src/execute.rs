@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::action::Effect;
+use provost_core::action::{Action, Effect};
 use provost_core::decide::Matter;
 use provost_core::permit::Permit;
 use provost_kernel::KernelError;
@@ -72,9 +72,13 @@ impl Gateway {
         permit: Permit,
     ) -> Result<Ended, GatewayError> {
         let (id, effect, began) = (permit.id(), permit.action().effect(), Instant::now());
+        let changes = matches!(permit.action(), Action::Runtime(_));
         let result = self.execute(&behalf.project, permit).await;
         let outcome = outcome_of(effect, &result, began);
         let project = behalf.project.id;
+        if changes {
+            self.catch_up(project).await?;
+        }
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
         self.write(behalf, Durability::Process, vec![finished]).await?;
         result.map(Ended::Now).map_err(GatewayError::Fault)

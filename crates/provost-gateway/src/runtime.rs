@@ -77,6 +77,15 @@ impl Gateway {
         Ok(RuntimeKernel { status, pid, heartbeat_ms })
     }
 
+    /// Waits until the log has all that the kernel told so far: whoever is answered
+    /// that something runs, or does not any more, reads it there too.
+    pub(crate) async fn catch_up(&self, project: ProjectId) -> Result<(), GatewayError> {
+        match self.runtime_now(project).await {
+            Some(now) => self.wait_for_log(project, now.reached).await,
+            None => Ok(()),
+        }
+    }
+
     /// What the kernel says, if there is one that answers and has a runtime.
     async fn runtime_now(&self, project: ProjectId) -> Option<RuntimeNow> {
         let kernel = self.kernels.connected(project)?;

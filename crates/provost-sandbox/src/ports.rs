@@ -24,8 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Processes of a tree that are looked at, at most.
 const TREE: usize = 4096;
 
-/// Sockets that are remembered as somebody else's, at most.
-const OTHERS: usize = 4096;
+/// How often it is looked up whose a socket is before it is somebody else's for
+/// good: a list of children that is read while one of them ends may miss another.
+const LOOKS: u8 = 20;
 
 /// A socket on which someone of the tree listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,8 +44,16 @@ pub struct Listener {
 pub struct Finder {
     root: u32,
     socket: OwnedFd,
-    /// Whose the sockets are that were seen; none if they are not of the tree.
-    known: HashMap<u32, Option<u32>>,
+    /// Whose the sockets are that were seen.
+    known: HashMap<u32, Owner>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    /// This process of the tree.
+    Ours(u32),
+    /// Nobody of the tree, as far as was seen so often.
+    Other(u8),
 }
 
 /// A listening socket, as the kernel tells of it.
@@ -72,15 +81,21 @@ impl Finder {
         }
         let is_there = |inode: &u32| seen.iter().any(|seen| seen.inode == *inode);
         self.known.retain(|inode, _| is_there(inode));
-        if seen.iter().any(|seen| !self.known.contains_key(&seen.inode)) {
+        let doubtful = |seen: &Seen| match self.known.get(&seen.inode) {
+            None => true,
+            Some(Owner::Other(looks)) => *looks < LOOKS,
+            Some(Owner::Ours(_)) => false,
+        };
+        if seen.iter().any(doubtful) {
             self.learn(&seen);
         }
-        let owner = |seen: &Seen| self.known.get(&seen.inode).copied().flatten();
         let mut found: Vec<Listener> = seen
             .iter()
-            .filter_map(|seen| {
-                let pid = owner(seen)?;
-                Some(Listener { port: seen.port, address: seen.address, pid })
+            .filter_map(|seen| match self.known.get(&seen.inode)? {
+                Owner::Ours(pid) => {
+                    Some(Listener { port: seen.port, address: seen.address, pid: *pid })
+                }
+                Owner::Other(_) => None,
             })
             .collect();
         found.sort_unstable();
@@ -88,7 +103,7 @@ impl Finder {
         Ok(found)
     }
 
-    /// Finds out whose the new sockets are.
+    /// Finds out whose the sockets are.
     fn learn(&mut self, seen: &[Seen]) {
         let mut owners = BTreeMap::new();
         for pid in tree(self.root) {
@@ -97,9 +112,12 @@ impl Finder {
             }
         }
         for Seen { inode, .. } in seen {
-            if self.known.len() < OTHERS || owners.contains_key(inode) {
-                self.known.insert(*inode, owners.get(inode).copied());
-            }
+            let owner = match (owners.get(inode), self.known.get(inode)) {
+                (Some(pid), _) => Owner::Ours(*pid),
+                (None, Some(Owner::Other(looks))) => Owner::Other(looks.saturating_add(1)),
+                (None, Some(Owner::Ours(_)) | None) => Owner::Other(1),
+            };
+            self.known.insert(*inode, owner);
         }
     }
 

@@ -9,6 +9,7 @@
 //! | `PROVOST_CONFIG` | where `config.toml` is; it must be there then |
 //! | `PROVOST_LISTEN` | where the daemon listens (`--listen`) |
 //! | `PROVOST_ALLOW_HOSTS` | further names it answers to (`--allow-host`) |
+//! | `PROVOST_PREVIEW_PORT` | a second port for the previews (`--preview-port`) |
 //! | `PROVOST_LOG` | what it logs (`--log`) |
 //! | `PROVOST_POLICY` | your own rules; `policy.toml` beside `config.toml` by default |
 //! | `PROVOST_APPROVAL_MINUTES` | how long a question waits for an answer |
@@ -59,6 +60,8 @@ pub(crate) struct Config {
     pub(crate) data: Value<PathBuf>,
     pub(crate) listen: Value<SocketAddr>,
     pub(crate) allow_hosts: Value<Vec<String>>,
+    /// A second port for the previews.
+    pub(crate) preview_port: Value<Option<u16>>,
     pub(crate) log: Value<String>,
     pub(crate) kernel_idle_minutes: Value<u64>,
     /// The person's own rules; the file need not exist.
@@ -97,6 +100,7 @@ struct File {
     data: Option<PathBuf>,
     listen: Option<String>,
     allow_hosts: Option<Vec<String>>,
+    preview_port: Option<u16>,
     log: Option<String>,
     kernel_idle_minutes: Option<u64>,
     policy: Option<PathBuf>,
@@ -140,6 +144,12 @@ impl Config {
                     names.split(',').map(|name| name.trim().to_owned()).collect()
                 }),
                 serve.allow_hosts,
+            ),
+            preview_port: layer(
+                None,
+                written.preview_port.map(Some),
+                variable("PROVOST_PREVIEW_PORT")?.map(Some),
+                serve.preview_port.map(Some),
             ),
             log: layer("info".to_owned(), written.log, variable("PROVOST_LOG")?, serve.log),
             kernel_idle_minutes: layer(

@@ -60,12 +60,12 @@ async fn a_run_builds_first_and_a_build_beside_it_leaves_it_alone() {
 async fn a_build_that_is_stopped_says_so_to_whoever_waits() {
     let toml = runtime("build = \"echo began; exec sleep 1000\"");
     let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
-    let build = kernel.act("runtime.build", json!({}));
+    let waits = kernel.act("runtime.build", json!({}));
     let stop = async {
         kernel.until("buildStarted").await;
         kernel.stop().await
     };
-    let (built, stopped) = tokio::join!(build, stop);
+    let (built, stopped) = tokio::join!(waits, stop);
     assert_eq!(built.unwrap_err()["code"], "CANCELLED");
     assert_eq!(stopped["runtime"]["build"]["status"], "stopped");
 }

@@ -115,7 +115,7 @@ impl Kernel {
         let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
         let frame = [&length[..], &[1], &payload].concat();
         self.write.lock().await.write_all(&frame).await.unwrap();
-        timeout(LONG, answer).await.expect("an answer in time").unwrap()
+        timeout(LONG, answer).await.unwrap().unwrap()
     }
 
     /// Carries out an action; its result, or its fault.
@@ -155,8 +155,8 @@ impl Kernel {
             mine.map(|report| report["what"]["body"].clone()).collect()
         };
         let waited = timeout(LONG, told.wait_for(|told| mine(told).len() >= n)).await;
-        let changes = self.changes();
-        let told = waited.unwrap_or_else(|_| panic!("no {change}: {changes:?}")).unwrap();
+        assert!(waited.is_ok(), "no {change}: {:?}", self.changes());
+        let told = waited.unwrap().unwrap();
         mine(&told)[n - 1].clone()
     }
 

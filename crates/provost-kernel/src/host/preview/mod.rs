@@ -98,7 +98,11 @@ struct Watch {
 impl Watch {
     async fn go_on(&mut self) -> io::Result<()> {
         loop {
-            self.look()?;
+            if let Err(error) = self.look() {
+                // What is left of an answer must not be taken for the next one.
+                tracing::warn!(%error, "the listening sockets could not be looked at");
+                self.finder = Finder::new(self.watched.root)?;
+            }
             self.tell().await?;
             let often = Instant::now() < self.expected_until;
             let waits = self.asked.values().any(|at| *at > Instant::now());
