@@ -137,20 +137,8 @@ impl Config {
             file,
             data: Value { value: absolute(&data.value)?, ..data },
             listen,
-            allow_hosts: layer(
-                Vec::new(),
-                written.allow_hosts,
-                variable("PROVOST_ALLOW_HOSTS")?.map(|names: String| {
-                    names.split(',').map(|name| name.trim().to_owned()).collect()
-                }),
-                serve.allow_hosts,
-            ),
-            preview_port: layer(
-                None,
-                written.preview_port.map(Some),
-                variable("PROVOST_PREVIEW_PORT")?.map(Some),
-                serve.preview_port.map(Some),
-            ),
+            allow_hosts: allow_hosts(written.allow_hosts, serve.allow_hosts)?,
+            preview_port: preview_port(written.preview_port, serve.preview_port)?,
             log: layer("info".to_owned(), written.log, variable("PROVOST_LOG")?, serve.log),
             kernel_idle_minutes: layer(
                 10,
@@ -228,6 +216,19 @@ impl Config {
         }
         Ok(())
     }
+}
+
+fn allow_hosts(
+    file: Option<Vec<String>>,
+    flag: Option<Vec<String>>,
+) -> anyhow::Result<Value<Vec<String>>> {
+    let listed = |names: String| names.split(',').map(|name| name.trim().to_owned()).collect();
+    Ok(layer(Vec::new(), file, variable("PROVOST_ALLOW_HOSTS")?.map(listed), flag))
+}
+
+fn preview_port(file: Option<u16>, flag: Option<u16>) -> anyhow::Result<Value<Option<u16>>> {
+    let set = variable("PROVOST_PREVIEW_PORT")?;
+    Ok(layer(None, file.map(Some), set.map(Some), flag.map(Some)))
 }
 
 fn where_to_listen(

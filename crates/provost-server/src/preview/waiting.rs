@@ -78,7 +78,7 @@ fn crashed(view: &RuntimeView) -> Said {
 
 /// Nothing listens.
 pub(super) fn page(view: &RuntimeView, port: Option<u16>, request: &Request) -> Response {
-    show(StatusCode::SERVICE_UNAVAILABLE, said(view, port), wants_page(request))
+    show(StatusCode::SERVICE_UNAVAILABLE, &said(view, port), wants_page(request))
 }
 
 /// Someone listens and did not answer.
@@ -95,13 +95,13 @@ pub(super) fn upstream(view: &RuntimeView, port: u16, why: &str, page: bool) -> 
         | RuntimeStatus::Stopping
         | RuntimeStatus::Crashed => said(view, None),
     };
-    show(StatusCode::BAD_GATEWAY, said, page)
+    show(StatusCode::BAD_GATEWAY, &said, page)
 }
 
 /// The log cannot be read.
 pub(super) fn broken(why: &str) -> Response {
     let said = Said { title: "A fault", text: why.to_owned(), lines: Vec::new() };
-    show(StatusCode::INTERNAL_SERVER_ERROR, said, true)
+    show(StatusCode::INTERNAL_SERVER_ERROR, &said, true)
 }
 
 /// Whoever asks may not look, or the name is nobody's: which, is not told.
@@ -109,12 +109,12 @@ pub(super) fn closed() -> Response {
     let text = "Open this preview from Provost, or with `provost preview`: that gives your \
                 browser the right to see it.";
     let said = Said { title: "Not open to this browser", text: text.to_owned(), lines: Vec::new() };
-    let mut response = show(StatusCode::UNAUTHORIZED, said, true);
+    let mut response = show(StatusCode::UNAUTHORIZED, &said, true);
     response.headers_mut().remove("x-provost-waiting");
     response
 }
 
-fn show(status: StatusCode, said: Said, page: bool) -> Response {
+fn show(status: StatusCode, said: &Said, page: bool) -> Response {
     let headers = [(CACHE_CONTROL, "no-store"), (CONTENT_SECURITY_POLICY, POLICY)];
     let own = [("x-provost-waiting", "1")];
     if !page {

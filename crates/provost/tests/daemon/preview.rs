@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use super::{Home, Running};
 
 /// Shows what it was sent, streams, and speaks another protocol if asked to.
-const SERVER: &str = r#"
+const SERVER: &str = r"
 const http = require('http')
 const server = http.createServer((request, response) => {
   if (request.url === '/events') {
@@ -44,7 +44,7 @@ server.on('upgrade', (request, socket) => {
   socket.on('data', (data) => socket.write('echo ' + data))
 })
 server.listen(0, '127.0.0.1', () => console.log(`http://localhost:${server.address().port}/`))
-"#;
+";
 
 fn http() -> Client {
     let redirect = reqwest::redirect::Policy::none();
