@@ -41,12 +41,12 @@ impl Kernel {
     async fn of(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let app = folder.path().join("app");
+        std::fs::create_dir_all(&app).unwrap();
         for (name, text) in files {
             let path = app.join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        std::fs::create_dir_all(&app).unwrap();
         let place = Place::at(&folder.path().join("data").join(Uuid::from_u128(7).to_string()));
         place.prepare().unwrap();
         let options = HostOptions {
