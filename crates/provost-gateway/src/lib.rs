@@ -51,6 +51,7 @@ use governance::files::UserRules;
 use kernels::Kernels;
 use login::Logins;
 use preview::Doors;
+use runtime::Runtimes;
 use tokens::Keyring;
 use weigh::Rows;
 
@@ -102,6 +103,7 @@ pub struct Gateway {
     governance: Governance,
     approvals: Approvals,
     rows: Rows,
+    runtimes: Runtimes,
     redactor: Redactor,
 }
 
@@ -131,6 +133,7 @@ impl Gateway {
             governance,
             approvals,
             rows: Rows::default(),
+            runtimes: Runtimes::default(),
             redactor,
         })
     }

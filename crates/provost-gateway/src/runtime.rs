@@ -3,7 +3,8 @@
 //! The kernel is the truth; the log is what everybody folds. The status waits
 //! until the log has what the kernel told, so that both say the same.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use provost_core::fold::{Doc, View};
@@ -27,6 +28,22 @@ const LOOK: Duration = Duration::from_millis(2);
 /// How often to read anew when something was written between two reads.
 const ROUNDS: usize = 16;
 
+/// The runtimes as they were read last, each with how far the log had come.
+#[derive(Debug, Default)]
+pub(crate) struct Runtimes(Mutex<HashMap<ProjectId, (Seq, Arc<RuntimeView>)>>);
+
+impl Runtimes {
+    fn at(&self, project: ProjectId, seq: Seq) -> Option<Arc<RuntimeView>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&project).filter(|(at, _)| *at == seq).map(|(_, view)| Arc::clone(view))
+    }
+
+    fn keep(&self, project: ProjectId, seq: Seq, view: &Arc<RuntimeView>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(project, (seq, Arc::clone(view)));
+    }
+}
+
 impl Gateway {
     /// How it stands with a project's runtime, and the last event that is in it.
     pub async fn runtime_state(&self, project: &Project) -> Result<RuntimeState, GatewayError> {
@@ -34,7 +51,8 @@ impl Gateway {
         if let Some(now) = &now {
             self.wait_for_log(project.id, now.reached).await?;
         }
-        let (mut view, seq) = self.runtime_view(project.id).await?;
+        let (view, seq) = self.runtime_view(project.id).await?;
+        let mut view = RuntimeView::clone(&view);
         // Only the kernel knows how much its terminal has printed.
         view.terminal.offset = now.and_then(|now| now.runtime.terminal.offset);
         let standing = self.governance.of(project.id);
@@ -114,25 +132,33 @@ impl Gateway {
         Ok(())
     }
 
-    /// The runtime as the log has it, and how far the log had come then.
+    /// The runtime as the log has it, and how far the log had come then. Read from
+    /// the log only when it has grown: every request of a preview asks for it.
     pub async fn runtime_view(
         &self,
         project: ProjectId,
-    ) -> Result<(RuntimeView, Seq), GatewayError> {
+    ) -> Result<(Arc<RuntimeView>, Seq), GatewayError> {
         let mut seq = *self.store.head().borrow();
+        if let Some(view) = self.runtimes.at(project, seq) {
+            return Ok((view, seq));
+        }
         for _ in 0..ROUNDS {
-            let doc = self.store.doc(View::Runtimes, project.uuid()).await?;
-            let view = doc.and_then(Doc::into_runtime);
+            let view = self.read_runtime(project).await?;
             let after = *self.store.head().borrow();
             if after == seq {
-                return Ok((view.unwrap_or_else(|| RuntimeView::new(project)), seq));
+                self.runtimes.keep(project, seq, &view);
+                return Ok((view, seq));
             }
             seq = after;
         }
         // What is written meanwhile is of others, or is folded once more: it says the same.
+        Ok((self.read_runtime(project).await?, seq))
+    }
+
+    async fn read_runtime(&self, project: ProjectId) -> Result<Arc<RuntimeView>, GatewayError> {
         let doc = self.store.doc(View::Runtimes, project.uuid()).await?;
         let view = doc.and_then(Doc::into_runtime);
-        Ok((view.unwrap_or_else(|| RuntimeView::new(project)), seq))
+        Ok(Arc::new(view.unwrap_or_else(|| RuntimeView::new(project))))
     }
 
     /// A piece of what builds and dev servers printed. A project whose kernel does
