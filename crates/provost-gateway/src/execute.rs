@@ -86,13 +86,19 @@ impl Gateway {
         permit: Permit,
     ) -> Result<Ended, GatewayError> {
         let (id, effect, began) = (permit.id(), permit.action().effect(), Instant::now());
-        let lists = permit.action().name() == "terminal.list";
+        let (lists, changes) = match permit.action() {
+            Action::Runtime(_) => (false, true),
+            action => (action.name() == "terminal.list", false),
+        };
         let mut result = self.execute(behalf, permit).await;
         if let (true, Actor::Agent(_), Ok(listed)) = (lists, &behalf.actor, &mut result) {
             *listed = raw(&self.only_own(&behalf.principal, listed.value()).await?)?;
         }
         let outcome = outcome_of(effect, &result, began);
         let project = behalf.project.id;
+        if changes {
+            self.catch_up(project).await?;
+        }
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
         self.write(behalf, Durability::Process, vec![finished]).await?;
         result.map(Ended::Now).map_err(GatewayError::Fault)

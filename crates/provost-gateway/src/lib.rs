@@ -15,10 +15,12 @@ mod kernels;
 mod login;
 mod paths;
 mod policy;
+mod preview;
 mod processes;
 mod projects;
 mod question;
 mod redact;
+mod runtime;
 mod secret;
 mod sessions;
 mod tokens;
@@ -40,6 +42,7 @@ pub use caller::{Caller, Operator, Reader};
 pub use error::GatewayError;
 pub use kernels::KernelState;
 pub use login::Browser;
+pub use preview::Shown;
 pub use projects::{Opened, Request};
 pub use secret::Secret;
 pub use tokens::{Bearer, Pass};
@@ -49,6 +52,8 @@ use governance::Governance;
 use governance::files::UserRules;
 use kernels::Kernels;
 use login::Logins;
+use preview::Doors;
+use runtime::Runtimes;
 use sessions::Sessions;
 use tokens::Keyring;
 use weigh::Rows;
@@ -96,11 +101,13 @@ pub struct Gateway {
     places: Places,
     keyring: Keyring,
     logins: Logins,
+    doors: Doors,
     kernels: Kernels,
     governance: Governance,
     approvals: Approvals,
     rows: Rows,
     sessions: Sessions,
+    runtimes: Runtimes,
     redactor: Redactor,
 }
 
@@ -126,11 +133,13 @@ impl Gateway {
             places,
             keyring,
             logins: Logins::default(),
+            doors: Doors::default(),
             kernels: Kernels::default(),
             governance,
             approvals,
             rows: Rows::default(),
             sessions,
+            runtimes: Runtimes::default(),
             redactor,
         })
     }

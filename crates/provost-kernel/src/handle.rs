@@ -17,6 +17,7 @@ use provost_proto::kernel::{
     Answer, Ask, Fault, Limit, Outcome, PROTOCOL, Question, REDACTS, Report, ReportNumber,
     Version2, Welcome,
 };
+use provost_proto::runtime::{LogPage, RuntimeNow};
 use provost_proto::{ActionId, Raw};
 use provost_sandbox::launch;
 use serde::de::DeserializeOwned;
@@ -44,6 +45,9 @@ const LOOK: Duration = Duration::from_millis(5);
 /// How long an action may take that is answered directly: a search has 20 s, a
 /// process that is stopped 30 s.
 const ACTION: Duration = Duration::from_secs(90);
+
+/// How long a build may take.
+const BUILD: Duration = Duration::from_hours(1);
 
 /// How long a kernel may take to stop everything.
 const SHUTDOWN: Duration = Duration::from_secs(8);
@@ -253,6 +257,16 @@ impl Kernel {
         self.ask(Ask::Outcomes { ids }).await
     }
 
+    /// How its runtime stands now.
+    pub async fn runtime(&self) -> Result<RuntimeNow, KernelError> {
+        self.ask(Ask::Runtime {}).await
+    }
+
+    /// A piece of what builds and dev servers printed.
+    pub async fn logs(&self, after: u64, limit: u64) -> Result<LogPage, KernelError> {
+        self.ask(Ask::Logs { after, limit }).await
+    }
+
     /// Stops every child, then the kernel.
     pub async fn shut_down(&self) -> Result<(), KernelError> {
         self.ask(Ask::Shutdown {}).await
@@ -274,6 +288,7 @@ impl Kernel {
 
     async fn answer(&self, ask: Ask) -> Result<Raw, KernelError> {
         let patience = match &ask {
+            Ask::Execute { action, .. } if builds(action) => BUILD,
             Ask::Execute { .. } => ACTION,
             Ask::Shutdown {} => SHUTDOWN,
             Ask::Hello { .. }
@@ -359,6 +374,11 @@ impl Open {
     fn close(&self) {
         drop(self.waiting.lock().unwrap_or_else(PoisonError::into_inner).0.take());
     }
+}
+
+/// Whether an action may have to wait for a build.
+fn builds(action: &str) -> bool {
+    matches!(action, "runtime.run" | "runtime.restart" | "runtime.build")
 }
 
 fn question(id: u64, ask: Ask) -> Frame {

@@ -67,13 +67,13 @@ impl Spool {
         self.newest.subscribe()
     }
 
-    /// Adds a report; waits for room if there is none.
-    pub(crate) async fn push(&self, action: ActionId, what: Happened) -> io::Result<()> {
+    /// Adds a report and returns its number; waits for room if there is none.
+    pub(crate) async fn push(&self, action: ActionId, what: Happened) -> io::Result<ReportNumber> {
         let mut report = Report { number: 0, action, what };
         loop {
             let room = self.room.notified();
             match self.try_push(report)? {
-                Ok(()) => return Ok(()),
+                Ok(number) => return Ok(number),
                 Err(back) => report = back,
             }
             room.await;
@@ -81,7 +81,7 @@ impl Spool {
     }
 
     /// Adds a report, or gives it back if there is no room.
-    fn try_push(&self, mut report: Report) -> io::Result<Result<(), Report>> {
+    fn try_push(&self, mut report: Report) -> io::Result<Result<ReportNumber, Report>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.bytes > LIMIT {
             return Ok(Err(report));
@@ -109,7 +109,7 @@ impl Spool {
         kept.bytes += size;
         drop(kept);
         self.newest.send_replace(number);
-        Ok(Ok(()))
+        Ok(Ok(number))
     }
 
     /// A file that has no name, so that none is left behind.

@@ -36,6 +36,7 @@ impl Host {
             environment: Vec::new(),
             idle: Duration::from_hours(1),
             version: "test".to_owned(),
+            clock: || 0,
         };
         let task = tokio::spawn(async { host::run(options).await.unwrap() });
         while !place.folder().join("socket").exists() {

@@ -11,5 +11,6 @@ pub mod cgroup;
 pub mod confine;
 pub mod environment;
 pub mod launch;
+pub mod ports;
 pub mod probe;
 pub mod profile;

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use provost_gateway::Gateway;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Door, Meter, Settings, guard, routes};
+use crate::{Door, Meter, Settings, guard, preview, routes};
 
 /// Connections at one time, at most; more wait in the listener's queue.
 const CONNECTIONS: usize = 1024;
@@ -28,8 +27,9 @@ const GRACE: Duration = Duration::from_secs(3);
 const UPKEEP: Duration = Duration::from_secs(10);
 
 /// Serves until `closing` is cancelled, then lets running requests finish.
+/// `previews`, if given, is the second listener of the previews.
 pub async fn serve(
-    listener: TcpListener,
+    (listener, previews): (TcpListener, Option<TcpListener>),
     gateway: Arc<Gateway>,
     settings: Settings,
     closing: CancellationToken,
@@ -40,29 +40,59 @@ pub async fn serve(
         gateway,
         meter: meter.clone(),
         hosts: guard::Hosts::new(settings.listen, &settings.allowed_hosts),
+        previews: preview::Previews::new(port, settings.previews),
         // Cookies are not kept apart by port, so two daemons need two names.
         cookie: format!("provost_{port}"),
         closing: closing.clone(),
     });
-    let service = TowerToHyperService::new(routes::router(door));
-    let graceful = GracefulShutdown::new();
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut upkeep = tokio::time::interval(UPKEEP);
+    let second = routes::previews(Arc::clone(&door));
+    let main = accept(listener, routes::router(door), Arc::clone(&slots), &closing);
+    let second = async {
+        match previews {
+            Some(listener) => accept(listener, second, Arc::clone(&slots), &closing).await,
+            None => Ok(()),
+        }
+    };
+    let upkeep = async {
+        let mut upkeep = tokio::time::interval(UPKEEP);
+        loop {
+            tokio::select! {
+                () = closing.cancelled() => return Ok(()),
+                _ = upkeep.tick() => meter.upkeep(),
+            }
+        }
+    };
+    tokio::try_join!(main, second, upkeep)?;
+    // When all slots are free, nobody is served any more.
+    let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
+    if tokio::time::timeout(GRACE, slots.acquire_many(all)).await.is_err() {
+        tracing::debug!("some requests were still running and were cut off");
+    }
+    Ok(())
+}
+
+/// Takes connections of one listener until `closing` is cancelled.
+async fn accept(
+    listener: TcpListener,
+    router: axum::Router,
+    slots: Arc<Semaphore>,
+    closing: &CancellationToken,
+) -> io::Result<()> {
+    let service = TowerToHyperService::new(router);
     loop {
         let slot = tokio::select! {
             biased;
             () = closing.cancelled() => break,
-            _ = upkeep.tick() => { meter.upkeep(); continue }
             slot = Arc::clone(&slots).acquire_owned() => slot.map_err(io::Error::other)?,
         };
         let stream = tokio::select! {
             biased;
             () = closing.cancelled() => break,
-            _ = upkeep.tick() => { meter.upkeep(); continue }
             accepted = listener.accept() => accepted,
         };
         match stream {
-            Ok((stream, _)) => talk(stream, service.clone(), &graceful, slot),
+            Ok((stream, _)) => talk(stream, service.clone(), closing.clone(), slot),
             Err(error) => {
                 // Out of descriptors, most likely: they come back when clients go.
                 tracing::warn!(%error, "could not accept a connection");
@@ -70,17 +100,13 @@ pub async fn serve(
             }
         }
     }
-    drop(listener);
-    if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
-        tracing::debug!("some requests were still running and were cut off");
-    }
     Ok(())
 }
 
 fn talk(
     stream: TcpStream,
     service: TowerToHyperService<axum::Router>,
-    graceful: &GracefulShutdown,
+    closing: CancellationToken,
     slot: OwnedSemaphorePermit,
 ) {
     // Without it a small answer can wait 40 ms for an acknowledgement.
@@ -90,10 +116,18 @@ fn talk(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
-        .serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = closing.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::trace!(%error, "a connection ended");
         }
         drop(slot);

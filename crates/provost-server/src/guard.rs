@@ -13,8 +13,8 @@ use axum::response::{IntoResponse, Response};
 use provost_proto::Code;
 use tracing::Instrument;
 
-use crate::Door;
 use crate::problem::Failure;
+use crate::{Door, preview};
 
 /// The names under which we may be called.
 #[derive(Debug)]
@@ -44,6 +44,9 @@ impl Hosts {
 
 /// Checks, times and logs one request.
 pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    if let Some(place) = preview_of(&door, &request) {
+        return preview::answer(door, place, request).await;
+    }
     let started = Instant::now();
     let id = door.gateway.clock().id::<provost_proto::EventId>().uuid().to_string();
     let method = request.method().clone();
@@ -63,6 +66,18 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     });
     stamp(response.headers_mut(), &id);
     response
+}
+
+/// What a request asks to see, if its one `Host` is that of a preview. What names
+/// two hosts is no preview's, and is refused below.
+fn preview_of(door: &Door, request: &Request) -> Option<preview::Place> {
+    let host = single(request, &header::HOST).ok().flatten();
+    let target = request.uri().authority().map(Authority::as_str);
+    match (target, host) {
+        (Some(target), Some(host)) if target != host => None,
+        (Some(name), _) | (None, Some(name)) => door.previews.place(name),
+        (None, None) => None,
+    }
 }
 
 /// The value of a header that may be there once; an error if it is there twice,

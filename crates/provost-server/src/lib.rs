@@ -10,6 +10,7 @@ mod auth;
 mod body;
 mod guard;
 mod meter;
+mod preview;
 mod problem;
 mod routes;
 mod sse;
@@ -31,6 +32,9 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Further names under which it may be called, as in `Host`, without a port.
     pub allowed_hosts: Vec<String>,
+    /// Where the previews are listened for a second time, on a port of their own,
+    /// for browsers that do not know `*.localhost`.
+    pub previews: Option<SocketAddr>,
 }
 
 /// What every request can reach.
@@ -39,6 +43,7 @@ pub(crate) struct Door {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) meter: Meter,
     pub(crate) hosts: guard::Hosts,
+    pub(crate) previews: preview::Previews,
     pub(crate) cookie: String,
     /// Cancelled when the daemon stops; ends every stream.
     pub(crate) closing: CancellationToken,

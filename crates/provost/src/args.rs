@@ -2,6 +2,7 @@
 
 mod govern;
 mod look;
+mod runtime;
 mod token;
 
 use std::net::SocketAddr;
@@ -15,6 +16,9 @@ pub(crate) use govern::{
     Here, LayerArg, ModeArgs, PolicyArgs, PolicyCommand, RolesArgs, RolesCommand,
 };
 pub(crate) use look::{AuditArgs, AuditCommand, EventsArgs};
+pub(crate) use runtime::{
+    BuildArgs, InitArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs,
+};
 pub(crate) use token::TokenCommand;
 
 /// The runtime authority for AI agents: agents ask, people decide, Provost runs it.
@@ -61,6 +65,27 @@ pub(crate) enum Command {
         #[arg(long)]
         all: bool,
     },
+    /// Run a project's dev server: build it if needed, start it, say where it is seen.
+    ///
+    /// What runs stands in the project's `provost.toml`, or is detected from
+    /// package.json, Cargo.toml and the like; `provost init` writes down what was
+    /// detected. What runs already is left alone. Exits with 5 if it crashed, with
+    /// 6 if its build failed.
+    Run(RunArgs),
+    /// Stop a project's dev server and build, and all they started.
+    Stop(StopArgs),
+    /// Stop a project's dev server and run it again.
+    Restart(RunArgs),
+    /// Build a project; show what the build prints, and where it failed.
+    ///
+    /// Exits with 6 if the build failed.
+    Build(BuildArgs),
+    /// Print what a project's builds and dev server printed.
+    Logs(LogsArgs),
+    /// Open a project's preview in the browser.
+    Preview(PreviewArgs),
+    /// Write a `provost.toml` with what was detected.
+    Init(InitArgs),
     /// Print the events of the log.
     Events(EventsArgs),
     /// Look back: the latest actions, or the whole story of one; check the log.
@@ -119,6 +144,9 @@ pub(crate) enum Command {
     /// A project's kernel process; the daemon starts it.
     #[command(hide = true)]
     Kernel(KernelArgs),
+    /// Serve the files of a folder; a kernel starts it.
+    #[command(hide = true)]
+    Static(StaticArgs),
     /// Tell what this machine offers, and what is missing.
     Doctor(JsonArgs),
     /// Print the configuration, and where each value comes from.
@@ -242,6 +270,10 @@ pub(crate) struct ServeArgs {
     /// [env: `PROVOST_ALLOW_HOSTS`].
     #[arg(long = "allow-host", value_name = "NAME", value_delimiter = ',')]
     pub(crate) allow_hosts: Option<Vec<String>>,
+    /// A second port for the previews, for browsers that do not know `*.localhost`
+    /// [env: `PROVOST_PREVIEW_PORT`].
+    #[arg(long, value_name = "N")]
+    pub(crate) preview_port: Option<u16>,
     /// What to log: a level, or `module=level` pairs [env: `PROVOST_LOG`] [default: info].
     #[arg(long, value_name = "FILTER")]
     pub(crate) log: Option<String>,

@@ -87,6 +87,26 @@ impl Client {
         Ok(send(request).await?.json().await?)
     }
 
+    /// The same where the caller wants to look at a problem itself.
+    pub(crate) async fn post_or_problem<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<Answered<T>> {
+        let request = self.request(Method::POST, path).timeout(PERSON).json(body);
+        let response = request.send().await.context("the daemon did not answer")?;
+        let status = response.status();
+        let text = response.text().await.context("the daemon hung up")?;
+        if status.is_success() {
+            let answer = serde_json::from_str(&text).context("the daemon's answer is strange")?;
+            return Ok(Answered::Well(answer));
+        }
+        match serde_json::from_str(&text) {
+            Ok(problem) => Ok(Answered::Problem(problem)),
+            Err(_) => Err(anyhow!("the daemon answered {status}: {text}")),
+        }
+    }
+
     pub(crate) async fn put<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -131,6 +151,15 @@ impl Client {
     pub(crate) async fn stream(&self, path: &str) -> anyhow::Result<Response> {
         send(self.request(Method::GET, path)).await
     }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) enum Answered<T> {
+    /// What was asked for.
+    Well(T),
+    /// Why not.
+    Problem(Problem),
 }
 
 /// The daemon understood and said no; asking again would not help.

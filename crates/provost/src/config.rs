@@ -9,6 +9,7 @@
 //! | `PROVOST_CONFIG` | where `config.toml` is; it must be there then |
 //! | `PROVOST_LISTEN` | where the daemon listens (`--listen`) |
 //! | `PROVOST_ALLOW_HOSTS` | further names it answers to (`--allow-host`) |
+//! | `PROVOST_PREVIEW_PORT` | a second port for the previews (`--preview-port`) |
 //! | `PROVOST_LOG` | what it logs (`--log`) |
 //! | `PROVOST_POLICY` | your own rules; `policy.toml` beside `config.toml` by default |
 //! | `PROVOST_APPROVAL_MINUTES` | how long a question waits for an answer |
@@ -59,6 +60,8 @@ pub(crate) struct Config {
     pub(crate) data: Value<PathBuf>,
     pub(crate) listen: Value<SocketAddr>,
     pub(crate) allow_hosts: Value<Vec<String>>,
+    /// A second port for the previews.
+    pub(crate) preview_port: Value<Option<u16>>,
     pub(crate) log: Value<String>,
     pub(crate) kernel_idle_minutes: Value<u64>,
     /// The person's own rules; the file need not exist.
@@ -97,6 +100,7 @@ struct File {
     data: Option<PathBuf>,
     listen: Option<String>,
     allow_hosts: Option<Vec<String>>,
+    preview_port: Option<u16>,
     log: Option<String>,
     kernel_idle_minutes: Option<u64>,
     policy: Option<PathBuf>,
@@ -133,14 +137,8 @@ impl Config {
             file,
             data: Value { value: absolute(&data.value)?, ..data },
             listen,
-            allow_hosts: layer(
-                Vec::new(),
-                written.allow_hosts,
-                variable("PROVOST_ALLOW_HOSTS")?.map(|names: String| {
-                    names.split(',').map(|name| name.trim().to_owned()).collect()
-                }),
-                serve.allow_hosts,
-            ),
+            allow_hosts: allow_hosts(written.allow_hosts, serve.allow_hosts)?,
+            preview_port: preview_port(written.preview_port, serve.preview_port)?,
             log: layer("info".to_owned(), written.log, variable("PROVOST_LOG")?, serve.log),
             kernel_idle_minutes: layer(
                 10,
@@ -218,6 +216,19 @@ impl Config {
         }
         Ok(())
     }
+}
+
+fn allow_hosts(
+    file: Option<Vec<String>>,
+    flag: Option<Vec<String>>,
+) -> anyhow::Result<Value<Vec<String>>> {
+    let listed = |names: String| names.split(',').map(|name| name.trim().to_owned()).collect();
+    Ok(layer(Vec::new(), file, variable("PROVOST_ALLOW_HOSTS")?.map(listed), flag))
+}
+
+fn preview_port(file: Option<u16>, flag: Option<u16>) -> anyhow::Result<Value<Option<u16>>> {
+    let set = variable("PROVOST_PREVIEW_PORT")?;
+    Ok(layer(None, file.map(Some), set.map(Some), flag.map(Some)))
 }
 
 fn where_to_listen(

@@ -38,6 +38,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     if let Command::Man { folder } = &cli.command {
         return commands::completions::man(folder.as_deref());
     }
+    // This one runs behind the wall, where there is no configuration.
+    if let Command::Static(args) = cli.command {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        return runtime.block_on(commands::serve_files(args));
+    }
     let config = config::Config::resolve(&cli)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.workers())

@@ -139,7 +139,7 @@ impl Gateway {
         Ok(())
     }
 
-    pub(super) async fn finish(
+    pub(crate) async fn finish(
         &self,
         action: &ActionView,
         outcome: Outcome,

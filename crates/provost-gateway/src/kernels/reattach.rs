@@ -9,6 +9,7 @@ use provost_proto::{Fact, KernelStatus, KernelView, Project, ProjectId, ProjectS
 use provost_store::Durability;
 
 use crate::execute::{failed, lost};
+use crate::runtime::see_out;
 use crate::{Gateway, GatewayError};
 
 impl Gateway {
@@ -52,7 +53,13 @@ impl Gateway {
         for action in &unfinished {
             let reported = action.name == "terminal.runCommand"
                 && (running.contains(&action.id) || outcomes.contains_key(&action.id));
-            if reported || running.contains(&action.id) {
+            if !reported && running.contains(&action.id) {
+                // Its answer went to a daemon that is gone.
+                let work = see_out(Arc::clone(self), kernel.clone(), action.clone());
+                drop(tokio::spawn(work));
+                continue;
+            }
+            if reported {
                 continue;
             }
             let unknown =

@@ -361,6 +361,20 @@ impl Commands {
         kept.get().ok_or_else(|| ActionError::new(Code::Internal, "the sandbox could not be kept"))
     }
 
+    /// The wall of the dev server and of builds, through which our own program can
+    /// be read: it serves files.
+    pub(super) fn wall_to_serve(&self, own: &Path) -> Result<Wall, ActionError> {
+        let mut policy = Policy::new(Profile::Serve, &self.places()?);
+        policy.readable.push(own.to_owned());
+        Wall::new(policy, &probe::machine(), Layers::Auto, Limits::default())
+            .map_err(|error| refused(&error))
+    }
+
+    /// What commands see of our environment.
+    pub(super) fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
     /// Where a command may be, with a folder for what it keeps for a while.
     fn places(&self) -> Result<Places<'_>, ActionError> {
         if self.scratch.get().is_none() {
@@ -435,7 +449,7 @@ fn layers(applied: &Applied) -> std::collections::BTreeMap<String, Value> {
     }
 }
 
-fn refused(error: &SandboxError) -> ActionError {
+pub(super) fn refused(error: &SandboxError) -> ActionError {
     let code = match error {
         SandboxError::Unavailable { .. } => Code::SandboxUnavailable,
         SandboxError::NotFound { .. } => Code::CmdNotFound,

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::action::{Action, FileAction};
+use provost_core::action::{Action, FileAction, RuntimeAction};
 use provost_core::policy::Sight;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
@@ -53,7 +53,7 @@ pub(super) async fn accept(
     // Whoever started this kernel is about to come.
     let mut needed = Instant::now() + FIRST;
     loop {
-        if !current.is_empty() || !host.commands.running().is_empty() {
+        if !current.is_empty() || host.is_busy() {
             needed = needed.max(Instant::now());
         }
         tokio::select! {
@@ -63,7 +63,7 @@ pub(super) async fn accept(
             }
             // Also wakes to look again whether something still runs.
             () = sleep_until(needed + idle) => {
-                let free = current.is_empty() && host.commands.running().is_empty();
+                let free = current.is_empty() && !host.is_busy();
                 if free && Instant::now() >= needed + idle {
                     tracing::info!("no daemon came back, and nothing runs");
                     return current;
@@ -216,11 +216,13 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
         Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
         Ask::Outcomes { ids } => Ok(json!(host.commands.outcomes(&ids))),
         Ask::Shutdown {} => {
-            host.commands.stop_all().await;
+            host.stop_all().await;
             host.end.notify_one();
             Ok(Value::Null)
         }
-        Ask::Terminal { .. } | Ask::Logs { .. } | Ask::Runtime {} => Err(no_runtime()),
+        Ask::Logs { after, limit } => said(&host.runtime.page(after, limit)?),
+        Ask::Runtime {} => said(&host.runtime.look()),
+        Ask::Terminal { .. } => Err(no_runtime()),
         Ask::Hello { .. }
         | Ask::Secrets { .. }
         | Ask::Ping {}
@@ -251,7 +253,7 @@ async fn execute(
             redacted(&redactor, files::execute(&beneath(host, terms.as_ref()), &action, &|| false))
         }
         Action::File(action) => on_files(host, id, (action, sight, terms), &redactor).await,
-        Action::Runtime(_) => Err(no_runtime()),
+        Action::Runtime(action) => on_runtime(host, id, action, &redactor).await,
         Action::Terminal(action) => {
             let done = host.commands.execute(id, action, terms.unwrap_or_default()).await;
             redacted(&redactor, done)
@@ -299,6 +301,36 @@ async fn on_files(
     let result = redacted(redactor, result);
     host.commands.done(id, &result, began.elapsed());
     result
+}
+
+/// What is done with the dev server, the build and the preview.
+async fn on_runtime(
+    host: &Arc<Host>,
+    id: ActionId,
+    action: RuntimeAction,
+    redactor: &Redactor,
+) -> Result<Value, ActionError> {
+    match action {
+        RuntimeAction::Open(_) | RuntimeAction::Read(_) | RuntimeAction::Write(_) => {
+            Err(no_runtime())
+        }
+        RuntimeAction::Run(_)
+        | RuntimeAction::Stop(_)
+        | RuntimeAction::Restart(_)
+        | RuntimeAction::Build(_)
+        | RuntimeAction::Status(_)
+        | RuntimeAction::Fetch(_) => {
+            let began = std::time::Instant::now();
+            let result = redacted(redactor, host.runtime.execute(id, action, &host.root).await);
+            // A daemon that was away asks what became of it.
+            host.commands.done(id, &result, began.elapsed());
+            result
+        }
+    }
+}
+
+fn said(what: &impl serde::Serialize) -> Result<Value, ActionError> {
+    serde_json::to_value(what).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
 }
 
 /// Sends answers as they come and reports from where the daemon is.

@@ -8,9 +8,11 @@ mod commands;
 mod connection;
 mod output;
 mod pinned;
+mod preview;
 mod process;
 mod reading;
 mod redacting;
+mod runtime;
 mod space;
 
 use std::ffi::OsString;
@@ -19,8 +21,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::Code;
 use provost_proto::kernel::Welcome;
+use provost_proto::{Code, Micros};
 use provost_sandbox::beneath::{BeneathError, Root};
 use provost_sandbox::launch;
 use tokio::sync::Notify;
@@ -31,6 +33,8 @@ use crate::place::Place;
 use crate::spool::Spool;
 use commands::Commands;
 use redacting::Redacting;
+use runtime::Runtime;
+use runtime::now::Now;
 
 /// What a kernel is told when it is started.
 #[derive(Debug, Clone)]
@@ -49,6 +53,8 @@ pub struct HostOptions {
     pub idle: Duration,
     /// The version to report.
     pub version: String,
+    /// The time.
+    pub clock: fn() -> Micros,
 }
 
 /// Why a kernel could not start.
@@ -77,7 +83,8 @@ struct Host {
     project: PathBuf,
     spool: Arc<Spool>,
     redacting: Arc<Redacting>,
-    commands: Commands,
+    commands: Arc<Commands>,
+    runtime: Runtime,
     /// Told when the kernel is to end.
     end: Notify,
 }
@@ -101,8 +108,18 @@ impl Host {
             boot: self.boot,
             pid: std::process::id(),
             version: self.version.clone(),
-            running: self.commands.running(),
+            running: [self.commands.running(), self.runtime.running()].concat(),
         }
+    }
+
+    /// Whether something runs here that must be let run.
+    fn is_busy(&self) -> bool {
+        self.runtime.is_busy() || !self.commands.running().is_empty()
+    }
+
+    /// Ends all that runs here; when it returns, nothing of it is left.
+    async fn stop_all(&self) {
+        tokio::join!(self.runtime.shut_down(), self.commands.stop_all());
     }
 }
 
@@ -118,20 +135,27 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
     let listener = place.listen().map_err(at)?;
     let spool = Arc::new(Spool::new(options.place.clone()));
     let redacting = Arc::new(Redacting::default());
+    let commands = Commands::new(&options, Arc::clone(&spool), Arc::clone(&redacting));
+    let commands = Arc::new(commands);
+    let now = Arc::new(Now::new(Arc::clone(&spool), &options.place, options.clock));
+    let own = std::env::current_exe().map_err(at)?;
+    let runtime =
+        Runtime::start(Arc::clone(&commands), Arc::clone(&redacting), now, (own, &options.place));
     let host = Arc::new(Host {
         boot: Uuid::new_v4(),
         version: options.version.clone(),
         secret: place.secret().map_err(at)?,
         root,
         project: options.project.clone(),
-        commands: Commands::new(&options, Arc::clone(&spool), Arc::clone(&redacting)),
+        commands,
+        runtime,
         redacting,
         spool,
         end: Notify::new(),
     });
     tracing::info!(boot = %host.boot, project = %options.project.display(), "the kernel is up");
     let connections = connection::accept(&host, &listener, options.idle).await;
-    host.commands.stop_all().await;
+    host.stop_all().await;
     tracing::info!("the kernel is down");
     place.clear();
     drop(connections);

@@ -209,7 +209,7 @@ async fn finish(
         }),
     };
     process.seen().outcome = Some(outcome.clone());
-    spool.push(process.id, Happened::Finished(outcome)).await
+    spool.push(process.id, Happened::Finished(outcome)).await.map(drop)
 }
 
 /// Types the input of a command, in a task of its own, since it may not read it.

@@ -72,6 +72,7 @@ pub(super) struct State {
     status: Option<Exit>,
     ended: Option<Exit>,
     was_stopped: bool,
+    was_killed: bool,
 }
 
 impl Child {
@@ -98,6 +99,17 @@ impl Child {
     /// Sends a signal to the command's process group, as Ctrl-C would.
     pub fn signal(&self, signal: Signal) -> Result<(), SandboxError> {
         self.run.order(signal_byte(signal))
+    }
+
+    /// Asks all processes of the run to end, daemons included, and does not wait.
+    pub fn terminate(&self) -> Result<(), SandboxError> {
+        self.run.order(TO_ALL | signal_byte(Signal::TERM))
+    }
+
+    /// Ends the run by force and does not wait: the handle becomes readable when
+    /// nothing is left. A second call no longer trusts the run's own warden.
+    pub fn kill(&mut self) -> Result<(), SandboxError> {
+        self.run.kill()
     }
 
     /// Ends the run: SIGTERM to all its processes, a grace, SIGKILL. When it
@@ -142,19 +154,30 @@ impl Run {
                 return Ok(exit);
             }
         }
-        if let Some((_, group)) = &self.groups {
-            group.forbid_new();
-        }
-        self.order(END)?;
+        self.kill()?;
         if let Some(exit) = self.wait_until(Some(Instant::now() + KILL_WAIT))? {
             return Ok(exit);
         }
+        self.kill()?;
+        self.wait_until(Some(Instant::now() + KILL_WAIT))?.ok_or(SandboxError::StillAlive)
+    }
+
+    fn kill(&mut self) -> Result<(), SandboxError> {
+        if self.state.ended.is_some() {
+            return Ok(());
+        }
+        self.state.was_stopped = true;
+        if let Some((_, group)) = &self.groups {
+            group.forbid_new();
+        }
+        if !std::mem::replace(&mut self.state.was_killed, true) {
+            return self.order(END);
+        }
         // A warden that does not answer; in a process id namespace this ends all.
         match rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL) {
-            Ok(()) | Err(Errno::SRCH) => {}
-            Err(errno) => return Err(SandboxError::os("kill the run")(errno)),
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(errno) => Err(SandboxError::os("kill the run")(errno)),
         }
-        self.wait_until(Some(Instant::now() + KILL_WAIT))?.ok_or(SandboxError::StillAlive)
     }
 
     fn order(&self, byte: u8) -> Result<(), SandboxError> {

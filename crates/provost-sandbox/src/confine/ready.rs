@@ -121,7 +121,7 @@ fn mounts(policy: &Policy, applied: &Applied) -> Result<Mounts, SandboxError> {
 /// What a run must still reach though it lies in the `/tmp` that is replaced.
 fn in_shared(policy: &Policy) -> Vec<(&Path, &'static str)> {
     let mut all: Vec<(&Path, &str)> = Vec::new();
-    for path in policy.writable.iter().chain([&policy.project]) {
+    for path in policy.writable.iter().chain([&policy.project]).chain(&policy.readable) {
         for shared in SHARED {
             if path.starts_with(shared) && path != Path::new(shared) {
                 all.push((path, shared));
@@ -152,15 +152,20 @@ pub(super) fn can_carry(policy: &Policy) -> bool {
 /// Makes the places in the scratch folder where they are mounted again.
 fn carried(policy: &Policy) -> Result<Vec<Carried>, SandboxError> {
     let what = "a path below /tmp";
+    // Covering a folder hides what was put into it, so each is covered once.
+    let mut covered: Vec<PathBuf> = Vec::new();
     let one = |(path, shared): (&Path, &str)| {
         let inside = path.strip_prefix(shared).unwrap_or(path);
         make_place(path, &policy.scratch.join(inside))
             .map_err(SandboxError::io("make a place in the private /tmp"))?;
         let read_only = !policy.writable.iter().any(|writable| path.starts_with(writable));
         let above = path.ancestors().skip(1).take_while(|above| *above != Path::new(shared));
-        let above = above.map(|above| text(above.as_os_str(), what));
-        let mut above: Vec<_> = above.collect::<Result<_, _>>()?;
-        above.reverse();
+        let mut new: Vec<&Path> =
+            above.filter(|above| !covered.iter().any(|known| known == above)).collect();
+        new.reverse();
+        covered.extend(new.iter().map(|above| above.to_path_buf()));
+        let above = new.into_iter().map(|above| text(above.as_os_str(), what));
+        let above: Vec<_> = above.collect::<Result<_, _>>()?;
         Ok(Carried { path: text(path.as_os_str(), what)?, above, read_only })
     };
     in_shared(policy).into_iter().map(one).collect()

@@ -9,11 +9,12 @@ mod events;
 mod governance;
 mod login;
 mod projects;
+mod runtime;
 mod tokens;
 
 use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -26,7 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::problem::Failure;
-use crate::{Door, assets, guard};
+use crate::{Door, assets, guard, preview};
 
 /// The parts of the OpenAPI document that no handler states.
 #[derive(OpenApi)]
@@ -79,6 +80,10 @@ fn api() -> OpenApiRouter<Arc<Door>> {
         .routes(routes!(approvals::show, approvals::answer))
         .routes(routes!(approvals::grants))
         .routes(routes!(approvals::revoke))
+        .routes(routes!(runtime::status))
+        .routes(routes!(runtime::act))
+        .routes(routes!(runtime::logs))
+        .routes(routes!(runtime::preview_url))
 }
 
 /// The OpenAPI document, made from the handlers.
@@ -104,6 +109,14 @@ pub(crate) fn router(door: Arc<Door>) -> Router {
         }))
         .layer(middleware::from_fn_with_state(Arc::clone(&door), guard::guard))
         .with_state(door)
+}
+
+/// The second listener of the previews: which one, the cookie says.
+pub(crate) fn previews(door: Arc<Door>) -> Router {
+    let show = |State(door): State<Arc<Door>>, request: Request| async move {
+        preview::answer(door, preview::Place::ByCookie, request).await
+    };
+    Router::new().fallback(show).with_state(door)
 }
 
 async fn fallback(request: Request) -> Response {

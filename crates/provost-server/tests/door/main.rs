@@ -58,10 +58,14 @@ impl Server {
         let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let settings = Settings { listen: address, allowed_hosts: Vec::new() };
+        let settings = Settings { listen: address, allowed_hosts: Vec::new(), previews: None };
         let closing = CancellationToken::new();
-        let serve =
-            provost_server::serve(listener, Arc::clone(&gateway), settings, closing.clone());
+        let serve = provost_server::serve(
+            (listener, None),
+            Arc::clone(&gateway),
+            settings,
+            closing.clone(),
+        );
         let task = tokio::spawn(async { serve.await.unwrap() });
         let redirect = reqwest::redirect::Policy::none();
         let http = reqwest::Client::builder().no_proxy().redirect(redirect).build().unwrap();

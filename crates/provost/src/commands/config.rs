@@ -13,13 +13,18 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
     }
     let found = if config.file.exists() { "" } else { " (not there)" };
     line(&faint(&format!("# {}{found}", config.file.display())))?;
-    let rows: [(&str, String, Source); 7] = [
+    let rows: [(&str, String, Source); 8] = [
         ("data", quoted(&config.data.value), config.data.source),
         ("listen", quoted(&config.listen.value.to_string()), config.listen.source),
         (
             "allow_hosts",
             serde_json::to_string(&config.allow_hosts.value)?,
             config.allow_hosts.source,
+        ),
+        (
+            "preview_port",
+            serde_json::to_string(&config.preview_port.value)?,
+            config.preview_port.source,
         ),
         ("log", quoted(&config.log.value), config.log.source),
         (

@@ -21,6 +21,7 @@ pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<Exi
         environment: std::env::vars_os().collect(),
         idle: Duration::from_secs(idle_seconds),
         version: provost_server::VERSION.to_owned(),
+        clock: || provost_store::Clock::system().now(),
     };
     host::run(options).await?;
     Ok(ExitCode::SUCCESS)

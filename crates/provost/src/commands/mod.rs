@@ -8,13 +8,18 @@ mod config;
 mod doctor;
 mod down;
 mod events;
+mod files;
 mod grants;
+mod init;
 mod kernel;
+mod logs;
 mod mode;
 mod place;
 mod policy;
+mod preview;
 mod projects;
 mod roles;
+mod runtime;
 mod sandbox;
 mod status;
 mod token;
@@ -22,9 +27,14 @@ mod up;
 
 use std::process::ExitCode;
 
-use crate::args::Command;
+use crate::args::{Command, StaticArgs};
 use crate::config::Config;
 use crate::daemon;
+
+/// Serves files, behind the wall: no configuration is read there.
+pub(crate) async fn serve_files(args: StaticArgs) -> anyhow::Result<ExitCode> {
+    files::run(args).await
+}
 
 /// Does what was asked for.
 pub(crate) async fn dispatch(command: Command, config: Config) -> anyhow::Result<ExitCode> {
@@ -35,6 +45,14 @@ pub(crate) async fn dispatch(command: Command, config: Config) -> anyhow::Result
         Command::Act(args) => act::run(&args, &config).await,
         Command::Sandbox(args) => sandbox::run(&args, &config),
         Command::Kernel(args) => kernel::run(args, &config).await,
+        Command::Run(args) => runtime::run(args, false, &config).await,
+        Command::Restart(args) => runtime::run(args, true, &config).await,
+        Command::Stop(args) => runtime::stop(args, &config).await,
+        Command::Build(args) => runtime::build(args, &config).await,
+        Command::Logs(args) => logs::run(args, &config).await,
+        Command::Preview(args) => preview::run(args, &config).await,
+        Command::Init(args) => init::run(&args),
+        Command::Static(args) => files::run(args).await,
         Command::Status(json) => status::run(&json, &config).await,
         Command::Projects { what, json, all } => projects::run(what, &json, all, &config).await,
         Command::Events(args) => events::run(&args, &config).await,

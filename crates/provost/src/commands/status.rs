@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use provost_proto::runtime::RuntimeState;
 use provost_proto::{Health, Project, ProjectList};
 use serde::{Deserialize, Serialize};
 
 use super::projects::segment;
+use super::runtime;
 use crate::args::JsonArgs;
 use crate::client::Client;
 use crate::config::Config;
@@ -22,12 +24,13 @@ enum Status {
     Running { daemon: Running, projects: Vec<Shown> },
 }
 
-/// A project, and how its kernel is.
+/// A project, how its kernel is, and what runs there.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
     project: Project,
     kernel: Kernel,
+    runtime: RuntimeState,
 }
 
 /// How a kernel is.
@@ -59,8 +62,10 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
             let list: ProjectList = client.get("/api/projects").await?;
             let mut projects = Vec::new();
             for project in list.projects {
-                let path = format!("/api/projects/{}/kernel", segment(&project.slug));
-                projects.push(Shown { kernel: client.get(&path).await?, project });
+                let path = format!("/api/projects/{}", segment(&project.slug));
+                let kernel = client.get(&format!("{path}/kernel")).await?;
+                let runtime = client.get(&format!("{path}/runtime/status")).await?;
+                projects.push(Shown { project, kernel, runtime });
             }
             Status::Running { daemon: client.running, projects }
         }
@@ -86,10 +91,11 @@ fn show(status: &Status, config: &Config) -> anyhow::Result<()> {
                 daemon.address,
                 faint(&format!("(pid {}, since {})", daemon.pid, output::time(daemon.started_at)))
             ))?;
-            for Shown { project, kernel } in projects {
+            for Shown { project, kernel, runtime } in projects {
                 let kernel = kernel.words().map(|words| format!("  {words}")).unwrap_or_default();
                 let (name, path) = (bold(&plain(&project.slug)), plain(&project.path));
-                line(&format!("  {name}  {path}{kernel}"))?;
+                let runs = runtime::words(runtime).map(|words| format!("  {words}"));
+                line(&format!("  {name}  {path}{kernel}{}", runs.unwrap_or_default()))?;
             }
             if projects.is_empty() {
                 line("  No project is open. `provost up PATH` opens one.")?;

@@ -118,6 +118,11 @@ fn arguments(config: &Config, folder: &Folder) -> Vec<OsString> {
     if config.listen.source == Source::Flag {
         args.extend(["--listen".into(), config.listen.value.to_string().into()]);
     }
+    if config.preview_port.source == Source::Flag
+        && let Some(port) = config.preview_port.value
+    {
+        args.extend(["--preview-port".into(), port.to_string().into()]);
+    }
     if config.allow_hosts.source == Source::Flag {
         for host in &config.allow_hosts.value {
             args.extend(["--allow-host".into(), host.into()]);

@@ -41,6 +41,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let clock = Clock::system();
     let listener = listen(&config).await?;
     let address = listener.local_addr()?;
+    let second = listen_for_previews(&config).await?;
+    let previews = second.as_ref().map(TcpListener::local_addr).transpose()?;
 
     let options = StoreOptions { path: folder.log(), clock: clock.clone() };
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).context("cannot open the log")?);
@@ -75,8 +77,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
 
     let closing = CancellationToken::new();
     let reason = tokio::spawn(wait_for_a_signal(closing.clone()));
-    let settings = Settings { listen: address, allowed_hosts: config.allow_hosts.value };
-    provost_server::serve(listener, Arc::clone(&gateway), settings, closing).await?;
+    let settings = Settings { listen: address, allowed_hosts: config.allow_hosts.value, previews };
+    provost_server::serve((listener, second), Arc::clone(&gateway), settings, closing).await?;
 
     let reason = reason.await.unwrap_or("asked to stop").to_owned();
     // They hold the log open; it must be closed before the folder is let go.
@@ -113,6 +115,19 @@ async fn listen(config: &Config) -> anyhow::Result<TcpListener> {
              hint: choose another address with --listen, or port 0 for any free one"
         )
     })
+}
+
+/// The second listener of the previews, on the same address as the first.
+async fn listen_for_previews(config: &Config) -> anyhow::Result<Option<TcpListener>> {
+    let Some(port) = config.preview_port.value else { return Ok(None) };
+    let address = std::net::SocketAddr::new(config.listen.value.ip(), port);
+    let listener = TcpListener::bind(address).await.with_context(|| {
+        format!(
+            "cannot listen on {address} for the previews; another program may be using it\n\
+             hint: choose another port with --preview-port, or 0 for any free one"
+        )
+    })?;
+    Ok(Some(listener))
 }
 
 async fn wait_for_a_signal(closing: CancellationToken) -> &'static str {

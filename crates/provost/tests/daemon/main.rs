@@ -7,6 +7,8 @@ mod cli;
 mod govern;
 mod governance;
 mod kill;
+mod preview;
+mod runtime;
 mod secrets;
 mod story;
 mod survive;

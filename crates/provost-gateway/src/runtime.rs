@@ -1,0 +1,217 @@
+//! What a project runs: how it stands, what it printed, and where it can be seen.
+//!
+//! The kernel is the truth; the log is what everybody folds. The status waits
+//! until the log has what the kernel told, so that both say the same.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use provost_core::fold::{Doc, View};
+use provost_proto::kernel::{Fault, ReportNumber};
+use provost_proto::runtime::{LogPage, RuntimeKernel, RuntimeNow, RuntimeState, RuntimeView};
+use provost_proto::{KernelStatus, Project, ProjectId, Seq};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::kernels::KernelState;
+use crate::{Gateway, GatewayError};
+
+/// How long the log may take to have what the kernel told.
+const CATCH_UP: Duration = Duration::from_secs(2);
+
+/// How long a kernel may take to say how it stands.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// How often to look whether the log has it.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// How often to read anew when something was written between two reads.
+const ROUNDS: usize = 16;
+
+/// The runtimes as they were read last, each with how far the log had come.
+#[derive(Debug, Default)]
+pub(crate) struct Runtimes(Mutex<HashMap<ProjectId, (Seq, Arc<RuntimeView>)>>);
+
+impl Runtimes {
+    fn at(&self, project: ProjectId, seq: Seq) -> Option<Arc<RuntimeView>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&project).filter(|(at, _)| *at == seq).map(|(_, view)| Arc::clone(view))
+    }
+
+    fn keep(&self, project: ProjectId, seq: Seq, view: &Arc<RuntimeView>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(project, (seq, Arc::clone(view)));
+    }
+}
+
+impl Gateway {
+    /// How it stands with a project's runtime, and the last event that is in it.
+    pub async fn runtime_state(&self, project: &Project) -> Result<RuntimeState, GatewayError> {
+        let now = self.runtime_now(project.id).await;
+        if let Some(now) = &now {
+            self.wait_for_log(project.id, now.reached).await?;
+        }
+        let (view, seq) = self.runtime_view(project.id).await?;
+        let mut view = RuntimeView::clone(&view);
+        // Only the kernel knows how much its terminal has printed.
+        view.terminal.offset = now.and_then(|now| now.runtime.terminal.offset);
+        let standing = self.governance.of(project.id);
+        let mode = standing.map_or_else(Default::default, |known| known.mode(self.clock.now()));
+        let kernel = self.runtime_kernel(project.id).await?;
+        let RuntimeView { status: whole, terminal, dev_server, build, preview, .. } = view;
+        Ok(RuntimeState {
+            project: project.id,
+            status: whole,
+            mode,
+            kernel,
+            terminal,
+            dev_server,
+            build,
+            preview,
+            seq,
+        })
+    }
+
+    /// How the project's kernel is.
+    async fn runtime_kernel(&self, project: ProjectId) -> Result<RuntimeKernel, GatewayError> {
+        let (status, pid, heartbeat) = match self.kernel_state(project) {
+            KernelState::Connected { pid, heartbeat } => {
+                (KernelStatus::Connected, Some(pid), Some(heartbeat))
+            }
+            KernelState::Unresponsive { pid } => (KernelStatus::Connected, Some(pid), None),
+            KernelState::None => {
+                let doc = self.store.doc(View::Kernels, project.uuid()).await?;
+                let ended = doc.and_then(Doc::into_kernel).map(|kernel| kernel.status);
+                // One that the log has as connected was lost a moment ago.
+                let status = match ended {
+                    None | Some(KernelStatus::Stopped) => KernelStatus::Stopped,
+                    Some(KernelStatus::Lost | KernelStatus::Connected) => KernelStatus::Lost,
+                };
+                (status, None, None)
+            }
+        };
+        let heartbeat_ms =
+            heartbeat.map(|beat| u64::try_from(beat.as_millis()).unwrap_or(u64::MAX));
+        Ok(RuntimeKernel { status, pid, heartbeat_ms })
+    }
+
+    /// Waits until the log has all that the kernel told so far: whoever is answered
+    /// that something runs, or does not any more, reads it there too.
+    pub(crate) async fn catch_up(&self, project: ProjectId) -> Result<(), GatewayError> {
+        match self.runtime_now(project).await {
+            Some(now) => self.wait_for_log(project, now.reached).await,
+            None => Ok(()),
+        }
+    }
+
+    /// What the kernel says, if there is one that answers and has a runtime.
+    async fn runtime_now(&self, project: ProjectId) -> Option<RuntimeNow> {
+        let kernel = self.kernels.connected(project)?;
+        if !kernel.welcome().has_runtime() {
+            return None;
+        }
+        timeout(ANSWER, kernel.runtime()).await.ok()?.ok()
+    }
+
+    /// Waits until a report is in the log, but not for ever: a log that cannot be
+    /// written has what it has.
+    async fn wait_for_log(
+        &self,
+        project: ProjectId,
+        report: ReportNumber,
+    ) -> Result<(), GatewayError> {
+        let until = Instant::now() + CATCH_UP;
+        while Instant::now() < until {
+            let doc = self.store.doc(View::Kernels, project.uuid()).await?;
+            let reached = doc.and_then(Doc::into_kernel).map_or(0, |kernel| kernel.reached);
+            if reached >= report {
+                return Ok(());
+            }
+            sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// The runtime as the log has it, and how far the log had come then. Read from
+    /// the log only when it has grown: every request of a preview asks for it.
+    pub async fn runtime_view(
+        &self,
+        project: ProjectId,
+    ) -> Result<(Arc<RuntimeView>, Seq), GatewayError> {
+        let mut seq = *self.store.head().borrow();
+        if let Some(view) = self.runtimes.at(project, seq) {
+            return Ok((view, seq));
+        }
+        for _ in 0..ROUNDS {
+            let view = self.read_runtime(project).await?;
+            let after = *self.store.head().borrow();
+            if after == seq {
+                self.runtimes.keep(project, seq, &view);
+                return Ok((view, seq));
+            }
+            seq = after;
+        }
+        // What is written meanwhile is of others, or is folded once more: it says the same.
+        Ok((self.read_runtime(project).await?, seq))
+    }
+
+    async fn read_runtime(&self, project: ProjectId) -> Result<Arc<RuntimeView>, GatewayError> {
+        let doc = self.store.doc(View::Runtimes, project.uuid()).await?;
+        let view = doc.and_then(Doc::into_runtime);
+        Ok(Arc::new(view.unwrap_or_else(|| RuntimeView::new(project))))
+    }
+
+    /// A piece of what builds and dev servers printed. A project whose kernel does
+    /// not run has nothing to show: what was printed is kept by the kernel.
+    pub async fn runtime_logs(
+        &self,
+        project: ProjectId,
+        after: u64,
+        limit: u64,
+    ) -> Result<LogPage, GatewayError> {
+        let Some(kernel) = self.kernels.connected(project) else {
+            let data = Vec::new().into();
+            return Ok(LogPage { oldest: 0, offset: 0, next: 0, end: 0, data });
+        };
+        let failed = |error| GatewayError::Fault(crate::execute::fault(&error));
+        if !kernel.welcome().has_runtime() {
+            return Err(GatewayError::Fault(too_old()));
+        }
+        kernel.logs(after, limit).await.map_err(failed)
+    }
+}
+
+/// A kernel of an older Provost has no runtime.
+fn too_old() -> Fault {
+    Fault {
+        code: provost_proto::Code::KernelTooOld,
+        message: "the project's kernel is of an older Provost and runs nothing; stop it with \
+                  `provost down`, and a new one is started"
+            .to_owned(),
+        details: None,
+    }
+}
+
+/// Sees to the end of the actions that went on while no daemon was there: their
+/// answer went to nobody, but the kernel remembers what became of them.
+pub(crate) async fn see_out(
+    gateway: Arc<Gateway>,
+    kernel: provost_kernel::Kernel,
+    action: provost_proto::ActionView,
+) {
+    while kernel.is_there() {
+        match kernel.outcomes(vec![action.id]).await {
+            Ok(known) => {
+                if let Some((_, outcome)) = known.into_iter().next() {
+                    if let Err(error) = gateway.finish(&action, outcome).await {
+                        tracing::error!(%error, "the end of an action could not be written");
+                    }
+                    return;
+                }
+            }
+            // A kernel that is lost settles all that ran in it.
+            Err(_) => return,
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+}

@@ -1,0 +1,133 @@
+//! Which of several ports is the preview. Pure.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use provost_proto::runtime::{FoundBy, Port};
+use provost_sandbox::ports::Listener;
+
+/// Where debuggers listen: they speak HTTP, and show nobody anything.
+const DEBUGGERS: std::ops::RangeInclusive<u16> = 9229..=9239;
+
+/// What a port answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Answered {
+    /// It was `text/html`.
+    pub(super) html: bool,
+}
+
+/// What is known of a project's ports.
+#[derive(Debug, Default)]
+pub(super) struct Ports {
+    pub(super) configured: Option<u16>,
+    pub(super) printed: Vec<u16>,
+    pub(super) listeners: Vec<Listener>,
+    pub(super) answers: BTreeMap<u16, Answered>,
+}
+
+impl Ports {
+    /// The one that is the preview, and what gave it away.
+    pub(super) fn chosen(&self) -> Option<(u16, FoundBy)> {
+        let ports = self.listeners.iter().map(|listener| listener.port);
+        let best = ports.min_by_key(|port| (self.rank(*port), *port))?;
+        let by = match self.rank(best) {
+            Rank::Configured => FoundBy::Configured,
+            Rank::Printed(_) => FoundBy::Output,
+            Rank::Html | Rank::Answers | Rank::Silent | Rank::Debugger => FoundBy::Listener,
+        };
+        Some((best, by))
+    }
+
+    fn rank(&self, port: u16) -> Rank {
+        let printed = self.printed.iter().position(|printed| *printed == port);
+        match (printed, self.answers.get(&port)) {
+            _ if self.configured == Some(port) => Rank::Configured,
+            _ if DEBUGGERS.contains(&port) => Rank::Debugger,
+            (Some(place), _) => Rank::Printed(place),
+            (None, Some(Answered { html: true })) => Rank::Html,
+            (None, Some(Answered { html: false })) => Rank::Answers,
+            (None, None) => Rank::Silent,
+        }
+    }
+
+    /// All of them, each once, as they are shown.
+    pub(super) fn listed(&self) -> Vec<Port> {
+        let mut listed: Vec<Port> = Vec::new();
+        for listener in &self.listeners {
+            if listed.iter().any(|port| port.port == listener.port) {
+                continue;
+            }
+            listed.push(Port {
+                port: listener.port,
+                address: listener.address,
+                pid: Some(listener.pid),
+                http: self.answers.contains_key(&listener.port),
+                url: None,
+            });
+        }
+        listed
+    }
+
+    /// Where a port is reached from this machine.
+    pub(super) fn reached_at(&self, port: u16) -> Option<SocketAddr> {
+        let listener = self.listeners.iter().find(|listener| listener.port == port)?;
+        Some(reached_at(listener.address, port))
+    }
+}
+
+/// Where someone who listens on an address is reached from this machine.
+pub(in crate::host) fn reached_at(address: IpAddr, port: u16) -> SocketAddr {
+    let address = match address {
+        IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other @ (IpAddr::V4(_) | IpAddr::V6(_)) => other,
+    };
+    SocketAddr::new(address, port)
+}
+
+/// The best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Configured,
+    /// At this place in the output.
+    Printed(usize),
+    Html,
+    Answers,
+    Silent,
+    Debugger,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ports(configured: Option<u16>, printed: &[u16], listening: &[u16], html: &[u16]) -> Ports {
+        let listener =
+            |port: &u16| Listener { port: *port, address: Ipv4Addr::LOCALHOST.into(), pid: 1 };
+        Ports {
+            configured,
+            printed: printed.to_vec(),
+            listeners: listening.iter().map(listener).collect(),
+            answers: html.iter().map(|port| (*port, Answered { html: true })).collect(),
+        }
+    }
+
+    #[test]
+    fn the_port_that_was_asked_for_comes_before_a_printed_one_and_that_before_a_page() {
+        use FoundBy::{Configured, Listener, Output};
+        for (known, expected) in [
+            (ports(None, &[], &[], &[]), None),
+            (ports(None, &[3000], &[], &[]), None),
+            (ports(Some(3000), &[], &[4000], &[]), Some((4000, Listener))),
+            (ports(None, &[], &[4000, 3000], &[]), Some((3000, Listener))),
+            (ports(None, &[], &[3000, 4000], &[4000]), Some((4000, Listener))),
+            (ports(None, &[5173], &[3000, 5173], &[3000]), Some((5173, Output))),
+            (ports(None, &[8080, 5173], &[5173, 8080], &[]), Some((8080, Output))),
+            (ports(Some(9000), &[5173], &[3000, 5173, 9000], &[3000]), Some((9000, Configured))),
+            (ports(None, &[9229], &[9229, 9999], &[9229]), Some((9999, Listener))),
+            (ports(None, &[], &[9229], &[9229]), Some((9229, Listener))),
+        ] {
+            assert_eq!(known.chosen(), expected, "{known:?}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! One request to a server of the project, and as much of its answer as is wanted.
+//!
+//! By hand, because it is so little: one connection, one `GET`, an answer that is
+//! cut off at a limit and at a deadline.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// The longest head of an answer.
+const HEAD: usize = 64 * 1024;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::host) enum HttpError {
+    /// Nobody is there, or hangs up.
+    #[error("it hung up: {0}")]
+    Broken(#[from] io::Error),
+    /// It takes too long.
+    #[error("it did not answer in time")]
+    Slow,
+    /// It speaks something else.
+    #[error("what it says is no HTTP")]
+    NotHttp,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::host) struct Answer {
+    pub(in crate::host) status: u16,
+    /// Names in lower case.
+    pub(in crate::host) headers: Vec<(String, String)>,
+    pub(in crate::host) body: Vec<u8>,
+    /// Whether there was more of the body.
+    pub(in crate::host) cut: bool,
+}
+
+impl Answer {
+    /// The first value of a header.
+    pub(in crate::host) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Asks for a path. At most `limit` bytes of the body are read.
+pub(in crate::host) async fn get(
+    address: SocketAddr,
+    path: &str,
+    limit: usize,
+    patience: Duration,
+) -> Result<Answer, HttpError> {
+    timeout(patience, exchange(address, path, limit)).await.map_err(|_| HttpError::Slow)?
+}
+
+async fn exchange(address: SocketAddr, path: &str, limit: usize) -> Result<Answer, HttpError> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: localhost:{}\r\nUser-Agent: provost\r\n\
+         Accept: text/html, */*;q=0.8\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n",
+        address.port()
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut bytes = Vec::new();
+    let (mut answer, body) = loop {
+        if let Some(end) = find(&bytes, b"\r\n\r\n") {
+            let answer = head(bytes.get(..end).unwrap_or_default()).ok_or(HttpError::NotHttp)?;
+            // `100 Continue` and the like come before the answer.
+            if (100..200).contains(&answer.status) {
+                bytes.drain(..end + 4);
+                continue;
+            }
+            break (answer, bytes.split_off(end + 4));
+        }
+        let strange = bytes.len() >= 5 && !bytes.starts_with(b"HTTP/");
+        if bytes.len() > HEAD || strange {
+            return Err(HttpError::NotHttp);
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(HttpError::NotHttp);
+        }
+    };
+    let chunked = answer.header("transfer-encoding").is_some_and(|value| value.contains("chunked"));
+    let length = answer.header("content-length").and_then(|value| value.parse().ok());
+    let mut body = Body { bytes: body, chunked, length };
+    while limit > 0 && !body.is_whole(limit) {
+        if stream.read_buf(&mut body.bytes).await? == 0 {
+            break;
+        }
+    }
+    (answer.body, answer.cut) = body.taken(limit);
+    Ok(answer)
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+fn head(bytes: &[u8]) -> Option<Answer> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.split("\r\n");
+    let status = lines.next()?.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+    let headers = lines.filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+    });
+    Some(Answer { status, headers: headers.collect(), body: Vec::new(), cut: false })
+}
+
+/// A body on its way.
+struct Body {
+    bytes: Vec<u8>,
+    chunked: bool,
+    length: Option<usize>,
+}
+
+impl Body {
+    /// Whether no more need be read.
+    fn is_whole(&self, limit: usize) -> bool {
+        if self.chunked {
+            let (decoded, whole) = unchunk(&self.bytes);
+            return whole || decoded.len() > limit;
+        }
+        self.bytes.len() > limit || self.length.is_some_and(|length| self.bytes.len() >= length)
+    }
+
+    fn taken(self, limit: usize) -> (Vec<u8>, bool) {
+        let mut body = if self.chunked { unchunk(&self.bytes).0 } else { self.bytes };
+        let cut = body.len() > limit;
+        body.truncate(limit);
+        (body, cut)
+    }
+}
+
+/// The content of the chunks that are there, and whether the last is among them.
+fn unchunk(mut bytes: &[u8]) -> (Vec<u8>, bool) {
+    let mut content = Vec::new();
+    while let Some(end) = find(bytes, b"\r\n") {
+        let line = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned();
+        let size = line.split(';').next().unwrap_or_default().trim();
+        let Ok(size) = usize::from_str_radix(size, 16) else { return (content, true) };
+        if size == 0 {
+            return (content, true);
+        }
+        let rest = bytes.get(end + 2..).unwrap_or_default();
+        content.extend_from_slice(rest.get(..size.min(rest.len())).unwrap_or_default());
+        bytes = rest.get(size.saturating_add(2)..).unwrap_or_default();
+    }
+    (content, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::TcpListener;
+
+    async fn answered(said: &'static [u8], limit: usize) -> Result<Answer, HttpError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1024];
+            let _n_read = stream.read(&mut request).await.unwrap();
+            stream.write_all(said).await.unwrap();
+        });
+        let answer = get(address, "/", limit, Duration::from_secs(10)).await;
+        server.await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn answers_of_all_shapes_are_read() {
+        for (said, body, cut) in [
+            (&b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"[..], "hello", false),
+            (b"HTTP/1.0 200 OK\r\n\r\nto the end", "to the end", false),
+            (
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=1\r\nde\r\n0\r\n\r\n",
+                "abcde",
+                false,
+            ),
+            (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No\r\n\r\n", "", false),
+            (b"HTTP/1.1 200 OK\r\n\r\nmuch more than is wanted", "much more ", true),
+        ] {
+            let answer = answered(said, 10).await.unwrap();
+            assert_eq!(String::from_utf8(answer.body).unwrap(), body);
+            assert_eq!(answer.cut, cut, "{body}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_http_is_said_to_be_none() {
+        for said in [&b"SSH-2.0-x\r\n"[..], b"", b"HTTP/1.1 twohundred\r\n\r\n"] {
+            let error = answered(said, 10).await.unwrap_err();
+            assert!(matches!(error, HttpError::NotHttp), "{error}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The preview: which ports the dev server's tree listens on, and whether they answer.
+//!
+//! A task per dev server looks at the listening sockets of its tree: every 100 ms
+//! for a while after a start, a printed address or a change, then every second.
+//! What listens is asked once over HTTP; what answers with less than 500 is ready.
+//! A printed address is a hint only: what does not listen is never shown.
+
+pub(super) mod choose;
+pub(super) mod http;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_proto::ActionId;
+use provost_proto::runtime::{PreviewFound, PreviewGone, RuntimeChange};
+use provost_sandbox::ports::Finder;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::runtime::heard::Heard;
+use super::runtime::now::Now;
+use choose::{Answered, Ports};
+
+/// How often to look while something is expected, and else.
+const OFTEN: Duration = Duration::from_millis(100);
+const SELDOM: Duration = Duration::from_secs(1);
+
+/// For how long something is expected.
+const EXPECTED: Duration = Duration::from_secs(10);
+
+/// How long a server may take to answer a probe.
+const PROBE: Duration = Duration::from_secs(5);
+
+/// How long to wait before one that did not answer is asked again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Whose ports are watched.
+#[derive(Debug)]
+pub(super) struct Watched {
+    /// The action that began the run.
+    pub(super) action: ActionId,
+    /// The process at the top of the tree.
+    pub(super) root: u32,
+    /// The port that the configuration names.
+    pub(super) configured: Option<u16>,
+    /// What the server prints.
+    pub(super) heard: Arc<Heard>,
+    /// Where changes are told.
+    pub(super) now: Arc<Now>,
+}
+
+/// What was told last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Detected(PreviewFound),
+    Ready(PreviewFound),
+    Lost,
+}
+
+/// Watches until it is dropped.
+pub(super) async fn watch(watched: Watched) {
+    let finder = match Finder::new(watched.root) {
+        Ok(finder) => finder,
+        Err(error) => {
+            tracing::error!(%error, "listening sockets cannot be looked for");
+            return;
+        }
+    };
+    let mut watch = Watch {
+        ports: Ports { configured: watched.configured, ..Ports::default() },
+        watched,
+        finder,
+        probes: JoinSet::new(),
+        asked: BTreeMap::new(),
+        told: Told::Nothing,
+        expected_until: Instant::now() + EXPECTED,
+    };
+    if let Err(error) = watch.go_on().await {
+        tracing::error!(%error, "the preview is not watched any more");
+    }
+}
+
+struct Watch {
+    watched: Watched,
+    finder: Finder,
+    ports: Ports,
+    /// Requests that are out: the port, and what it answered.
+    probes: JoinSet<(u16, Option<Answered>)>,
+    /// Ports that are being asked, or when they may be asked again.
+    asked: BTreeMap<u16, Instant>,
+    told: Told,
+    expected_until: Instant,
+}
+
+impl Watch {
+    async fn go_on(&mut self) -> io::Result<()> {
+        loop {
+            if let Err(error) = self.look() {
+                // What is left of an answer must not be taken for the next one.
+                tracing::warn!(%error, "the listening sockets could not be looked at");
+                self.finder = Finder::new(self.watched.root)?;
+            }
+            self.tell().await?;
+            let often = Instant::now() < self.expected_until;
+            let waits = self.asked.values().any(|at| *at > Instant::now());
+            let pause = if often || waits { OFTEN } else { SELDOM };
+            let heard = Arc::clone(&self.watched.heard);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = heard.hint.notified() => self.expected_until = Instant::now() + EXPECTED,
+                Some(probed) = self.probes.join_next(), if !self.probes.is_empty() => {
+                    if let Ok((port, answered)) = probed {
+                        self.answered(port, answered);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Who listens now; whoever is new is asked.
+    fn look(&mut self) -> io::Result<()> {
+        let listeners = self.finder.look()?;
+        if listeners != self.ports.listeners {
+            self.expected_until = Instant::now() + EXPECTED;
+            self.ports.listeners = listeners;
+        }
+        self.ports.printed = self.watched.heard.ports();
+        let open: BTreeSet<u16> = self.ports.listeners.iter().map(|found| found.port).collect();
+        self.ports.answers.retain(|port, _| open.contains(port));
+        self.asked.retain(|port, _| open.contains(port));
+        let now = Instant::now();
+        for port in open {
+            let due = self.asked.get(&port).is_none_or(|at| *at <= now);
+            if self.ports.answers.contains_key(&port) || !due {
+                continue;
+            }
+            let Some(address) = self.ports.reached_at(port) else { continue };
+            self.asked.insert(port, now + PROBE + AGAIN);
+            self.probes.spawn(async move {
+                let answer = http::get(address, "/", 0, PROBE).await.ok();
+                let answer = answer.filter(|answer| answer.status < 500);
+                let html = |answer: http::Answer| {
+                    let kind = answer.header("content-type").unwrap_or_default();
+                    Answered { html: kind.starts_with("text/html") }
+                };
+                (port, answer.map(html))
+            });
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, port: u16, answered: Option<Answered>) {
+        match answered {
+            None => {
+                self.asked.insert(port, Instant::now() + AGAIN);
+            }
+            Some(answered) => {
+                // It may have been closed since it was asked.
+                if self.ports.listeners.iter().any(|found| found.port == port) {
+                    self.ports.answers.insert(port, answered);
+                }
+                self.asked.remove(&port);
+            }
+        }
+    }
+
+    /// Reports what is not as it was told.
+    async fn tell(&mut self) -> io::Result<()> {
+        let ports = self.ports.listed();
+        let before = match &self.told {
+            Told::Detected(found) | Told::Ready(found) => Some(found.port),
+            Told::Nothing | Told::Lost => None,
+        };
+        let gone = |port: &u16| !ports.iter().any(|open| open.port == *port);
+        if let Some(port) = before.filter(gone) {
+            let why = format!("nothing listens on port {port} any more");
+            self.report(RuntimeChange::PreviewLost(PreviewGone {
+                port,
+                why,
+                ports: ports.clone(),
+            }))
+            .await?;
+            self.told = Told::Lost;
+        }
+        let Some((port, by)) = self.ports.chosen() else { return Ok(()) };
+        let found = PreviewFound { port, by, ports };
+        let (now, change) = if self.ports.answers.contains_key(&port) {
+            (Told::Ready(found.clone()), RuntimeChange::PreviewReady(found))
+        } else {
+            (Told::Detected(found.clone()), RuntimeChange::PreviewDetected(found))
+        };
+        if now != self.told {
+            self.report(change).await?;
+            self.told = now;
+        }
+        Ok(())
+    }
+
+    async fn report(&self, change: RuntimeChange) -> io::Result<()> {
+        self.watched.now.report(self.watched.action, change).await
+    }
+}

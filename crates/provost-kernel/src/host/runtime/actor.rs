@@ -1,0 +1,369 @@
+//! The one that runs the state machine: single-threaded, so that of two who ask
+//! at once, one starts something and the other is told so.
+//!
+//! Inputs come from whoever asks, from the trees, and from timers; effects are
+//! done in the order in which the machine names them.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use provost_core::runtime::plan::Plan;
+use provost_core::runtime::step::{
+    Effect, Input, Line, Millis, Reply, Runtime as Machine, Said, Timer, Which,
+};
+use provost_proto::ActionId;
+use provost_proto::kernel::Fault;
+use provost_sandbox::confine::{Stdio, Wall};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep_until};
+
+use super::super::commands::{Commands, refused};
+use super::super::preview::{self, Watched};
+use super::super::redacting::Redacting;
+use super::super::space::Space;
+use super::child::{Along, Ended, Order, Tree};
+use super::heard::{self, Heard};
+use super::log::Log;
+use super::now::Now;
+use super::plan;
+use super::said::{Facts, Known};
+
+/// Someone asks.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) what: What,
+    pub(super) reply: oneshot::Sender<Reply>,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    Run(ActionId, Arc<Plan>),
+    Restart(ActionId, Arc<Plan>, Millis),
+    Build(ActionId, Arc<Plan>),
+    Stop(Millis),
+    Shutdown,
+}
+
+/// What the actor has to work with.
+#[derive(Debug)]
+pub(super) struct Means {
+    pub(super) commands: Arc<Commands>,
+    pub(super) redacting: Arc<Redacting>,
+    pub(super) now: Arc<Now>,
+    pub(super) log: Arc<Log>,
+    /// Our own program, which serves files.
+    pub(super) own: PathBuf,
+    /// Whether something is alive or on its way.
+    pub(super) busy: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+pub(super) struct Actor {
+    means: Means,
+    machine: Machine,
+    epoch: Instant,
+    wall: Option<Wall>,
+    /// What each that asked and waits wants to run.
+    plans: HashMap<ActionId, Arc<Plan>>,
+    /// What runs.
+    plan: Option<Arc<Plan>>,
+    trees: HashMap<Which, Tree>,
+    known: [Known; 2],
+    preview: Option<AbortHandle>,
+    timers: HashMap<Timer, Instant>,
+    grace: Option<Millis>,
+    waiting: Vec<(Line, Option<ActionId>, oneshot::Sender<Reply>)>,
+    news: (mpsc::Sender<Ended>, mpsc::Receiver<Ended>),
+    closed: bool,
+}
+
+/// One that asks with an input.
+type Asker = Option<(Option<ActionId>, oneshot::Sender<Reply>)>;
+
+fn index(which: Which) -> usize {
+    match which {
+        Which::Build => 0,
+        Which::Dev => 1,
+    }
+}
+
+impl Actor {
+    pub(super) fn new(means: Means) -> Self {
+        Self {
+            means,
+            machine: Machine::default(),
+            epoch: Instant::now(),
+            wall: None,
+            plans: HashMap::new(),
+            plan: None,
+            trees: HashMap::new(),
+            known: [Known::default(), Known::default()],
+            preview: None,
+            timers: HashMap::new(),
+            grace: None,
+            waiting: Vec::new(),
+            news: mpsc::channel(4),
+            closed: false,
+        }
+    }
+
+    /// Works until nobody can ask any more.
+    pub(super) async fn work(mut self, mut inbox: mpsc::Receiver<Ask>) {
+        loop {
+            let timer =
+                self.timers.iter().min_by_key(|(_, at)| **at).map(|(timer, at)| (*timer, *at));
+            let far = Instant::now() + Duration::from_secs(1 << 30);
+            tokio::select! {
+                ask = inbox.recv() => match ask {
+                    Some(ask) => self.asked(ask).await,
+                    None => return,
+                },
+                Some(ended) = self.news.1.recv() => self.ended(ended).await,
+                () = sleep_until(timer.map_or(far, |(_, at)| at)) => {
+                    if let Some((timer, _)) = timer {
+                        self.timers.remove(&timer);
+                        self.take(Input::Over(timer), None).await;
+                    }
+                }
+            }
+            self.means.busy.store(!self.machine.is_idle(), Ordering::Relaxed);
+        }
+    }
+
+    async fn asked(&mut self, Ask { what, reply }: Ask) {
+        if self.closed && !matches!(what, What::Shutdown | What::Stop(_)) {
+            let _nobody_waits = reply.send(Reply::Stopping);
+            return;
+        }
+        let (input, action) = match what {
+            What::Run(action, plan) => {
+                let shape = plan.shape();
+                self.plans.insert(action, plan);
+                (Input::Run { action, shape }, Some(action))
+            }
+            What::Restart(action, plan, grace) => {
+                let shape = plan.shape();
+                self.plans.insert(action, plan);
+                self.grace = Some(grace);
+                (Input::Restart { action, shape }, Some(action))
+            }
+            What::Build(action, plan) => {
+                self.plans.insert(action, plan);
+                (Input::Build { action }, Some(action))
+            }
+            What::Stop(grace) => {
+                self.grace = Some(grace);
+                (Input::Stop, None)
+            }
+            What::Shutdown => {
+                self.closed = true;
+                self.grace = None;
+                (Input::Shutdown, None)
+            }
+        };
+        self.take(input, Some((action, reply))).await;
+    }
+
+    /// Nothing of a tree is left: what it said is taken down before it is reported.
+    async fn ended(&mut self, Ended { which, exit }: Ended) {
+        if let Some(tree) = self.trees.remove(&which) {
+            let known = &mut self.known[index(which)];
+            known.lines = tree.heard.last_lines();
+            known.text = tree.heard.text();
+        }
+        if which == Which::Dev
+            && let Some(watch) = self.preview.take()
+        {
+            watch.abort();
+        }
+        self.take(Input::Exited { which, exit }, None).await;
+        self.take(Input::Gone { which }, None).await;
+    }
+
+    /// Runs the machine, and does what it says until there is nothing left to do.
+    async fn take(&mut self, input: Input, asker: Asker) {
+        let mut inputs = VecDeque::from([(input, asker)]);
+        while let Some((input, mut asker)) = inputs.pop_front() {
+            let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let (machine, effects) = std::mem::take(&mut self.machine).step(now, input);
+            self.machine = machine;
+            // Whoever looks between two effects must not take us for idle.
+            if !self.machine.is_idle() {
+                self.means.busy.store(true, Ordering::Relaxed);
+            }
+            for effect in effects {
+                if let Some(next) = self.effect(effect, &mut asker).await {
+                    inputs.push_back((next, None));
+                }
+            }
+        }
+    }
+
+    async fn effect(&mut self, effect: Effect, asker: &mut Asker) -> Option<Input> {
+        match effect {
+            Effect::Spawn { which, action } => return Some(self.spawn(which, action)),
+            Effect::Terminate(which) => self.tell(which, Order::Terminate),
+            Effect::Kill(which) => self.tell(which, Order::Kill),
+            Effect::Report(said) => self.report(said).await,
+            Effect::StartTimer(timer, wait) => {
+                let grace = matches!(timer, Timer::Grace(_)).then_some(self.grace).flatten();
+                let wait = Duration::from_millis(grace.unwrap_or(wait));
+                self.timers.insert(timer, Instant::now() + wait);
+            }
+            Effect::StopTimer(timer) => drop(self.timers.remove(&timer)),
+            Effect::Wait(line) => {
+                if let Some((action, reply)) = asker.take() {
+                    self.waiting.push((line, action, reply));
+                }
+            }
+            Effect::Answer(reply) => {
+                if let Some((action, to)) = asker.take() {
+                    self.answer(action, to, reply);
+                }
+            }
+            Effect::AnswerAll(line, reply) => {
+                let (now, later): (Vec<_>, Vec<_>) =
+                    std::mem::take(&mut self.waiting).into_iter().partition(|(l, ..)| *l == line);
+                self.waiting = later;
+                for (_, action, to) in now {
+                    self.answer(action, to, reply);
+                }
+            }
+        }
+        None
+    }
+
+    fn answer(&mut self, action: Option<ActionId>, to: oneshot::Sender<Reply>, reply: Reply) {
+        if let Some(action) = action {
+            self.plans.remove(&action);
+        }
+        // Whoever no longer waits does not need it.
+        let _nobody_waits = to.send(reply);
+    }
+
+    fn tell(&self, which: Which, order: Order) {
+        if let Some(tree) = self.trees.get(&which) {
+            tree.tell(order);
+        }
+    }
+
+    async fn report(&mut self, said: Said) {
+        if let Said::Starting { action, .. } = said
+            && let Some(plan) = self.plans.get(&action)
+        {
+            self.plan = Some(Arc::clone(plan));
+        }
+        let command = self.plan.as_deref().map(|plan| self.words(plan, Which::Dev));
+        let facts = Facts {
+            plan: self.plan.as_deref(),
+            command: command.unwrap_or_default(),
+            build: &self.known[0],
+            dev: &self.known[1],
+            at: self.means.now.time(),
+        };
+        let (action, change) = facts.change(said);
+        if let Err(error) = self.means.now.report(action, change).await {
+            tracing::error!(%error, "a change of the runtime could not be reported");
+        }
+    }
+
+    fn spawn(&mut self, which: Which, action: ActionId) -> Input {
+        let plan = match which {
+            Which::Build => self.plans.get(&action).or(self.plan.as_ref()),
+            Which::Dev => self.plan.as_ref(),
+        };
+        let Some(plan) = plan.map(Arc::clone) else { return Input::SpawnFailed { which } };
+        let command = self.words(&plan, which);
+        let known = Known { command, began: Some(std::time::Instant::now()), ..Known::default() };
+        self.known[index(which)] = known;
+        match self.start(which, action, &plan) {
+            Ok(pid) => Input::Spawned { which, pid },
+            Err(mut why) => {
+                self.redact(&mut why);
+                self.mark(&format!("did not start: {why}"));
+                self.known[index(which)].why = Some(why);
+                Input::SpawnFailed { which }
+            }
+        }
+    }
+
+    fn start(&mut self, which: Which, action: ActionId, plan: &Plan) -> Result<u32, String> {
+        let redactor = self.means.redacting.redactor().map_err(|error| error.message)?;
+        if self.wall.is_none() {
+            let wall = self.means.commands.wall_to_serve(&self.means.own);
+            self.wall = Some(wall.map_err(|error| error.message)?);
+        }
+        let Some(wall) = &self.wall else { return Err("there is no sandbox".to_owned()) };
+        let policy = wall.policy();
+        let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
+        space.check().map_err(|Fault { message, .. }| message)?;
+        let absent = policy.absent();
+        let environment: &[(OsString, OsString)] = self.means.commands.environment();
+        let mut command = plan::command(plan, which, &self.means.own, environment);
+        let failed = |error: io::Error| format!("no pipe for what it prints: {error}");
+        // One pipe for both, so that lines keep the order in which they were printed.
+        let (output, input) = io::pipe().map_err(failed)?;
+        let second = input.try_clone().map_err(failed)?;
+        command.stdio = [Stdio::Null, Stdio::Given(input.into()), Stdio::Given(second.into())];
+        let what = match which {
+            Which::Build => "build",
+            Which::Dev => "run",
+        };
+        self.mark(&format!("{what}: {}", self.words(plan, which)));
+        let child = wall.spawn(command).map_err(|error| refused(&error).message)?;
+        let limit = match which {
+            Which::Build => heard::BUILD,
+            Which::Dev => heard::DEV,
+        };
+        let along = Along {
+            which,
+            output: output.into(),
+            heard: Arc::new(Heard::new(limit)),
+            log: Arc::clone(&self.means.log),
+            redactor,
+            space,
+            absent,
+            news: self.news.0.clone(),
+        };
+        let tree = Tree::new(child, along);
+        let pid = tree.pid;
+        if which == Which::Dev {
+            let watched = Watched {
+                action,
+                root: pid,
+                configured: plan.port,
+                heard: Arc::clone(&tree.heard),
+                now: Arc::clone(&self.means.now),
+            };
+            self.preview = Some(tokio::spawn(preview::watch(watched)).abort_handle());
+        }
+        self.trees.insert(which, tree);
+        Ok(pid)
+    }
+
+    /// What runs, as people read it, without secrets.
+    fn words(&self, plan: &Plan, which: Which) -> String {
+        let mut words = plan::words(plan, which);
+        self.redact(&mut words);
+        words
+    }
+
+    fn redact(&self, text: &mut String) {
+        if let Ok(redactor) = self.means.redacting.redactor() {
+            redactor.string(text);
+        }
+    }
+
+    fn mark(&self, text: &str) {
+        if let Err(error) = self.means.log.mark(text) {
+            tracing::error!(%error, "the log of the project cannot be written");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! One process tree of the runtime: from its start until nothing of it is left.
+//!
+//! A task owns it. What it prints goes, without secrets, into the log of the
+//! project and into what is [`Heard`] of it; its end goes to the actor.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_core::redact::{Redactor, Stream};
+use provost_core::runtime::step::{Exit, Which};
+use provost_sandbox::confine::{self, Child};
+use provost_sandbox::profile::Policy;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::super::space::Space;
+use super::heard::Heard;
+use super::log::Log;
+
+/// Bytes asked for at once.
+const READ: usize = 64 * 1024;
+
+/// How long the output may stay open after nothing of the tree is left.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Orders that may wait; a tree is told few things.
+const ORDERS: usize = 8;
+
+/// What a tree can be told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Order {
+    /// To end.
+    Terminate,
+    /// It is killed.
+    Kill,
+}
+
+/// Nothing of a tree is left.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) which: Which,
+    pub(super) exit: Exit,
+}
+
+/// A tree, as the actor sees it.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) pid: u32,
+    pub(super) heard: Arc<Heard>,
+    orders: mpsc::Sender<Order>,
+}
+
+/// What a tree is given along.
+#[derive(Debug)]
+pub(super) struct Along {
+    pub(super) which: Which,
+    pub(super) output: OwnedFd,
+    pub(super) heard: Arc<Heard>,
+    pub(super) log: Arc<Log>,
+    pub(super) redactor: Arc<Redactor>,
+    /// The disks that it must not fill.
+    pub(super) space: Space,
+    /// Paths that govern others and were not there when it started.
+    pub(super) absent: Vec<PathBuf>,
+    /// Who hears of its end.
+    pub(super) news: mpsc::Sender<Ended>,
+}
+
+impl Tree {
+    /// Takes a child in hand.
+    pub(super) fn new(child: Child, along: Along) -> Self {
+        let (orders, told) = mpsc::channel(ORDERS);
+        let tree = Self { pid: child.pid(), heard: Arc::clone(&along.heard), orders };
+        drop(tokio::spawn(see_through(child, along, told)));
+        tree
+    }
+
+    /// Tells it something. A tree that is gone need not be told.
+    pub(super) fn tell(&self, order: Order) {
+        if let Err(error) = self.orders.try_send(order) {
+            tracing::debug!(%error, "a tree was told nothing, having ended or enough to do");
+        }
+    }
+}
+
+async fn see_through(child: Child, along: Along, told: mpsc::Receiver<Order>) {
+    let Along { which, output, heard, log, redactor, space, absent, news } = along;
+    let reading = read(output, &heard, &log, redactor);
+    let (gone, is_gone) = tokio::sync::oneshot::channel();
+    let (read, exit) = tokio::join!(
+        // A pipe that something outside the tree holds must not keep us for ever.
+        async {
+            let mut reading = std::pin::pin!(reading);
+            tokio::select! {
+                read = &mut reading => read,
+                _ = is_gone => timeout(DRAIN, reading).await.unwrap_or(Ok(())),
+            }
+        },
+        async {
+            let exit = obey(child, told, &space, &log).await;
+            // If the reading is over nobody waits for this.
+            let _nobody_waits = gone.send(());
+            exit
+        }
+    );
+    if let Err(error) = read {
+        note(&log, &format!("what it printed could not be kept: {error}"));
+    }
+    for path in Policy::planted(&absent) {
+        note(&log, &format!("look at {}: it was made, and it governs others", path.display()));
+    }
+    // If the actor is gone, so is the kernel.
+    drop(news.send(Ended { which, exit }).await);
+}
+
+fn note(log: &Log, text: &str) {
+    if let Err(error) = log.mark(text) {
+        tracing::error!(%error, text, "the log of a project cannot be written");
+    }
+}
+
+/// Reads what a tree prints, to its end.
+async fn read(
+    output: OwnedFd,
+    heard: &Heard,
+    log: &Log,
+    redactor: Arc<Redactor>,
+) -> io::Result<()> {
+    let mut pipe = pipe::Receiver::from_owned_fd(output)?;
+    let mut secrets = Stream::new(redactor);
+    let (mut buffer, mut kept) = (vec![0; READ], Vec::new());
+    loop {
+        let n_read = pipe.read(&mut buffer).await?;
+        let bytes = buffer.get(..n_read).unwrap_or_default();
+        kept.clear();
+        if n_read == 0 {
+            secrets.finish(&mut kept);
+        } else {
+            secrets.push(bytes, &mut kept);
+        }
+        log.append(&kept)?;
+        heard.take(&kept);
+        if n_read == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits for the end of a tree and does what it is told meanwhile.
+async fn obey(mut child: Child, mut told: mpsc::Receiver<Order>, space: &Space, log: &Log) -> Exit {
+    // The handle of a process becomes readable like a pipe does; nothing is read from it.
+    let watched =
+        child.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd_unchecked);
+    let gone = match watched {
+        Ok(gone) => gone,
+        Err(error) => {
+            note(log, &format!("it cannot be watched, so it is ended: {error}"));
+            return by_force(child).await;
+        }
+    };
+    let mut full = std::pin::pin!(space.runs_out());
+    let mut is_full = false;
+    loop {
+        tokio::select! {
+            biased;
+            ready = gone.readable() => match (ready, child.try_wait()) {
+                (Ok(()), Ok(Some(exit))) => return said(exit),
+                (Ok(()), Ok(None)) => tokio::time::sleep(Duration::from_millis(1)).await,
+                (Err(_), _) | (_, Err(_)) => return by_force(child).await,
+            },
+            Some(order) = told.recv() => {
+                let done = match order {
+                    Order::Terminate => child.terminate(),
+                    Order::Kill => child.kill(),
+                };
+                if let Err(error) = done {
+                    tracing::warn!(%error, "a tree could not be told to end");
+                }
+            }
+            fault = &mut full, if !is_full => {
+                is_full = true;
+                note(log, &format!("it is ended: {}", fault.message));
+                if let Err(error) = child.kill() {
+                    tracing::warn!(%error, "a tree that fills the disk could not be killed");
+                }
+            }
+        }
+    }
+}
+
+/// Ends a tree on a thread of its own, because that waits.
+async fn by_force(mut child: Child) -> Exit {
+    let stopped = tokio::task::spawn_blocking(move || child.stop(Duration::ZERO)).await;
+    match stopped {
+        Ok(Ok(exit)) => said(exit),
+        Ok(Err(error)) => {
+            tracing::error!(%error, "a tree did not end");
+            Exit::default()
+        }
+        Err(_) => Exit::default(),
+    }
+}
+
+fn said(exit: confine::Exit) -> Exit {
+    match exit {
+        confine::Exit::Code(code) => Exit { code: Some(code), signal: None },
+        confine::Exit::Signal(signal) => Exit { code: None, signal: Some(signal) },
+    }
+}

@@ -1,0 +1,275 @@
+//! The project's build and dev server: asked for here, run by one actor.
+
+mod actor;
+mod child;
+pub(super) mod heard;
+mod log;
+pub(super) mod now;
+mod plan;
+mod said;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use provost_core::action::{FetchPreview, RuntimeAction};
+use provost_core::runtime::step::{Reply, Which};
+use provost_proto::runtime::{
+    BuildEnd, BuildView, CrashPhase, LogPage, PreviewStatus, RuntimeAnswer, RuntimeNow, RuntimeView,
+};
+use provost_proto::{ActionId, Code};
+use provost_sandbox::beneath::Root;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::commands::Commands;
+use super::preview::choose::reached_at;
+use super::preview::http::{self, HttpError};
+use super::redacting::Redacting;
+use crate::ActionError;
+use actor::{Actor, Ask, Means, What};
+use log::Log;
+use now::Now;
+
+/// Those who ask and have not been heard.
+const INBOX: usize = 32;
+
+/// How long a page of the preview may take.
+const FETCH: Duration = Duration::from_secs(30);
+
+/// The runtime of a project, as the rest of the kernel sees it.
+#[derive(Debug)]
+pub(super) struct Runtime {
+    inbox: mpsc::Sender<Ask>,
+    now: Arc<Now>,
+    log: Arc<Log>,
+    busy: Arc<AtomicBool>,
+    /// The actions that wait here.
+    acting: Mutex<HashSet<ActionId>>,
+}
+
+impl Runtime {
+    /// Starts the actor. `own` is our own program, `place` the kernel's folder.
+    pub(super) fn start(
+        commands: Arc<Commands>,
+        redacting: Arc<Redacting>,
+        now: Arc<Now>,
+        (own, place): (PathBuf, &Path),
+    ) -> Self {
+        let log = Arc::new(Log::new(place.join("runtime.log")));
+        let busy = Arc::new(AtomicBool::new(false));
+        let means = Means {
+            commands,
+            redacting,
+            now: Arc::clone(&now),
+            log: Arc::clone(&log),
+            own,
+            busy: Arc::clone(&busy),
+        };
+        let (inbox, asks) = mpsc::channel(INBOX);
+        drop(tokio::spawn(Actor::new(means).work(asks)));
+        Self { inbox, now, log, busy, acting: Mutex::default() }
+    }
+
+    /// Whether something of it is alive, or someone waits for it.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed) || !self.acting().is_empty()
+    }
+
+    /// The actions that wait here.
+    pub(super) fn running(&self) -> Vec<ActionId> {
+        self.acting().iter().copied().collect()
+    }
+
+    fn acting(&self) -> std::sync::MutexGuard<'_, HashSet<ActionId>> {
+        self.acting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it stands now.
+    pub(super) fn look(&self) -> RuntimeNow {
+        self.now.look()
+    }
+
+    /// A piece of what was printed.
+    pub(super) fn page(&self, after: u64, limit: u64) -> Result<LogPage, ActionError> {
+        self.log.page(after, limit).map_err(|error| {
+            ActionError::new(Code::Internal, format!("the log cannot be read: {error}"))
+        })
+    }
+
+    /// Ends everything; when it returns, nothing is left, or the log says what is.
+    pub(super) async fn shut_down(&self) {
+        if let Ok(Reply::StillAlive) = self.ask(What::Shutdown).await {
+            tracing::error!("something of the project is alive though it was killed");
+        }
+    }
+
+    async fn ask(&self, what: What) -> Result<Reply, ActionError> {
+        let gone = || ActionError::new(Code::Unavailable, "the project's kernel is ending");
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(Ask { what, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())
+    }
+
+    /// Carries out an action on the dev server, the build or the preview.
+    pub(super) async fn execute(
+        &self,
+        id: ActionId,
+        action: RuntimeAction,
+        root: &Root,
+    ) -> Result<Value, ActionError> {
+        self.acting().insert(id);
+        let result = self.act(id, action, root).await;
+        self.acting().remove(&id);
+        result
+    }
+
+    async fn act(
+        &self,
+        id: ActionId,
+        action: RuntimeAction,
+        root: &Root,
+    ) -> Result<Value, ActionError> {
+        let (which, what) = match action {
+            RuntimeAction::Run(_) => {
+                (Which::Dev, What::Run(id, Arc::new(plan::find(root, Which::Dev)?)))
+            }
+            RuntimeAction::Restart(params) => {
+                let plan = Arc::new(plan::find(root, Which::Dev)?);
+                (Which::Dev, What::Restart(id, plan, params.grace_ms))
+            }
+            RuntimeAction::Build(_) => {
+                (Which::Build, What::Build(id, Arc::new(plan::find(root, Which::Build)?)))
+            }
+            RuntimeAction::Stop(params) => {
+                let reply = self.ask(What::Stop(params.grace_ms)).await?;
+                if reply == Reply::Stopped {
+                    return self.answer(false);
+                }
+                return self.told(id, Which::Dev, reply);
+            }
+            RuntimeAction::Status(_) => return self.answer(false),
+            RuntimeAction::Fetch(params) => return self.fetch(params).await,
+            RuntimeAction::Open(_) | RuntimeAction::Read(_) | RuntimeAction::Write(_) => {
+                let why = "the terminal is not the runtime's";
+                return Err(ActionError::new(Code::Internal, why));
+            }
+        };
+        let reply = self.ask(what).await?;
+        self.told(id, which, reply)
+    }
+
+    fn answer(&self, started: bool) -> Result<Value, ActionError> {
+        let answer = RuntimeAnswer { started, runtime: self.now.look().runtime };
+        serde_json::to_value(answer)
+            .map_err(|error| ActionError::new(Code::Internal, error.to_string()))
+    }
+
+    /// What someone who asked is told.
+    fn told(&self, id: ActionId, which: Which, reply: Reply) -> Result<Value, ActionError> {
+        let view = self.now.look().runtime;
+        match reply {
+            Reply::Started => self.answer(view.dev_server.action == Some(id)),
+            Reply::Built => self.answer(view.build.action == Some(id)),
+            Reply::Already | Reply::Ended => self.answer(false),
+            Reply::Crashed(CrashPhase::Building) | Reply::NotBuilt(BuildEnd::Failed) => {
+                Err(build_failed(&view.build))
+            }
+            Reply::NotBuilt(BuildEnd::NotStarted) => Err(ActionError::new(
+                Code::BuildFailed,
+                "the build did not start; its log says why",
+            )),
+            Reply::Crashed(CrashPhase::Starting | CrashPhase::Running) => Err(crashed(&view)),
+            Reply::NotBuilt(BuildEnd::Stopped) => {
+                Err(ActionError::new(Code::Cancelled, "the build was stopped before it ended"))
+            }
+            Reply::Stopped if which == Which::Build => {
+                Err(ActionError::new(Code::Cancelled, "it was stopped"))
+            }
+            Reply::Stopped => {
+                Err(ActionError::new(Code::Cancelled, "it was stopped before it ran"))
+            }
+            Reply::StillAlive => {
+                let why = "something of the project is still alive though it was killed; it may \
+                           wait for a disk or a driver";
+                Err(ActionError::new(Code::StillAlive, why))
+            }
+            Reply::Stopping => {
+                let why = "the project is being stopped; try again when it has";
+                Err(ActionError::new(Code::Conflict, why))
+            }
+        }
+    }
+
+    /// A page of what the project serves, on its own ports only.
+    async fn fetch(&self, params: FetchPreview) -> Result<Value, ActionError> {
+        let preview = self.now.look().runtime.preview;
+        let wanted = params.port.or(preview.port);
+        let open = preview.ports.iter().find(|port| Some(port.port) == wanted);
+        let open = open.filter(|_| preview.status != PreviewStatus::None);
+        let Some(open) = open else {
+            let why = match params.port {
+                Some(port) => format!("nothing of the project listens on port {port}"),
+                None => "nothing of the project listens; `runtime.run` starts it".to_owned(),
+            };
+            return Err(ActionError::new(Code::PreviewDown, why));
+        };
+        let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
+        let address = reached_at(open.address, open.port);
+        let answer = http::get(address, &params.path, limit, FETCH).await.map_err(|error| {
+            let code = match error {
+                HttpError::Broken(_) => Code::PreviewDown,
+                HttpError::Slow => Code::PreviewTimeout,
+                HttpError::NotHttp => Code::PreviewBroken,
+            };
+            ActionError::new(code, format!("the server on port {}: {error}", open.port))
+        })?;
+        let (encoding, content) = match String::from_utf8(answer.body) {
+            Ok(text) => ("utf-8", text),
+            Err(error) => ("base64", STANDARD.encode(error.as_bytes())),
+        };
+        Ok(json!({
+            "port": open.port,
+            "status": answer.status,
+            "headers": answer.headers,
+            "encoding": encoding,
+            "content": content,
+            "truncated": answer.cut,
+        }))
+    }
+}
+
+fn build_failed(build: &BuildView) -> ActionError {
+    let n_errors = build.errors.len();
+    let message = match (build.errors.first(), build.exit_code) {
+        (Some(first), _) => {
+            let place = first.file.as_deref().map(|file| format!("{file}: ")).unwrap_or_default();
+            let more =
+                if n_errors > 1 { format!(" (and {} more)", n_errors - 1) } else { String::new() };
+            format!("the build failed: {place}{}{more}", first.message)
+        }
+        (None, Some(code)) => format!("the build failed with exit code {code}; see its log"),
+        (None, None) => "the build was ended by a signal; see its log".to_owned(),
+    };
+    ActionError::new(Code::BuildFailed, message).with(json!({
+        "exitCode": build.exit_code,
+        "signal": build.signal,
+        "errors": build.errors,
+        "omitted": build.omitted,
+    }))
+}
+
+fn crashed(view: &RuntimeView) -> ActionError {
+    let crash = view.dev_server.crash.as_ref();
+    let why = crash.and_then(|crash| crash.why.clone());
+    let message = match (why, crash.and_then(|crash| crash.exit_code)) {
+        (Some(why), _) => format!("it did not start: {why}"),
+        (None, Some(code)) => format!("it ended at once, with exit code {code}"),
+        (None, None) => "it ended at once".to_owned(),
+    };
+    ActionError::new(Code::RuntimeCrashed, message).with(json!({ "crash": crash }))
+}

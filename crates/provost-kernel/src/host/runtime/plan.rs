@@ -1,0 +1,105 @@
+//! What to run, as the project's files say, and the command that it comes to.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use provost_core::runtime::plan::{Listing, Plan, PlanError, Program};
+use provost_core::runtime::step::Which;
+use provost_proto::Code;
+use provost_sandbox::beneath::Root;
+use provost_sandbox::confine::{Command, Leftovers, Parent};
+
+use crate::ActionError;
+
+/// The longest file that is looked into.
+const SIZE: u64 = 256 * 1024;
+
+/// The project's folder, as far as a detection looks.
+pub(super) struct Files<'a>(pub(super) &'a Root);
+
+impl Listing for Files<'_> {
+    fn has(&self, path: &str) -> bool {
+        self.0.stat(Path::new(path)).is_ok()
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
+    }
+}
+
+/// What is to be run or built.
+pub(super) fn find(root: &Root, which: Which) -> Result<Plan, ActionError> {
+    let refused = |error: PlanError| ActionError::new(Code::BadRuntime, error.to_string());
+    let plan = Plan::find(&Files(root)).map_err(refused)?;
+    let (what, why) = match which {
+        Which::Dev => ("run", "write `provost.toml` with `[runtime]` and `dev = \"…\"`"),
+        Which::Build => ("build", "write `provost.toml` with `[runtime]` and `build = \"…\"`"),
+    };
+    let nothing = || {
+        let message = format!("nothing here says what to {what}; {why}, or see `provost init`");
+        ActionError::new(Code::NothingToRun, message)
+    };
+    let plan = plan.ok_or_else(nothing)?;
+    let known = match which {
+        Which::Dev => plan.dev.is_some(),
+        Which::Build => plan.build.is_some(),
+    };
+    if known { Ok(plan) } else { Err(nothing()) }
+}
+
+/// As people read it.
+pub(super) fn words(plan: &Plan, which: Which) -> String {
+    match which {
+        Which::Dev => plan.dev.as_ref().map(Program::describe).unwrap_or_default(),
+        Which::Build => plan.build.clone().unwrap_or_default(),
+    }
+}
+
+/// The command that it comes to. `own` is our own program, which serves files.
+pub(super) fn command(
+    plan: &Plan,
+    which: Which,
+    own: &Path,
+    environment: &[(OsString, OsString)],
+) -> Command {
+    let shell = |line: &str| {
+        let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
+        Command::new(shell, &["-c", line])
+    };
+    let mut command = match (which, &plan.dev, &plan.build) {
+        (Which::Build, _, Some(line)) | (Which::Dev, Some(Program::Shell(line)), _) => shell(line),
+        (Which::Dev, Some(Program::Static { root }), _) => {
+            let port = plan.port.unwrap_or(0).to_string();
+            Command::new(own, &["static", "--port", &port, "--", root])
+        }
+        (Which::Build, _, None) | (Which::Dev, None, _) => Command::new("", &[] as &[&str]),
+    };
+    command.env = environment.to_vec();
+    let mut set = |name: &str, value: &str| {
+        command.env.retain(|(known, _)| known != name);
+        command.env.push((name.into(), value.into()));
+    };
+    // Hints, which many servers take; what they really do is seen at their sockets.
+    set("HOST", "127.0.0.1");
+    set("BROWSER", "none");
+    if let Some(port) = plan.port.or_else(|| wanted_port(plan)) {
+        set("PORT", &port.to_string());
+    }
+    for (name, value) in &plan.env {
+        set(name, value);
+    }
+    command.leftovers = Leftovers::End;
+    command.parent = Parent::EndWith;
+    command
+}
+
+/// A free port for a command that asks for one.
+fn wanted_port(plan: &Plan) -> Option<u16> {
+    let Some(Program::Shell(line)) = &plan.dev else { return None };
+    if !line.contains("$PORT") && !line.contains("${PORT") {
+        return None;
+    }
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    free.local_addr().ok().map(|address| address.port())
+}

@@ -1,0 +1,122 @@
+//! What the state machine says, with what only the actor knows.
+
+use std::time::Instant;
+
+use provost_core::runtime::errors::{self, Found};
+use provost_core::runtime::plan::Plan;
+use provost_core::runtime::step::{Exit, Said};
+use provost_proto::runtime::{
+    BuildDone, BuildEnd, BuildFailure, BuildStart, CrashPhase, CrashReport, RunCause, RunCrash,
+    RunStart, RunStarting, RunStop, RunStopping, RuntimeChange, Severity,
+};
+use provost_proto::{ActionId, Micros};
+
+/// What is known of the last tree of its kind.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) command: String,
+    pub(super) began: Option<Instant>,
+    /// Why it did not start, if so.
+    pub(super) why: Option<String>,
+    /// What it printed last: all of it, and its lines.
+    pub(super) text: String,
+    pub(super) lines: Vec<String>,
+}
+
+impl Known {
+    fn duration_ms(&self) -> u64 {
+        let took = self.began.map(|began| began.elapsed().as_millis()).unwrap_or_default();
+        u64::try_from(took).unwrap_or(u64::MAX)
+    }
+}
+
+/// What the actor adds.
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
+    pub(super) plan: Option<&'a Plan>,
+    /// What the plan runs, without secrets.
+    pub(super) command: String,
+    pub(super) build: &'a Known,
+    pub(super) dev: &'a Known,
+    pub(super) at: Micros,
+}
+
+impl Facts<'_> {
+    /// The change to report, and the action that began it.
+    pub(super) fn change(&self, said: Said) -> (ActionId, RuntimeChange) {
+        match said {
+            Said::BuildStarted { action, pid } => {
+                let command = self.build.command.clone();
+                (action, RuntimeChange::BuildStarted(BuildStart { pid, command }))
+            }
+            Said::BuildSucceeded { action } => {
+                let Found { mut errors, .. } = errors::find(&self.build.text);
+                errors.retain(|error| error.severity == Severity::Warning);
+                let duration_ms = self.build.duration_ms();
+                let done = BuildDone { duration_ms, warnings: errors };
+                (action, RuntimeChange::BuildSucceeded(done))
+            }
+            Said::BuildFailed { action, end, exit } => {
+                (action, RuntimeChange::BuildFailed(self.failure(end, exit)))
+            }
+            Said::Starting { action, cause, restarts } => {
+                let command = self.command.clone();
+                let why = self.plan.map(|plan| plan.why.clone()).unwrap_or_default();
+                let run = RunStarting { command, why, cause, restarts };
+                (action, RuntimeChange::Starting(run))
+            }
+            Said::Started { action, pid, cause, restarts } => {
+                let (command, profile) = (self.dev.command.clone(), "serve".to_owned());
+                let run = RunStart { pid, command, profile, cause, restarts };
+                let change = match cause {
+                    RunCause::Run => RuntimeChange::Started(run),
+                    RunCause::Restart | RunCause::Crash => RuntimeChange::Restarted(run),
+                };
+                (action, change)
+            }
+            Said::Stopping { action, cause } => {
+                (action, RuntimeChange::Stopping(RunStopping { cause }))
+            }
+            Said::Stopped { action, cause, exit } => {
+                let stop = RunStop { cause, exit_code: exit.code, signal: exit.signal };
+                (action, RuntimeChange::Stopped(stop))
+            }
+            Said::Crashed { action, phase, exit, restart_in } => {
+                let crash = self.crash(phase, exit);
+                let run = RunCrash { phase, crash, restart_in_ms: restart_in };
+                (action, RuntimeChange::Crashed(run))
+            }
+        }
+    }
+
+    fn failure(&self, end: BuildEnd, exit: Exit) -> BuildFailure {
+        let found = match end {
+            BuildEnd::Failed => errors::find(&self.build.text),
+            BuildEnd::Stopped | BuildEnd::NotStarted => Found::default(),
+        };
+        BuildFailure {
+            end,
+            exit_code: exit.code,
+            signal: exit.signal,
+            why: self.build.why.clone(),
+            duration_ms: self.build.duration_ms(),
+            errors: found.errors,
+            omitted: found.omitted,
+        }
+    }
+
+    fn crash(&self, phase: CrashPhase, exit: Exit) -> CrashReport {
+        let (known, why) = match phase {
+            CrashPhase::Building => (self.build, Some("its build failed".to_owned())),
+            CrashPhase::Starting => (self.dev, self.dev.why.clone()),
+            CrashPhase::Running => (self.dev, None),
+        };
+        CrashReport {
+            exit_code: exit.code,
+            signal: exit.signal,
+            why,
+            last_lines: known.lines.clone(),
+            at: self.at,
+        }
+    }
+}

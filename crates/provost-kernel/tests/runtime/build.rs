@@ -1,0 +1,71 @@
+//! Builds: on their own, before a run, failing, stopped.
+
+use serde_json::json;
+
+use super::{Kernel, runtime};
+
+const FAILING: &str = "echo 'src/main.ts(3,7): error TS2322: no string'; exit 2";
+
+#[tokio::test]
+async fn a_build_is_answered_when_it_has_ended_and_its_warnings_are_told() {
+    let line = "echo 'src/a.c:3:9: warning: unused variable'; echo done";
+    let kernel = Kernel::of(&[("provost.toml", &runtime(&format!("build = \"{line}\"")))]).await;
+    let answer = kernel.act("runtime.build", json!({})).await.unwrap();
+    let build = &answer["runtime"]["build"];
+    assert_eq!((&build["status"], &answer["started"]), (&json!("succeeded"), &json!(true)));
+    assert_eq!(build["errors"][0]["line"], 3);
+    assert_eq!(answer["runtime"]["status"], "stopped");
+    kernel.until("buildSucceeded").await;
+    assert_eq!(kernel.changes(), ["buildStarted", "buildSucceeded"]);
+}
+
+#[tokio::test]
+async fn a_build_that_fails_names_file_and_line() {
+    let kernel = Kernel::of(&[("provost.toml", &runtime(&format!("build = \"{FAILING}\"")))]).await;
+    let fault = kernel.act("runtime.build", json!({})).await.unwrap_err();
+    assert_eq!(fault["code"], "BUILD_FAILED");
+    let error = &fault["details"]["errors"][0];
+    assert_eq!(
+        (&error["file"], &error["line"], &error["column"]),
+        (&json!("src/main.ts"), &json!(3), &json!(7))
+    );
+    let failed = kernel.until("buildFailed").await;
+    assert_eq!((&failed["exitCode"], &failed["errors"][0]), (&json!(2), error));
+}
+
+#[tokio::test]
+async fn a_run_whose_build_fails_does_not_run() {
+    let toml = runtime(&format!("build = \"{FAILING}\"\nbuild_first = true\ndev = \"touch ran\""));
+    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let fault = kernel.run().await.unwrap_err();
+    assert_eq!(fault["code"], "BUILD_FAILED");
+    kernel.until("crashed").await;
+    assert_eq!(kernel.changes(), ["starting", "buildStarted", "buildFailed", "crashed"]);
+    assert!(!kernel.app("ran").exists());
+}
+
+#[tokio::test]
+async fn a_run_builds_first_and_a_build_beside_it_leaves_it_alone() {
+    let toml =
+        runtime("build = \"echo built >> builds\"\nbuild_first = true\ndev = \"exec sleep 1000\"");
+    let kernel = Kernel::of(&[("provost.toml", &toml), ("builds", "")]).await;
+    let ran = kernel.run().await.unwrap();
+    let built = kernel.act("runtime.build", json!({})).await.unwrap();
+    assert_eq!(built["runtime"]["devServer"]["pid"], ran["runtime"]["devServer"]["pid"]);
+    assert_eq!(std::fs::read_to_string(kernel.app("builds")).unwrap(), "built\nbuilt\n");
+    kernel.stop().await;
+}
+
+#[tokio::test]
+async fn a_build_that_is_stopped_says_so_to_whoever_waits() {
+    let toml = runtime("build = \"echo began; exec sleep 1000\"");
+    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let waits = kernel.act("runtime.build", json!({}));
+    let stop = async {
+        kernel.until("buildStarted").await;
+        kernel.stop().await
+    };
+    let (built, stopped) = tokio::join!(waits, stop);
+    assert_eq!(built.unwrap_err()["code"], "CANCELLED");
+    assert_eq!(stopped["runtime"]["build"]["status"], "stopped");
+}

@@ -1,0 +1,119 @@
+//! Passing a request on to the project's server, and its answer back, as they come.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{CONNECTION, UPGRADE};
+use axum::http::{HeaderValue, StatusCode, Version};
+use axum::response::{IntoResponse as _, Response};
+use hyper::client::conn::http1;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use provost_proto::runtime::{Port, RuntimeView};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::headers::{self, Ends};
+use super::{host, waiting};
+use crate::Door;
+
+/// How long a server of this machine may take to accept.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long it may take to begin its answer; the answer itself may take for ever.
+const ANSWER: Duration = Duration::from_mins(5);
+
+/// Passes a request on.
+pub(super) async fn forward(
+    door: &Door,
+    view: &RuntimeView,
+    open: &Port,
+    mut request: Request,
+) -> Response {
+    let host = host(&request);
+    let ends = Ends { host: &host, port: open.port };
+    let page = waiting::wants_page(&request);
+    let failed = |why: &str| waiting::upstream(view, open.port, why, page);
+    let stream = match timeout(CONNECT, TcpStream::connect(reached_at(open))).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return failed(&format!("it does not accept: {error}")),
+        Err(_) => return failed("it does not accept in time"),
+    };
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection to a preview goes without TCP_NODELAY");
+    }
+    let (mut sender, connection) = match http1::handshake(TokioIo::new(stream)).await {
+        Ok(both) => both,
+        Err(error) => return failed(&format!("it does not speak HTTP: {error}")),
+    };
+    drop(tokio::spawn(async move {
+        if let Err(error) = connection.with_upgrades().await {
+            tracing::trace!(%error, "a connection to a preview ended");
+        }
+    }));
+    let browser = hyper::upgrade::on(&mut request);
+    let upgrade = prepare(door, &mut request, ends);
+    let mut answer = match timeout(ANSWER, sender.send_request(request)).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => return failed(&format!("it hung up: {error}")),
+        Err(_) => return failed("it does not answer in time"),
+    };
+    let switched = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+    let server = hyper::upgrade::on(&mut answer);
+    let protocol = headers::strip_hops(answer.headers_mut());
+    headers::downwards(answer.headers_mut(), &door.previews.ancestors(), ends);
+    if switched {
+        let Some(protocol) = protocol.filter(|_| upgrade) else {
+            return failed("it changed the protocol, and nobody asked for that");
+        };
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        answer.headers_mut().insert(UPGRADE, protocol);
+        drop(tokio::spawn(join(browser, server, door.closing.clone())));
+    }
+    answer.map(Body::new).into_response()
+}
+
+/// Makes a request fit; tells whether it asks for another protocol.
+fn prepare(door: &Door, request: &mut Request, ends: Ends<'_>) -> bool {
+    let upgrade = headers::strip_hops(request.headers_mut());
+    headers::upwards(request.headers_mut(), &door.gateway, ends);
+    // A server is asked for a path; only a proxy is asked for an address.
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    if let Ok(uri) = path.parse() {
+        *request.uri_mut() = uri;
+    }
+    *request.version_mut() = Version::HTTP_11;
+    let Some(protocol) = upgrade else { return false };
+    request.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    request.headers_mut().insert(UPGRADE, protocol);
+    true
+}
+
+/// Copies both ways until one end is done, or the daemon stops.
+async fn join(browser: OnUpgrade, server: OnUpgrade, closing: CancellationToken) {
+    let (Ok(browser), Ok(server)) = tokio::join!(browser, server) else {
+        tracing::debug!("a connection of a preview did not change its protocol after all");
+        return;
+    };
+    let (mut browser, mut server) = (TokioIo::new(browser), TokioIo::new(server));
+    tokio::select! {
+        copied = tokio::io::copy_bidirectional(&mut browser, &mut server) => {
+            if let Err(error) = copied {
+                tracing::trace!(%error, "a connection of a preview ended");
+            }
+        }
+        () = closing.cancelled() => {}
+    }
+}
+
+fn reached_at(open: &Port) -> SocketAddr {
+    let address = match open.address {
+        IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other @ (IpAddr::V4(_) | IpAddr::V6(_)) => other,
+    };
+    SocketAddr::new(address, open.port)
+}

@@ -1,0 +1,110 @@
+//! The names of previews: which request is for one, and where one is found.
+
+use std::net::SocketAddr;
+
+/// The path below which the preview's origin belongs to us, not to the project.
+pub(crate) const OWN: &str = "/.provost/";
+
+/// Where previews are.
+#[derive(Debug, Clone)]
+pub(crate) struct Previews {
+    /// The port of the daemon, under which `<project>.localhost` is served.
+    port: u16,
+    /// The second listener, for browsers that do not know `*.localhost`.
+    second: Option<SocketAddr>,
+}
+
+/// What a request asks to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A project by its name, perhaps another of its ports.
+    Named {
+        /// The project's short name.
+        slug: String,
+        /// The port, if not the preview's.
+        port: Option<u16>,
+    },
+    /// Whatever the cookie says.
+    ByCookie,
+}
+
+impl Previews {
+    pub(crate) fn new(port: u16, second: Option<SocketAddr>) -> Self {
+        Self { port, second }
+    }
+
+    /// What a `Host` asks to see: `app.localhost:3001`, `5173--app.localhost:3001`.
+    pub(crate) fn place(&self, host: &str) -> Option<Place> {
+        let (name, port) = host.rsplit_once(':')?;
+        if port.parse() != Ok(self.port) {
+            return None;
+        }
+        let name = name.to_ascii_lowercase();
+        let label = name.strip_suffix(".localhost")?;
+        let (slug, port) = match label.split_once("--") {
+            Some((port, slug)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (slug, Some(port.parse().ok().filter(|port| *port != 0)?))
+            }
+            Some(_) | None => (label, None),
+        };
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let fits = !slug.is_empty() && slug.bytes().all(plain);
+        fits.then(|| Place::Named { slug: slug.to_owned(), port })
+    }
+
+    /// Where a project is seen, or another of its ports.
+    pub(crate) fn url(&self, slug: &str, port: Option<u16>) -> String {
+        let own = self.port;
+        match (self.second, port) {
+            (Some(second), _) if second.ip().is_unspecified() => {
+                format!("http://localhost:{}/", second.port())
+            }
+            (Some(second), _) => format!("http://{second}/"),
+            (None, None) => format!("http://{slug}.localhost:{own}/"),
+            (None, Some(port)) => format!("http://{port}--{slug}.localhost:{own}/"),
+        }
+    }
+
+    /// The same with a code that opens it.
+    pub(crate) fn entrance(&self, slug: &str, port: Option<u16>, code: &str) -> String {
+        format!("{}{}enter?code={code}", self.url(slug, port), OWN.trim_start_matches('/'))
+    }
+
+    /// The pages that may show a preview in a frame: our own.
+    pub(crate) fn ancestors(&self) -> String {
+        let port = self.port;
+        let names = ["localhost", "127.0.0.1", "[::1]", "*.localhost"];
+        let names = names.map(|name| format!(" http://{name}:{port}"));
+        format!("frame-ancestors 'self'{}", names.concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_preview_or_is_not() {
+        let named = |slug: &str, port| Some(Place::Named { slug: slug.to_owned(), port });
+        let previews = Previews::new(3001, None);
+        for (host, expected) in [
+            ("app.localhost:3001", named("app", None)),
+            ("APP.LOCALHOST:3001", named("app", None)),
+            ("my-app-2.localhost:3001", named("my-app-2", None)),
+            ("5173--app.localhost:3001", named("app", Some(5173))),
+            ("a--b.localhost:3001", named("a--b", None)),
+            ("0--app.localhost:3001", None),
+            ("99999--app.localhost:3001", None),
+            ("app.localhost", None),
+            ("app.localhost:3002", None),
+            ("localhost:3001", None),
+            (".localhost:3001", None),
+            ("a.b.localhost:3001", None),
+            ("app.localhost.evil.com:3001", None),
+            ("evil.com:3001", None),
+            ("app.localhost:3001:3001", None),
+        ] {
+            assert_eq!(previews.place(host), expected, "{host}");
+        }
+    }
+}

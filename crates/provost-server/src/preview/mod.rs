@@ -1,0 +1,131 @@
+//! The previews: what projects serve, each under an origin of its own.
+//!
+//! A request whose `Host` is a preview's never reaches a route of Provost, and
+//! one that is not never gets here. On the preview's origin, only `/.provost/` is
+//! ours: the door, and what the waiting page needs.
+
+mod forward;
+mod headers;
+mod hosts;
+mod waiting;
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::header::{COOKIE, HOST, LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use provost_gateway::Shown;
+use provost_proto::runtime::{Port, PreviewStatus, PreviewView};
+use provost_proto::{Project, ProjectId};
+
+use crate::Door;
+use headers::COOKIES;
+pub(crate) use hosts::{OWN, Place, Previews};
+
+/// Answers a request for a preview.
+pub(crate) async fn answer(door: Arc<Door>, place: Place, request: Request) -> Response {
+    let path = request.uri().path();
+    if path == format!("{OWN}enter") {
+        return enter(&door, &place, &request);
+    }
+    if path == format!("{OWN}wait.js") {
+        return waiting::script();
+    }
+    let Some((project, port)) = allowed(&door, &place, request.headers()) else {
+        return waiting::closed();
+    };
+    let view = match door.gateway.runtime_view(project.id).await {
+        Ok((view, _)) => view,
+        Err(error) => return waiting::broken(&error.to_string()),
+    };
+    let open = chosen(&view.preview, port).cloned();
+    if path == format!("{OWN}state") {
+        return waiting::state(&view, open.as_ref());
+    }
+    if path.starts_with(OWN) {
+        return (StatusCode::NOT_FOUND, "there is nothing here\n").into_response();
+    }
+    match open {
+        Some(open) => forward::forward(&door, &view, &open, request).await,
+        None => waiting::page(&view, port, &request),
+    }
+}
+
+/// The port that is meant, if someone of the project listens on it.
+fn chosen(preview: &PreviewView, port: Option<u16>) -> Option<&Port> {
+    let listens = matches!(preview.status, PreviewStatus::Detected | PreviewStatus::Ready);
+    let wanted = port.or(preview.port.filter(|_| listens))?;
+    preview.ports.iter().find(|open| open.port == wanted)
+}
+
+/// Which project a request may see, if its cookie opens it.
+fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<(Project, Option<u16>)> {
+    let opened = cookies(headers).find_map(|cookie| door.gateway.preview_of(cookie));
+    let (id, cookie_port) = opened?;
+    match place {
+        Place::Named { slug, port } => {
+            let project = door.gateway.open_project_named(slug)?;
+            (project.id == id).then_some((project, *port))
+        }
+        Place::ByCookie => Some((door.gateway.open_project_with(id)?, cookie_port)),
+    }
+}
+
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(';')).filter_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        COOKIES.contains(&name).then_some(value)
+    })
+}
+
+/// Takes a code, gives a cookie, and leads to the page.
+fn enter(door: &Door, place: &Place, request: &Request) -> Response {
+    let query = request.uri().query().unwrap_or_default();
+    let field =
+        |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    let shown = field("code").and_then(|code| door.gateway.enter_preview(code));
+    let Some(shown) = shown.filter(|shown| leads_to(door, place, shown.project)) else {
+        return waiting::closed();
+    };
+    let Shown { cookie, minutes, .. } = shown;
+    let seconds = u64::from(minutes) * 60;
+    let value = cookie.reveal();
+    let base = |name: &str| format!("{name}={value}; HttpOnly; Path=/; Max-Age={seconds}");
+    // A page in a frame of ours is a page of another site to the browser, which
+    // sends a cookie there only if it is marked so; not every browser takes that
+    // one without TLS, so there are two.
+    let both = [
+        format!("{}; SameSite=Lax", base(COOKIES[0])),
+        format!("{}; SameSite=None; Secure; Partitioned", base(COOKIES[1])),
+    ];
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    for cookie in both {
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            headers.append(SET_COOKIE, cookie);
+        }
+    }
+    headers.insert(LOCATION, HeaderValue::from_static("/"));
+    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+    headers.insert("cache-control", HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Whether a code is for what this origin shows.
+fn leads_to(door: &Door, place: &Place, id: ProjectId) -> bool {
+    match place {
+        Place::Named { slug, .. } => {
+            door.gateway.open_project_named(slug).is_some_and(|project| project.id == id)
+        }
+        Place::ByCookie => door.gateway.open_project_with(id).is_some(),
+    }
+}
+
+/// The `Host` of a request, as a browser sends it.
+fn host(request: &Request) -> String {
+    let named = request.uri().authority().map(|authority| authority.as_str().to_owned());
+    let header = || request.headers().get(HOST)?.to_str().ok().map(str::to_owned);
+    named.or_else(header).unwrap_or_default()
+}

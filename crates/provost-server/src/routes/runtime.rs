@@ -1,0 +1,147 @@
+//! What a project runs: how it stands, what it printed, where it can be seen; and
+//! a person's own run, stop, restart and build.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use provost_gateway::{Done, GatewayError, Reader, Submit};
+use provost_proto::runtime::{LogPage, PreviewStatus, PreviewUrl, RuntimeState};
+use provost_proto::{ActionAnswer, Code, Problem, Project, RequestAction, limits};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Answer;
+use crate::Door;
+use crate::auth::{Anyone, Look};
+use crate::body::{JsonBody, Path, Query};
+use crate::problem::Failure;
+
+/// How long a request waits for its end if it does not say, in milliseconds.
+const WAIT: u64 = 60_000;
+
+/// The longest it may say.
+const LONGEST: u64 = 3_600_000;
+
+async fn project(door: &Door, reader: &Reader, name: String) -> Result<Project, Failure> {
+    let project = door.gateway.project(&name).await?;
+    if !reader.may_see(project.id) {
+        // Whether it exists is not this reader's business either.
+        return Err(GatewayError::ProjectNotFound(name).into());
+    }
+    Ok(project)
+}
+
+/// Show how a project's runtime stands: terminal, dev server, build and preview.
+#[utoipa::path(get, path = "/api/projects/{p}/runtime/status", params(("p" = String, Path)), responses((status = 200, body = RuntimeState), (status = 404, body = Problem)))]
+pub(crate) async fn status(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(name): Path<String>,
+) -> Answer<RuntimeState> {
+    let project = project(&door, &reader, name).await?;
+    let mut state = door.gateway.runtime_state(&project).await?;
+    if state.preview.port.is_some() {
+        state.preview.url = Some(door.previews.url(&project.slug, None));
+    }
+    for port in &mut state.preview.ports {
+        port.url = Some(door.previews.url(&project.slug, Some(port.port)));
+    }
+    Ok(Json(state))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct How {
+    wait: Option<u64>,
+}
+
+/// Parameters of stop and restart; none for run and build.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RuntimeParams {
+    /// How long it may take to end by itself, in milliseconds.
+    grace_ms: Option<u64>,
+}
+
+/// Run, stop, restart or build a project: the action of that name, asked for by
+/// whoever calls. `what` is one of `run`, `stop`, `restart`, `build`.
+#[utoipa::path(post, path = "/api/projects/{p}/runtime/{what}", params(("p" = String, Path), ("what" = String, Path), ("wait" = Option<u64>, Query)), request_body = RuntimeParams, responses((status = 200, body = ActionAnswer), (status = 202, body = ActionAnswer), (status = 403, body = Problem), (status = 422, body = Problem)))]
+pub(crate) async fn act(
+    State(door): State<Arc<Door>>,
+    Anyone(caller): Anyone,
+    Path((name, what)): Path<(String, String)>,
+    Query(How { wait }): Query<How>,
+    JsonBody { value, command }: JsonBody<RuntimeParams>,
+) -> Result<impl IntoResponse, Failure> {
+    if !["run", "stop", "restart", "build"].contains(&what.as_str()) {
+        let why = format!("a runtime takes run, stop, restart and build, not `{what}`");
+        return Err(Failure::new(Code::NotFound, why));
+    }
+    let params: Value = value.grace_ms.map_or_else(|| json!({}), |ms| json!({ "graceMs": ms }));
+    let action = format!("runtime.{what}");
+    let wanted = RequestAction { action, params, role: None, session_id: None };
+    let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
+    let submit = Submit { wanted, command, wait };
+    Ok(match door.gateway.submit(&caller, &name, submit).await? {
+        Done::Finished(answer) => (StatusCode::OK, Json(answer)),
+        Done::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Piece {
+    #[serde(default)]
+    after: u64,
+    limit: Option<u64>,
+}
+
+/// Read what builds and dev servers printed, from a byte on.
+#[utoipa::path(get, path = "/api/projects/{p}/runtime/logs", params(("p" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)), responses((status = 200, body = LogPage), (status = 404, body = Problem)))]
+pub(crate) async fn logs(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(name): Path<String>,
+    Query(Piece { after, limit }): Query<Piece>,
+) -> Answer<LogPage> {
+    let project = project(&door, &reader, name).await?;
+    let most = u64::try_from(limits::LOG_PAGE).unwrap_or(u64::MAX);
+    let limit = limit.unwrap_or(most).clamp(1, most);
+    Ok(Json(door.gateway.runtime_logs(project.id, after, limit).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    port: Option<u16>,
+}
+
+/// Where to look at a project's preview, or at another port of the project. The
+/// address works once: it logs the browser in to that preview, and nothing else.
+#[utoipa::path(get, path = "/api/projects/{p}/preview/url", params(("p" = String, Path), ("port" = Option<u16>, Query)), responses((status = 200, body = PreviewUrl), (status = 404, body = Problem)))]
+pub(crate) async fn preview_url(
+    State(door): State<Arc<Door>>,
+    Look(reader): Look,
+    Path(name): Path<String>,
+    Query(Which { port }): Query<Which>,
+) -> Answer<PreviewUrl> {
+    let project = project(&door, &reader, name).await?;
+    let preview = door.gateway.runtime_state(&project).await?.preview;
+    let is_open = |port: u16| preview.ports.iter().any(|open| open.port == port);
+    if let Some(port) = port.filter(|port| !is_open(*port)) {
+        let why = format!("nothing of the project listens on port {port}");
+        return Err(Failure::new(Code::PreviewDown, why));
+    }
+    let listens = preview.port.is_some() && preview.status != PreviewStatus::Lost;
+    let url = if listens {
+        let code = door.gateway.preview_code(&reader, project.id, port)?;
+        Some(door.previews.entrance(&project.slug, port, code.reveal()))
+    } else {
+        None
+    };
+    Ok(Json(PreviewUrl { status: preview.status, url }))
+}

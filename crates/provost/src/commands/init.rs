@@ -1,0 +1,66 @@
+//! `provost init`: writes what was detected, so that it can be changed.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use provost_core::runtime::plan::{FILE, Listing, Plan};
+use provost_sandbox::beneath::Root;
+
+use crate::args::InitArgs;
+use crate::output::{self, bold, line};
+
+/// The longest file that is looked into.
+const SIZE: u64 = 256 * 1024;
+
+struct Files(Root);
+
+impl Listing for Files {
+    fn has(&self, path: &str) -> bool {
+        self.0.stat(Path::new(path)).is_ok()
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
+    }
+}
+
+pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
+    let folder = match &args.path {
+        Some(path) => path.clone(),
+        None => std::env::current_dir()?,
+    };
+    let root =
+        Root::open(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
+    let Some(plan) = Plan::detect(&Files(root))? else {
+        bail!(
+            "nothing here says what to run\nhint: write `{FILE}` with `[runtime]` and \
+             `dev = \"…\"`"
+        );
+    };
+    let text = plan.to_toml();
+    if args.dry_run {
+        output::bytes(text.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = folder.join(FILE);
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if args.force {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    let opened = options.open(&file);
+    if let Err(error) = &opened
+        && error.kind() == std::io::ErrorKind::AlreadyExists
+    {
+        bail!("{} is there already\nhint: --force writes it anew", file.display());
+    }
+    let mut opened = opened.with_context(|| format!("cannot write {}", file.display()))?;
+    opened.write_all(text.as_bytes()).context("cannot write it all")?;
+    line(&format!("Wrote {}: {}.", bold(&file.display().to_string()), plan.why))?;
+    Ok(ExitCode::SUCCESS)
+}

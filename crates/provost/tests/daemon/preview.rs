@@ -1,0 +1,282 @@
+//! The preview through the daemon: an origin of its own, streams, sockets, and
+//! nothing of Provost's that goes up.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use reqwest::header::{AUTHORIZATION, COOKIE, HOST, LOCATION, SET_COOKIE};
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::{Home, Running};
+
+/// Shows what it was sent, streams, and speaks another protocol if asked to.
+const SERVER: &str = r"
+const http = require('http')
+const server = http.createServer((request, response) => {
+  if (request.url === '/events') {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: 1\n\n')
+    request.socket.on('data', () => {})
+    server.more = () => response.end('data: 2\n\n')
+    return
+  }
+  if (request.url === '/more') { server.more(); return response.end('ok') }
+  if (request.url === '/upload') {
+    let n = 0
+    request.on('data', (piece) => (n += piece.length))
+    request.on('end', () => response.end(String(n)))
+    return
+  }
+  if (request.url === '/away') {
+    const port = server.address().port
+    response.writeHead(302, { location: `http://localhost:${port}/there`, 'x-frame-options': 'DENY',
+      'set-cookie': ['app=1; Domain=localhost; Path=/', 'provost_0=forged'] })
+    return response.end()
+  }
+  response.setHeader('content-type', 'application/json')
+  response.end(JSON.stringify({ url: request.url, headers: request.headers }))
+})
+server.on('upgrade', (request, socket) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
+  socket.on('data', (data) => socket.write('echo ' + data))
+})
+server.listen(0, '127.0.0.1', () => console.log(`http://localhost:${server.address().port}/`))
+";
+
+fn http() -> Client {
+    let redirect = reqwest::redirect::Policy::none();
+    Client::builder().no_proxy().redirect(redirect).build().unwrap()
+}
+
+/// A preview that was entered.
+struct Preview {
+    base: String,
+    host: String,
+    cookie: String,
+}
+
+impl Preview {
+    fn get(&self, path: &str) -> RequestBuilder {
+        let request = http().get(format!("{}{path}", self.base)).header(HOST, &self.host);
+        request.header(COOKIE, &self.cookie)
+    }
+
+    async fn json(&self, path: &str) -> Value {
+        self.get(path).send().await.unwrap().json().await.unwrap()
+    }
+}
+
+impl Running {
+    fn host(&self, name: &str) -> String {
+        format!("{name}.localhost:{}", self.base.rsplit(':').next().unwrap())
+    }
+
+    async fn as_host(&self, host: &str, path: &str) -> Response {
+        let request = http().get(format!("{}{path}", self.base)).header(HOST, host);
+        request.send().await.unwrap()
+    }
+
+    /// Uses the address that the daemon gives out.
+    async fn enter(&self, query: &str) -> Preview {
+        let answer = self.get(&format!("/api/projects/app/preview/url{query}")).await;
+        let url = answer["url"].as_str().unwrap();
+        let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let response = self.as_host(host, &format!("/{path}")).await;
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()[LOCATION]),
+            (303, &"/".parse().unwrap())
+        );
+        let cookies: Vec<_> = response.headers().get_all(SET_COOKIE).iter().collect();
+        let cookie = cookies[0].to_str().unwrap();
+        assert!(cookie.contains("HttpOnly"), "{cookie}");
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        // It works once.
+        assert_eq!(self.as_host(host, &format!("/{path}")).await.status(), 401);
+        Preview { base: self.base.clone(), host: host.to_owned(), cookie }
+    }
+}
+
+async fn with_server() -> (Home, Running, Preview) {
+    let home = Home::new();
+    home.put("server.js", SERVER);
+    home.put("provost.toml", "[runtime]\ndev = \"node server.js\"\n");
+    let daemon = home.up();
+    let (_, answer) = daemon.runtime("run").await;
+    assert_eq!(answer["result"]["started"], true, "{answer}");
+    daemon.until_status(|status| status["preview"]["status"] == "ready").await;
+    let preview = daemon.enter("").await;
+    (home, daemon, preview)
+}
+
+#[tokio::test]
+async fn nothing_of_provosts_reaches_the_project() {
+    let (_home, daemon, preview) = with_server().await;
+    let own = format!("provost_{}", daemon.base.rsplit(':').next().unwrap());
+    let request = preview
+        .get("/page?x=1")
+        .header(COOKIE, format!("{own}=secret-cookie; app=mine"))
+        .header(AUTHORIZATION, format!("Bearer {}", daemon.token))
+        .header("x-forwarded-for", "6.6.6.6")
+        .header("proxy-authorization", "Basic xyz")
+        .header("connection", "x-hop")
+        .header("x-hop", "1");
+    let seen: Value = request.send().await.unwrap().json().await.unwrap();
+    let text = seen.to_string();
+    for secret in ["secret-cookie", &daemon.token, "provost_preview", "6.6.6.6", "xyz", "x-hop"] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    let headers = &seen["headers"];
+    assert_eq!((&seen["url"], &headers["cookie"]), (&json!("/page?x=1"), &json!("app=mine")));
+    assert_eq!(headers["x-forwarded-host"], preview.host);
+    assert_eq!(headers["host"], preview.host);
+    // The project's own rights are its own.
+    let request = preview.get("/").header(AUTHORIZATION, "Bearer of-the-app");
+    let seen: Value = request.send().await.unwrap().json().await.unwrap();
+    assert_eq!(seen["headers"]["authorization"], "Bearer of-the-app");
+}
+
+#[tokio::test]
+async fn nobody_sees_a_preview_without_its_cookie_and_no_route_answers_there() {
+    let (_home, daemon, preview) = with_server().await;
+    let other = daemon.host("other");
+    for (host, path) in [(&preview.host, "/"), (&preview.host, "/api/projects"), (&other, "/")] {
+        let response = daemon.as_host(host, path).await;
+        assert_eq!(response.status(), 401, "{host}{path}");
+    }
+    // With the cookie, and with a token, the path is the project's.
+    let request = preview.get("/api/projects").bearer_auth(&daemon.token);
+    let seen: Value = request.send().await.unwrap().json().await.unwrap();
+    assert_eq!(seen["url"], "/api/projects");
+    // The cookie opens nothing else.
+    let request = http().get(format!("{}/api/projects", daemon.base));
+    let refused = request.header(COOKIE, &preview.cookie).send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    for host in ["evil.com", "app.localhost", "app.localhost.evil.com:80", "a.b.localhost"] {
+        assert_eq!(daemon.as_host(host, "/").await.status(), 421, "{host}");
+    }
+    let forged = Preview { cookie: format!("{}0", preview.cookie), ..preview };
+    assert_eq!(forged.get("/").send().await.unwrap().status(), 401);
+}
+
+#[tokio::test]
+async fn bodies_and_events_stream_both_ways_and_answers_lead_back() {
+    let (_home, _daemon, preview) = with_server().await;
+    let response = preview.get("/events").send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut pieces = response.bytes_stream();
+    let first = pieces.next().await.unwrap().unwrap();
+    assert_eq!(&first[..], b"data: 1\n\n", "before the answer has ended");
+    preview.get("/more").send().await.unwrap();
+    assert_eq!(&pieces.next().await.unwrap().unwrap()[..], b"data: 2\n\n");
+    let request = http().post(format!("{}/upload", preview.base)).header(HOST, &preview.host);
+    let pieces = futures::stream::iter((0..64).map(|_| Ok::<_, std::io::Error>(vec![7; 65_536])));
+    let request = request.header(COOKIE, &preview.cookie).body(reqwest::Body::wrap_stream(pieces));
+    assert_eq!(request.send().await.unwrap().text().await.unwrap(), (64 * 65_536).to_string());
+    let away = preview.get("/away").send().await.unwrap();
+    assert_eq!(away.headers()[LOCATION], format!("http://{}/there", preview.host));
+    let cookies: Vec<_> = away.headers().get_all(SET_COOKIE).iter().collect();
+    assert_eq!(cookies, ["app=1; Path=/"]);
+    assert!(!away.headers().contains_key("x-frame-options"));
+    let policy = away.headers()["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("frame-ancestors 'self' http://localhost:"), "{policy}");
+}
+
+#[tokio::test]
+async fn another_protocol_is_passed_through_byte_by_byte() {
+    let (_home, _daemon, preview) = with_server().await;
+    let address = preview.base.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!(
+        "GET /socket HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nConnection: Upgrade\r\n\
+         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n",
+        preview.host, preview.cookie
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap().to_lowercase();
+    assert!(head.starts_with("http/1.1 101") && head.contains("upgrade: websocket"), "{head}");
+    for word in ["hello", "again"] {
+        stream.write_all(word.as_bytes()).await.unwrap();
+        let mut echo = vec![0; 5 + word.len()];
+        stream.read_exact(&mut echo).await.unwrap();
+        assert_eq!(echo, format!("echo {word}").as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn other_ports_have_names_of_their_own_and_strangers_ports_have_none() {
+    let (_home, daemon, preview) = with_server().await;
+    let status = daemon.get("/api/projects/app/runtime/status").await;
+    let port = status["preview"]["port"].as_u64().unwrap();
+    let by_port = daemon.enter(&format!("?port={port}")).await;
+    assert_eq!(by_port.host, daemon.host(&format!("{port}--app")));
+    assert_eq!(by_port.json("/x").await["url"], "/x");
+    assert_eq!(status["preview"]["ports"][0]["url"], format!("http://{}/", by_port.host));
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stranger = stranger.local_addr().unwrap().port();
+    let host = daemon.host(&format!("{stranger}--app"));
+    let other = Preview { host, ..preview };
+    assert_eq!(other.get("/").send().await.unwrap().status(), 503);
+}
+
+#[tokio::test]
+async fn while_there_is_nothing_to_see_the_page_says_why_and_the_cookie_outlives_the_daemon() {
+    let (home, daemon, preview) = with_server().await;
+    let page = |preview: &Preview| {
+        let request = preview.get("/").header("accept", "text/html");
+        async move { request.send().await.unwrap() }
+    };
+    daemon.kill();
+    let daemon = home.up();
+    let preview = Preview { base: daemon.base.clone(), host: daemon.host("app"), ..preview };
+    assert_eq!(preview.json("/").await["url"], "/", "the cookie still opens it");
+    daemon.runtime("stop").await;
+    let stopped = page(&preview).await;
+    assert_eq!(stopped.status(), 503);
+    assert_eq!(stopped.headers()["cache-control"], "no-store");
+    let text = stopped.text().await.unwrap();
+    assert!(text.contains("Not running") && text.contains("/.provost/wait.js"), "{text}");
+    assert_eq!(preview.json("/.provost/state").await["answers"], false);
+    home.put("provost.toml", "[runtime]\ndev = \"echo '<b>oops</b>'; exit 3\"\n");
+    daemon.runtime("run").await;
+    daemon.until_status(|status| status["status"] == "crashed").await;
+    let text = page(&preview).await.text().await.unwrap();
+    assert!(text.contains("exit code 3") && text.contains("&lt;b&gt;oops"), "{text}");
+    home.put("provost.toml", "[runtime]\ndev = \"node server.js\"\n");
+    daemon.runtime("run").await;
+    daemon.until_status(|status| status["preview"]["status"] == "ready").await;
+    assert_eq!(preview.json("/.provost/state").await["answers"], true);
+    assert_eq!(preview.json("/").await["url"], "/");
+}
+
+#[tokio::test]
+async fn a_second_port_shows_what_its_cookie_opens() {
+    let home = Home::new();
+    home.put("server.js", SERVER);
+    home.put("provost.toml", "[runtime]\ndev = \"node server.js\"\n");
+    let app = home.path("app");
+    home.says(&["up", "--no-open", "--preview-port", "0", app.to_str().unwrap()]);
+    let daemon = home.running();
+    daemon.runtime("run").await;
+    daemon.until_status(|status| status["preview"]["status"] == "ready").await;
+    let answer = daemon.get("/api/projects/app/preview/url").await;
+    let url = answer["url"].as_str().unwrap();
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    let client = http();
+    let entered = client.get(url).send().await.unwrap();
+    assert_eq!(entered.status(), 303);
+    let cookie = entered.headers()[SET_COOKIE].to_str().unwrap().split(';').next().unwrap();
+    let root = url.split("/.provost").next().unwrap();
+    assert_eq!(client.get(root).send().await.unwrap().status(), 401);
+    let seen = client.get(root).header(COOKIE, cookie).timeout(Duration::from_mins(1));
+    let seen: Value = seen.send().await.unwrap().json().await.unwrap();
+    let port = daemon.get("/api/projects/app/runtime/status").await["preview"]["port"].clone();
+    assert_eq!(seen["headers"]["host"], format!("localhost:{port}"));
+    assert_eq!(client.get(format!("{root}/api/health")).send().await.unwrap().status(), 401);
+}

@@ -1,0 +1,192 @@
+//! What a project runs, as a person and an agent see it: the commands, the
+//! status, the log, and what is left when the daemon is killed.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Home, Running};
+
+const STATUS: &str = "/api/projects/app/runtime/status";
+
+impl Running {
+    /// Waits until the status says so; the status.
+    pub(super) async fn until_status(&self, is: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let status = self.get(STATUS).await;
+            if is(&status) {
+                return status;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    pub(super) async fn runtime(&self, what: &str) -> (u16, Value) {
+        let path = format!("/api/projects/app/runtime/{what}");
+        let (status, answer) = self.post(&path, &self.token, &json!({})).await;
+        (status.as_u16(), answer)
+    }
+}
+
+impl Home {
+    pub(super) fn put(&self, name: &str, text: &str) {
+        std::fs::write(self.path("app").join(name), text).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_folder_of_pages_is_served_and_the_commands_tell_of_it() {
+    let home = Home::new();
+    home.put("index.html", "<h1>hello</h1>");
+    let daemon = home.up();
+    let app = ["app"];
+    assert!(
+        home.says(&["init", "--dry-run", home.path("app").to_str().unwrap()])
+            .contains("static = \".\"")
+    );
+    let said = home.says(&["run", app[0]]);
+    assert!(said.contains("serve the files in ."), "{said}");
+    assert!(said.contains("http://app.localhost:"), "{said}");
+    let status = daemon.get(STATUS).await;
+    assert_eq!(
+        (&status["status"], &status["preview"]["status"]),
+        (&json!("running"), &json!("ready"))
+    );
+    let page = daemon.act("preview.fetch", json!({})).await.1;
+    assert_eq!(page["result"]["content"], "<h1>hello</h1>", "{page}");
+    for path in ["/../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/.hidden"] {
+        let page = daemon.act("preview.fetch", json!({ "path": path })).await.1;
+        assert_eq!(page["result"]["status"], 404, "{path}: {page}");
+    }
+    assert!(home.says(&["status"]).contains("running http://app.localhost:"));
+    assert!(home.says(&["logs", "app"]).contains("Serving . on http://127.0.0.1:"));
+    let again = home.says(&["run", "app", "--json"]);
+    let again: Value = serde_json::from_str(&again).unwrap();
+    assert_eq!(again["devServer"]["pid"], status["devServer"]["pid"]);
+    assert!(home.says(&["stop", "app"]).contains("nothing of it is left"));
+    assert_eq!(daemon.get(STATUS).await["status"], "stopped");
+    let kinds: Vec<_> = daemon.get("/api/audit?limit=500").await["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["kind"].as_str().unwrap().to_owned())
+        .filter(|kind| kind.starts_with("RUNTIME_"))
+        .collect();
+    assert_eq!(
+        kinds,
+        ["RUNTIME_STARTING", "RUNTIME_STARTED", "RUNTIME_STOPPING", "RUNTIME_STOPPED"]
+    );
+}
+
+#[tokio::test]
+async fn failures_have_exit_codes_and_words() {
+    let home = Home::new();
+    home.up();
+    let said = home.complains(&["run", "app"], 1);
+    assert!(said.contains("NOTHING_TO_RUN") && said.contains("provost.toml"), "{said}");
+    home.put(
+        "provost.toml",
+        "[runtime]\nbuild = \"echo 'a.c:3:7: error: no'; exit 1\"\ndev = \"echo oops; exit 3\"\n",
+    );
+    let output = home.provost(&["build", "app"]).assert().code(6);
+    let printed = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(printed.contains("a.c:3:7") && printed.contains("── build:"), "{printed}");
+    let output = home.provost(&["run", "app"]).assert().code(5);
+    let printed = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(printed.contains("oops"), "{printed}");
+    assert!(home.complains(&["preview", "app"], 1).contains("nothing of the project listens"));
+}
+
+#[tokio::test]
+async fn init_writes_what_was_detected_and_only_once() {
+    let home = Home::new();
+    home.put("package.json", r#"{ "scripts": { "dev": "vite" } }"#);
+    let app = home.path("app");
+    let said = home.says(&["init", app.to_str().unwrap()]);
+    assert!(said.contains("package.json has the script `dev`"), "{said}");
+    let text = std::fs::read_to_string(app.join("provost.toml")).unwrap();
+    assert!(text.contains("dev = \"npm run dev\""), "{text}");
+    assert!(home.complains(&["init", app.to_str().unwrap()], 1).contains("is there already"));
+}
+
+#[tokio::test]
+async fn the_status_tells_the_truth_after_the_daemon_was_killed() {
+    let home = Home::new();
+    home.put(
+        "provost.toml",
+        "[runtime]\ndev = \"echo up; while [ ! -e die ]; do sleep 0.05; done; exit 7\"\n",
+    );
+    let daemon = home.up();
+    let (_, answer) = daemon.runtime("run").await;
+    assert_eq!(answer["result"]["started"], true, "{answer}");
+    let before = daemon.get(STATUS).await;
+    // While it is away, nothing changes.
+    daemon.kill();
+    let daemon = home.up();
+    let after = daemon.get(STATUS).await;
+    assert_eq!(after["devServer"], before["devServer"]);
+    assert_eq!(after["status"], "running");
+    // While it is away, it crashes.
+    daemon.kill();
+    home.put("die", "");
+    let kernel = after["devServer"]["pid"].as_u64().unwrap();
+    while std::path::Path::new(&format!("/proc/{kernel}")).exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let daemon = home.up();
+    let crashed = daemon.until_status(|status| status["status"] == "crashed").await;
+    assert_eq!(crashed["devServer"]["crash"]["exitCode"], 7);
+    assert_eq!(crashed["devServer"]["crash"]["lastLines"], json!(["up"]));
+    assert_eq!(daemon.events("RUNTIME_CRASHED").await.len(), 1);
+    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+}
+
+#[tokio::test]
+async fn a_build_that_goes_on_while_the_daemon_is_killed_ends_in_the_log() {
+    let home = Home::new();
+    home.put(
+        "provost.toml",
+        "[runtime]\nbuild = \"while [ ! -e go ]; do sleep 0.05; done; echo done\"\n",
+    );
+    let daemon = home.up();
+    let body = json!({ "action": "runtime.build", "params": {} });
+    let (_, answer) = daemon.post("/api/projects/app/actions?wait=0", &daemon.token, &body).await;
+    let id = answer["actionId"].as_str().unwrap().to_owned();
+    daemon.until_status(|status| status["build"]["status"] == "running").await;
+    daemon.kill();
+    let daemon = home.up();
+    home.put("go", "");
+    let action = daemon.until(&id, "finished").await;
+    assert_eq!(action["outcome"]["fault"], json!(null), "{action}");
+    daemon.until_status(|status| status["build"]["status"] == "succeeded").await;
+}
+
+#[tokio::test]
+async fn a_kernel_that_is_killed_leaves_a_crash_and_nothing_running() {
+    let home = Home::new();
+    home.put("provost.toml", "[runtime]\ndev = \"exec sleep 1000\"\n");
+    let daemon = home.up();
+    daemon.runtime("run").await;
+    let status = daemon.get(STATUS).await;
+    let pid = |value: &Value| i32::try_from(value["pid"].as_i64().unwrap()).unwrap();
+    let kernel = rustix::process::Pid::from_raw(pid(&status["kernel"])).unwrap();
+    rustix::process::kill_process(kernel, rustix::process::Signal::KILL).unwrap();
+    let status = daemon.until_status(|status| status["status"] == "crashed").await;
+    assert_eq!(status["kernel"]["status"], "lost");
+    let why = status["devServer"]["crash"]["why"].as_str().unwrap();
+    assert!(why.contains("kernel was lost"), "{why}");
+    assert_eq!(daemon.runtime("run").await.1["result"]["started"], true, "a new one");
+}
+
+#[tokio::test]
+async fn an_unknown_verb_and_a_viewer_are_refused() {
+    let home = Home::new();
+    let daemon = home.up();
+    let (status, answer) = daemon.runtime("explode").await;
+    assert_eq!((status, &answer["code"]), (404, &json!("NOT_FOUND")));
+    let wanted = json!({ "class": "viewer", "project": "app" });
+    let (_, created) = daemon.post("/api/tokens", &daemon.token, &wanted).await;
+    let viewer = created["token"].as_str().unwrap();
+    let (status, answer) = daemon.post("/api/projects/app/runtime/run", viewer, &json!({})).await;
+    assert_eq!(status, 403, "{answer}");
+}
