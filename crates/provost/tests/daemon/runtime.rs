@@ -190,3 +190,38 @@ async fn an_unknown_verb_and_a_viewer_are_refused() {
     let (status, answer) = daemon.post("/api/projects/app/runtime/run", viewer, &json!({})).await;
     assert_eq!(status, 403, "{answer}");
 }
+
+/// A role that may drive the dev server.
+const ROLE: &str = "---\nname: dev\ndescription: Runs the app.\nskills: [runtime.run, \
+                    runtime.stop, runtime.status, preview.fetch]\n---\nYou run the app.\n";
+
+#[tokio::test]
+async fn an_agent_drives_what_people_see_as_far_as_it_is_allowed() {
+    let home = Home::new();
+    home.put("index.html", "<h1>hello</h1>");
+    std::fs::create_dir_all(home.path("app").join(".provost/roles")).unwrap();
+    home.put(".provost/roles/dev.md", ROLE);
+    let daemon = home.up();
+    home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
+    let agent = home.says(&create).trim().to_owned();
+    // It may not build, and may run when a person says so.
+    let (status, answer) = daemon.ask(&agent, "runtime.build", &json!({})).await.unwrap();
+    assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("SKILL_DENIED")), "{answer}");
+    let asked = daemon.ask(&agent, "runtime.run", &json!({}));
+    let question = daemon.questions(1).await.remove(0);
+    assert_eq!(daemon.get(STATUS).await["status"], "stopped", "not before the answer");
+    home.says(&["approvals", "allow", question["id"].as_str().unwrap(), "--yes"]);
+    let (status, answer) = asked.await.unwrap();
+    assert_eq!((status.as_u16(), &answer["result"]["started"]), (200, &json!(true)), "{answer}");
+    let seen = daemon.until_status(|status| status["preview"]["status"] == "ready").await;
+    assert_eq!(seen["devServer"]["action"], answer["actionId"], "the log says who began it");
+    let (_, told) = daemon.ask(&agent, "runtime.status", &json!({})).await.unwrap();
+    let told = &told["result"]["runtime"];
+    assert_eq!(told["devServer"]["pid"], seen["devServer"]["pid"], "{told}");
+    assert_eq!(
+        (&told["status"], &told["preview"]["port"]),
+        (&seen["status"], &seen["preview"]["port"])
+    );
+    daemon.runtime("stop").await;
+}
