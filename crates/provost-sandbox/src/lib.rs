@@ -13,3 +13,4 @@ pub mod environment;
 pub mod launch;
 pub mod probe;
 pub mod profile;
+pub mod pty;
