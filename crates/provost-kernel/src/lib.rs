@@ -12,8 +12,10 @@ mod handle;
 pub mod host;
 mod place;
 mod spool;
+mod terminal;
 mod wire;
 
 pub use error::ActionError;
 pub use handle::{Kernel, KernelError, Reports};
 pub use place::Place;
+pub use terminal::{Keys, Look, attach};

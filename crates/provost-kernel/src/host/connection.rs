@@ -1,10 +1,11 @@
-//! Talking to the daemon: one connection at a time, the newest.
+//! Talking to the daemon: one connection at a time, the newest, and beside it one
+//! for each client of the terminal.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::action::{Action, FileAction};
+use provost_core::action::{Action, FileAction, RuntimeAction};
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
     Answer, Ask, Fault, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Version2,
@@ -29,8 +30,14 @@ const FIRST: Duration = Duration::from_secs(10);
 /// How long a stranger may take to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
 
+/// How long those that look at the terminal may take to hear of its end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// How many strangers may be asked at one time.
 const STRANGERS: usize = 16;
+
+/// How many may look at the terminal at one time.
+const LOOKERS: usize = 64;
 
 /// Answers that may wait to be sent.
 const OUTBOX: usize = 256;
@@ -41,33 +48,47 @@ const PIECE: usize = 256 * 1024;
 /// Takes connections until the kernel is to end.
 pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Duration) {
     let mut current: JoinSet<()> = JoinSet::new();
-    let mut strangers: JoinSet<Option<Daemon>> = JoinSet::new();
+    let mut strangers: JoinSet<Option<Visitor>> = JoinSet::new();
+    let mut lookers: JoinSet<()> = JoinSet::new();
     // Whoever started this kernel is about to come.
     let mut needed = Instant::now() + FIRST;
     loop {
-        if !current.is_empty() || !host.commands.running().is_empty() {
+        if !current.is_empty() || host.is_busy() {
             needed = needed.max(Instant::now());
         }
         tokio::select! {
-            () = host.end.notified() => return,
+            () = host.end.notified() => {
+                // They are about to hear how the terminal ended.
+                let last = async { while lookers.join_next().await.is_some() {} };
+                drop(timeout(LAST_WORDS, last).await);
+                return;
+            }
             _ = current.join_next(), if !current.is_empty() => {
                 needed = Instant::now();
             }
             // Also wakes to look again whether something still runs.
             () = sleep_until(needed + idle) => {
-                let free = current.is_empty() && host.commands.running().is_empty();
+                let free = current.is_empty() && !host.is_busy();
                 if free && Instant::now() >= needed + idle {
                     tracing::info!("no daemon came back, and nothing runs");
                     return;
                 }
             }
             Some(greeted) = strangers.join_next(), if !strangers.is_empty() => {
-                if let Ok(Some(daemon)) = greeted {
-                    // The daemon that comes later is the one that lives.
-                    current.abort_all();
-                    current.spawn(serve(Arc::clone(host), daemon));
+                match greeted {
+                    Ok(Some(Visitor { purpose: Purpose::Terminal(wish), daemon })) => {
+                        let room = lookers.len() < LOOKERS;
+                        lookers.spawn(show(Arc::clone(host), daemon, wish, room));
+                    }
+                    Ok(Some(Visitor { purpose: Purpose::Control, daemon })) => {
+                        // The daemon that comes later is the one that lives.
+                        current.abort_all();
+                        current.spawn(serve(Arc::clone(host), daemon));
+                    }
+                    Ok(None) | Err(_) => {}
                 }
             }
+            _ = lookers.join_next(), if !lookers.is_empty() => {}
             accepted = listener.accept(), if strangers.len() < STRANGERS => match accepted {
                 Ok((stream, _)) => {
                     let host = Arc::clone(host);
@@ -87,8 +108,29 @@ struct Daemon {
     protocol: u32,
 }
 
+/// Who was let in, and what for.
+struct Visitor {
+    daemon: Daemon,
+    purpose: Purpose,
+}
+
+enum Purpose {
+    /// To say what is to be done.
+    Control,
+    /// To look at the terminal.
+    Terminal(Wish),
+}
+
+/// A client of the terminal, as it says itself.
+struct Wish {
+    question: u64,
+    after: Option<u64>,
+    cols: u16,
+    rows: u16,
+}
+
 /// Lets in who is the same user and knows the secret.
-async fn greet(host: &Host, stream: UnixStream) -> Option<Daemon> {
+async fn greet(host: &Host, stream: UnixStream) -> Option<Visitor> {
     let own = rustix::process::geteuid().as_raw();
     let peer = stream.peer_cred().ok().map(|peer| peer.uid());
     if peer != Some(own) {
@@ -108,7 +150,50 @@ async fn greet(host: &Host, stream: UnixStream) -> Option<Daemon> {
     let welcome = serde_json::to_value(host.welcome()).unwrap_or_default();
     let answer = Frame::Answer(answer(question.id, Ok(welcome)));
     wire::write(&mut write, &answer).await.ok()?;
-    Some(Daemon { read, write, protocol: *protocol })
+    let protocol = *protocol;
+    // What is asked first tells what the connection is for.
+    let purpose = match timeout(HELLO, read.peek()).await {
+        Ok(Ok(Some(Frame::Question(Question { id, ask, .. })))) => match ask {
+            Ask::Terminal { after, cols, rows } => {
+                let (after, cols, rows) = (*after, *cols, *rows);
+                Purpose::Terminal(Wish { question: *id, after, cols, rows })
+            }
+            Ask::Hello { .. }
+            | Ask::Secrets { .. }
+            | Ask::Ping {}
+            | Ask::Attach { .. }
+            | Ask::Acknowledge { .. }
+            | Ask::Execute { .. }
+            | Ask::Cancel { .. }
+            | Ask::Outcomes { .. }
+            | Ask::Logs { .. }
+            | Ask::Runtime {}
+            | Ask::Shutdown {} => Purpose::Control,
+        },
+        Ok(Ok(Some(Frame::Answer(_) | Frame::Report(_)) | None) | Err(_)) => return None,
+        Err(_) => Purpose::Control,
+    };
+    Some(Visitor { daemon: Daemon { read, write, protocol }, purpose })
+}
+
+/// Shows the terminal, until it or who looks at it is gone.
+async fn show(host: Arc<Host>, daemon: Daemon, wish: Wish, room: bool) {
+    let Daemon { read, mut write, .. } = daemon;
+    let Wish { question, after, cols, rows } = wish;
+    let full = || {
+        let why = format!("{LOOKERS} look at this terminal already; close one");
+        ActionError::new(Code::Unavailable, why)
+    };
+    let attached = if room { host.terminal.attach(after, cols, rows) } else { Err(full()) };
+    let (result, client) = match attached {
+        Ok((attached, client)) => (Ok(json!(attached)), Some(client)),
+        Err(error) => (Err(error), None),
+    };
+    if wire::write(&mut write, &Frame::Answer(answer(question, result))).await.is_ok()
+        && let Some(client) = client
+    {
+        client.serve(read.into_rest(), write).await;
+    }
 }
 
 /// Compares in a time that does not tell where they differ.
@@ -197,7 +282,7 @@ fn again() -> ActionError {
 }
 
 fn no_runtime() -> ActionError {
-    ActionError::new(Code::KernelTooOld, "this kernel has no terminal, dev server or preview")
+    ActionError::new(Code::KernelTooOld, "this kernel has no dev server and no preview")
 }
 
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
@@ -206,11 +291,15 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
         Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
         Ask::Outcomes { ids } => Ok(json!(host.commands.outcomes(&ids))),
         Ask::Shutdown {} => {
-            host.commands.stop_all().await;
+            host.stop_all().await;
             host.end.notify_one();
             Ok(Value::Null)
         }
-        Ask::Terminal { .. } | Ask::Logs { .. } | Ask::Runtime {} => Err(no_runtime()),
+        Ask::Terminal { .. } => {
+            let why = "the terminal needs a connection of its own, on which nothing else was asked";
+            Err(ActionError::new(Code::InvalidRequest, why))
+        }
+        Ask::Logs { .. } | Ask::Runtime {} => Err(no_runtime()),
         Ask::Hello { .. }
         | Ask::Secrets { .. }
         | Ask::Ping {}
@@ -240,7 +329,31 @@ async fn execute(
             redacted(&redactor, files::execute(&host.root, &action, &|| false))
         }
         Action::File(action) => on_files(host, id, action, &redactor).await,
-        Action::Runtime(_) => Err(no_runtime()),
+        Action::Runtime(RuntimeAction::Open(params)) => {
+            let began = std::time::Instant::now();
+            drop(host.commands.begin(id));
+            let opened = match host.commands.places() {
+                Ok(places) => host.terminal.open(id, &params, &places).await,
+                Err(error) => Err(error),
+            };
+            let opened = redacted(&redactor, opened);
+            host.commands.done(id, &opened, began.elapsed());
+            opened
+        }
+        Action::Runtime(RuntimeAction::Read(params)) => {
+            redacted(&redactor, host.terminal.read(&params, &redactor).await)
+        }
+        Action::Runtime(RuntimeAction::Write(params)) => {
+            redacted(&redactor, host.terminal.write(&params))
+        }
+        Action::Runtime(
+            RuntimeAction::Run(_)
+            | RuntimeAction::Stop(_)
+            | RuntimeAction::Restart(_)
+            | RuntimeAction::Build(_)
+            | RuntimeAction::Status(_)
+            | RuntimeAction::Fetch(_),
+        ) => Err(no_runtime()),
         Action::Terminal(action) => redacted(&redactor, host.commands.execute(id, action).await),
     }
 }

@@ -11,6 +11,7 @@ mod process;
 mod reading;
 mod redacting;
 mod space;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use provost_proto::Code;
 use provost_proto::kernel::Welcome;
+use provost_proto::runtime::StopCause;
 use provost_sandbox::beneath::{BeneathError, Root};
 use provost_sandbox::launch;
 use tokio::sync::Notify;
@@ -30,6 +32,7 @@ use crate::place::Place;
 use crate::spool::Spool;
 use commands::Commands;
 use redacting::Redacting;
+use terminal::{Shell, Terminal};
 
 /// What a kernel is told when it is started.
 #[derive(Debug, Clone)]
@@ -77,6 +80,7 @@ struct Host {
     spool: Arc<Spool>,
     redacting: Arc<Redacting>,
     commands: Commands,
+    terminal: Terminal,
     /// Told when the kernel is to end.
     end: Notify,
 }
@@ -92,6 +96,16 @@ impl Host {
         }
         let why = "the project's folder is gone or was moved; close the project and open it again";
         Err(ActionError::new(Code::NotFound, why))
+    }
+
+    /// Whether something runs here that nobody may end by going away.
+    fn is_busy(&self) -> bool {
+        self.terminal.is_live() || !self.commands.running().is_empty()
+    }
+
+    /// Stops everything; when it returns, nothing is left.
+    async fn stop_all(&self) {
+        tokio::join!(self.terminal.stop(StopCause::Shutdown), self.commands.stop_all());
     }
 
     fn welcome(&self) -> Welcome {
@@ -124,13 +138,14 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
         root,
         project: options.project.clone(),
         commands: Commands::new(&options, Arc::clone(&spool), Arc::clone(&redacting)),
+        terminal: Terminal::new(Shell::new(&options), Arc::clone(&spool)),
         redacting,
         spool,
         end: Notify::new(),
     });
     tracing::info!(boot = %host.boot, project = %options.project.display(), "the kernel is up");
     connection::accept(&host, &listener, options.idle).await;
-    host.commands.stop_all().await;
+    host.stop_all().await;
     tracing::info!("the kernel is down");
     place.clear();
     Ok(())
