@@ -19,6 +19,7 @@ mod projects;
 mod question;
 mod redact;
 mod secret;
+mod terminal;
 mod tokens;
 mod trust;
 mod weigh;
@@ -27,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::fold::View;
+use provost_core::fold::View as Folded;
 use provost_core::redact::{Redactor, Secrets};
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
 use provost_store::{Append, Clock, Store, StoreError};
@@ -39,7 +40,9 @@ pub use error::GatewayError;
 pub use kernels::KernelState;
 pub use login::Browser;
 pub use projects::{Opened, Request};
+pub use provost_kernel::{Keys, Look};
 pub use secret::Secret;
+pub use terminal::{Seat, Terminal, View};
 pub use tokens::{Bearer, Pass};
 
 use approvals::Approvals;
@@ -47,6 +50,7 @@ use governance::Governance;
 use governance::files::UserRules;
 use kernels::Kernels;
 use login::Logins;
+use terminal::Tickets;
 use tokens::Keyring;
 use weigh::Rows;
 
@@ -93,6 +97,7 @@ pub struct Gateway {
     places: Places,
     keyring: Keyring,
     logins: Logins,
+    tickets: Tickets,
     kernels: Kernels,
     governance: Governance,
     approvals: Approvals,
@@ -121,6 +126,7 @@ impl Gateway {
             places,
             keyring,
             logins: Logins::default(),
+            tickets: Tickets::default(),
             kernels: Kernels::default(),
             governance,
             approvals,
@@ -150,7 +156,7 @@ impl Gateway {
 /// Folds the views again if one cannot be read: they are only a copy of what
 /// the log says, so they must not keep the daemon from starting.
 async fn mend(store: &dyn Store) -> Result<(), GatewayError> {
-    for view in View::ALL {
+    for view in Folded::ALL {
         if let Err(error) = store.docs(view).await {
             if !matches!(error, StoreError::View { .. }) {
                 return Err(error.into());

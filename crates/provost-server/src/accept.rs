@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use provost_gateway::Gateway;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::{Door, Meter, Settings, guard, routes};
 
@@ -45,7 +45,7 @@ pub async fn serve(
         closing: closing.clone(),
     });
     let service = TowerToHyperService::new(routes::router(door));
-    let graceful = GracefulShutdown::new();
+    let connections = TaskTracker::new();
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
     let mut upkeep = tokio::time::interval(UPKEEP);
     loop {
@@ -62,7 +62,10 @@ pub async fn serve(
             accepted = listener.accept() => accepted,
         };
         match stream {
-            Ok((stream, _)) => talk(stream, service.clone(), &graceful, slot),
+            Ok((stream, _)) => {
+                let talk = talk(stream, service.clone(), closing.clone(), slot);
+                drop(connections.spawn(talk));
+            }
             Err(error) => {
                 // Out of descriptors, most likely: they come back when clients go.
                 tracing::warn!(%error, "could not accept a connection");
@@ -71,16 +74,18 @@ pub async fn serve(
         }
     }
     drop(listener);
-    if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
+    connections.close();
+    if tokio::time::timeout(GRACE, connections.wait()).await.is_err() {
         tracing::debug!("some requests were still running and were cut off");
     }
     Ok(())
 }
 
-fn talk(
+/// One connection, until it ends or becomes something else, such as a WebSocket.
+async fn talk(
     stream: TcpStream,
     service: TowerToHyperService<axum::Router>,
-    graceful: &GracefulShutdown,
+    closing: CancellationToken,
     slot: OwnedSemaphorePermit,
 ) {
     // Without it a small answer can wait 40 ms for an acknowledgement.
@@ -91,11 +96,16 @@ fn talk(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection);
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::trace!(%error, "a connection ended");
+    let mut connection = std::pin::pin!(connection.with_upgrades());
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = closing.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
         }
-        drop(slot);
-    });
+    };
+    if let Err(error) = ended {
+        tracing::trace!(%error, "a connection ended");
+    }
+    drop(slot);
 }

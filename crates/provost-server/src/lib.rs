@@ -11,6 +11,7 @@ mod body;
 mod guard;
 mod meter;
 mod problem;
+mod pump;
 mod routes;
 mod sse;
 
