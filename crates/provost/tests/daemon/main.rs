@@ -10,6 +10,7 @@ mod kill;
 mod secrets;
 mod story;
 mod survive;
+mod terminal;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
