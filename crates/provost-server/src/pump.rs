@@ -28,7 +28,7 @@ const PING: Duration = Duration::from_secs(20);
 
 /// How long one message may take: a client that reads nothing for so long is
 /// better off coming back.
-const SEND: Duration = Duration::from_secs(60);
+const SEND: Duration = Duration::from_mins(1);
 
 /// How long the last message may take.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -120,8 +120,8 @@ async fn down(mut look: Look, to: &mut SplitSink<WebSocket, Message>, heard: &At
             }
             Ok(Some(FromTerminal::Snapshot { offset, cols, rows, bytes })) => {
                 let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-                let head = TerminalSays::Snapshot { offset, cols, rows, bytes: size };
-                send(to, text(&head)).await && send(to, placed(offset, &bytes)).await
+                let announced = TerminalSays::Snapshot { offset, cols, rows, bytes: size };
+                send(to, text(&announced)).await && send(to, placed(offset, &bytes)).await
             }
             Ok(Some(FromTerminal::Resize { offset, cols, rows })) => {
                 send(to, text(&TerminalSays::Resize { offset, cols, rows })).await

@@ -70,6 +70,8 @@ const BANS: &[Ban] = &[
         except: &[
             "crates/provost-sandbox",
             "crates/provost-kernel/src/host/terminal",
+            // Measures one that is only read beside ours.
+            "crates/provost/examples/bench_terminal.rs",
             "xtask/src/tidy/sources.rs",
         ],
         why: "a project has one terminal, and its kernel has it",

@@ -13,31 +13,26 @@ use provost_proto::kernel::{
 use provost_proto::{ActionId, Code, Raw};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Host;
 use super::redacting::redacted;
+use super::visitors::{Daemon, LOOKERS, Purpose, Visitor, greet, show};
 use crate::wire::{self, Frame, Frames};
 use crate::{ActionError, files};
 
 /// How long the daemon may take to come for the first time.
 const FIRST: Duration = Duration::from_secs(10);
 
-/// How long a stranger may take to say who it is.
-const HELLO: Duration = Duration::from_secs(5);
-
 /// How long those that look at the terminal may take to hear of its end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How many strangers may be asked at one time.
 const STRANGERS: usize = 16;
-
-/// How many may look at the terminal at one time.
-const LOOKERS: usize = 64;
 
 /// Answers that may wait to be sent.
 const OUTBOX: usize = 256;
@@ -99,106 +94,6 @@ pub(super) async fn accept(host: &Arc<Host>, listener: &UnixListener, idle: Dura
             },
         }
     }
-}
-
-/// Who was let in.
-struct Daemon {
-    read: Frames<OwnedReadHalf>,
-    write: OwnedWriteHalf,
-    protocol: u32,
-}
-
-/// Who was let in, and what for.
-struct Visitor {
-    daemon: Daemon,
-    purpose: Purpose,
-}
-
-enum Purpose {
-    /// To say what is to be done.
-    Control,
-    /// To look at the terminal.
-    Terminal(Wish),
-}
-
-/// A client of the terminal, as it says itself.
-struct Wish {
-    question: u64,
-    after: Option<u64>,
-    cols: u16,
-    rows: u16,
-}
-
-/// Lets in who is the same user and knows the secret.
-async fn greet(host: &Host, stream: UnixStream) -> Option<Visitor> {
-    let own = rustix::process::geteuid().as_raw();
-    let peer = stream.peer_cred().ok().map(|peer| peer.uid());
-    if peer != Some(own) {
-        tracing::warn!(?peer, "another user tried to connect");
-        return None;
-    }
-    let (read, mut write) = stream.into_split();
-    let mut read = Frames::new(read);
-    let Ok(Ok(Some(Frame::Question(question)))) = timeout(HELLO, read.next()).await else {
-        return None;
-    };
-    let Ask::Hello { secret, protocol } = &question.ask else { return None };
-    if !same(secret.as_bytes(), host.secret.as_bytes()) {
-        tracing::warn!("someone tried to connect with a wrong secret");
-        return None;
-    }
-    let welcome = serde_json::to_value(host.welcome()).unwrap_or_default();
-    let answer = Frame::Answer(answer(question.id, Ok(welcome)));
-    wire::write(&mut write, &answer).await.ok()?;
-    let protocol = *protocol;
-    // What is asked first tells what the connection is for.
-    let purpose = match timeout(HELLO, read.peek()).await {
-        Ok(Ok(Some(Frame::Question(Question { id, ask, .. })))) => match ask {
-            Ask::Terminal { after, cols, rows } => {
-                let (after, cols, rows) = (*after, *cols, *rows);
-                Purpose::Terminal(Wish { question: *id, after, cols, rows })
-            }
-            Ask::Hello { .. }
-            | Ask::Secrets { .. }
-            | Ask::Ping {}
-            | Ask::Attach { .. }
-            | Ask::Acknowledge { .. }
-            | Ask::Execute { .. }
-            | Ask::Cancel { .. }
-            | Ask::Outcomes { .. }
-            | Ask::Logs { .. }
-            | Ask::Runtime {}
-            | Ask::Shutdown {} => Purpose::Control,
-        },
-        Ok(Ok(Some(Frame::Answer(_) | Frame::Report(_)) | None) | Err(_)) => return None,
-        Err(_) => Purpose::Control,
-    };
-    Some(Visitor { daemon: Daemon { read, write, protocol }, purpose })
-}
-
-/// Shows the terminal, until it or who looks at it is gone.
-async fn show(host: Arc<Host>, daemon: Daemon, wish: Wish, room: bool) {
-    let Daemon { read, mut write, .. } = daemon;
-    let Wish { question, after, cols, rows } = wish;
-    let full = || {
-        let why = format!("{LOOKERS} look at this terminal already; close one");
-        ActionError::new(Code::Unavailable, why)
-    };
-    let attached = if room { host.terminal.attach(after, cols, rows) } else { Err(full()) };
-    let (result, client) = match attached {
-        Ok((attached, client)) => (Ok(json!(attached)), Some(client)),
-        Err(error) => (Err(error), None),
-    };
-    if wire::write(&mut write, &Frame::Answer(answer(question, result))).await.is_ok()
-        && let Some(client) = client
-    {
-        client.serve(read.into_rest(), write).await;
-    }
-}
-
-/// Compares in a time that does not tell where they differ.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
 async fn serve(host: Arc<Host>, daemon: Daemon) {
@@ -447,7 +342,7 @@ impl Sending {
     }
 }
 
-fn answer(id: u64, result: Result<Value, ActionError>) -> Answer {
+pub(super) fn answer(id: u64, result: Result<Value, ActionError>) -> Answer {
     let (result, error) = match result {
         Ok(value) => (Raw::new(&value).ok(), None),
         Err(ActionError { code, message, details }) => {

@@ -12,6 +12,7 @@ mod reading;
 mod redacting;
 mod space;
 mod terminal;
+mod visitors;
 
 use std::ffi::OsString;
 use std::io;

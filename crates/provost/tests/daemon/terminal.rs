@@ -115,7 +115,7 @@ impl Client {
         }
     }
 
-    async fn to_the_end(&mut self) -> &[TerminalSays] {
+    async fn hear_out(&mut self) -> &[TerminalSays] {
         while self.next().await {}
         &self.said
     }
@@ -142,8 +142,8 @@ async fn a_ticket_opens_one_connection_and_the_log_says_who_opened_the_terminal(
     assert_eq!(daemon.events("TERMINAL_OPENED").await.len(), 1, "one for all");
     client.types("exit 5\r").await;
     let exit = TerminalSays::Exit { exit_code: Some(5), signal: None };
-    assert_eq!(client.to_the_end().await.last(), Some(&exit));
-    assert_eq!(second.to_the_end().await.last(), Some(&exit));
+    assert_eq!(client.hear_out().await.last(), Some(&exit));
+    assert_eq!(second.hear_out().await.last(), Some(&exit));
     let closed = loop {
         // It is written a moment after everybody was told.
         if let [closed] = &daemon.events("TERMINAL_CLOSED").await[..] {

@@ -67,7 +67,7 @@ impl Clients {
     }
 
     pub(super) fn leave(&self, id: u64) {
-        self.change(|book| drop(book.windows.remove(&id)));
+        self.change(|book| book.windows.remove(&id));
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {

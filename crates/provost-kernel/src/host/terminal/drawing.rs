@@ -88,7 +88,7 @@ impl Drawing<'_> {
                 }
             }
             if !self.screen.is_drawing() {
-                state = line.wait_for_work(state, Duration::from_secs(3600));
+                state = line.wait_for_work(state, Duration::from_hours(1));
                 continue;
             }
             let end = state.ring.end();

@@ -188,7 +188,7 @@ impl Terminal {
     ) -> Result<Value, ActionError> {
         let live = self.open_one()?;
         match params.after {
-            Some(after) => reading::printed(&live, after, params.limit, redactor),
+            Some(after) => Ok(reading::printed(&live, after, params.limit, redactor)),
             None => reading::screen(&live, params.scrollback, redactor).await,
         }
     }

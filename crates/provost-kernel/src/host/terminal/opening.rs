@@ -104,26 +104,26 @@ pub(super) async fn open(
     let pid = controller.foreground().unwrap_or_else(|| child.pid());
     let command = shell.program.display().to_string();
     let (stop, orders) = mpsc::channel(1);
-    let (line, controller) = (Arc::new(Line::new(start, size)), Arc::new(controller));
+    let (shared, controller) = (Arc::new(Line::new(start, size)), Arc::new(controller));
     let input = Arc::new(Input::new(Arc::clone(&controller)));
     let failed = |error: io::Error| {
         ActionError::new(Code::Internal, format!("the terminal cannot be followed: {error}"))
     };
     let (stopped, stop_reading) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
-    let reading = Arc::clone(&line);
+    let reading = Arc::clone(&shared);
     thread::Builder::new()
         .name("terminal-reader".to_owned())
         .stack_size(STACK)
         .spawn(move || reader::read(&controller, &stopped, &reading))
         .map_err(failed)?;
-    let (drawn, answers) = (Arc::clone(&line), Arc::clone(&input));
+    let (drawn, answers) = (Arc::clone(&shared), Arc::clone(&input));
     thread::Builder::new()
         .name("terminal-screen".to_owned())
         .stack_size(STACK)
         .spawn(move || drawing::draw(&drawn, &answers))
         .map_err(failed)?;
-    let live = Arc::new(Live { action, pid, line, input, clients: Clients::new(), stop });
+    let live = Arc::new(Live { action, pid, line: shared, input, clients: Clients::new(), stop });
     let opened = TerminalOpen {
         pid,
         command,

@@ -13,12 +13,7 @@ use super::{Live, parts};
 use crate::ActionError;
 
 /// What was printed from this byte on.
-pub(super) fn printed(
-    live: &Live,
-    after: u64,
-    limit: u64,
-    redactor: &Redactor,
-) -> Result<Value, ActionError> {
+pub(super) fn printed(live: &Live, after: u64, limit: u64, redactor: &Redactor) -> Value {
     let state = live.line.state();
     let (oldest, end) = (state.ring.oldest(), state.ring.end());
     let running = state.ended.is_none();
@@ -34,7 +29,7 @@ pub(super) fn printed(
     let (mut pieces, _) = redactor.pieces(&around, &[place(from), place(next)]);
     let bytes = pieces.pop().unwrap_or_default();
     let redacted = around.get(place(from)..place(next)).is_some_and(|raw| raw != bytes);
-    Ok(json!({
+    json!({
         "text": String::from_utf8_lossy(&bytes),
         "oldest": oldest,
         "offset": from,
@@ -42,7 +37,7 @@ pub(super) fn printed(
         "end": end,
         "running": running,
         "redacted": redacted,
-    }))
+    })
 }
 
 /// What stands on the screen, and so many lines above it.

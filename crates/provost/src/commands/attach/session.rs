@@ -87,9 +87,10 @@ impl Session {
                     Some(Err(_)) | None => return Ok(Outcome::Lost),
                 },
                 Typed { keys, leaves } = keyboard.next() => {
-                    let sent = match keys.is_empty() {
-                        true => Ok(()),
-                        false => self.socket.send(Message::Binary(keys.into())).await,
+                    let sent = if keys.is_empty() {
+                        Ok(())
+                    } else {
+                        self.socket.send(Message::Binary(keys.into())).await
                     };
                     if leaves {
                         return Ok(Outcome::Detached);

@@ -16,6 +16,7 @@ const GIVE_BACK: &[u8] = b"\x1b[?1007h\x1b[?1049l";
 /// The terminal, while it is ours.
 pub(super) struct Window {
     before: Termios,
+    out: io::Stdout,
 }
 
 impl Window {
@@ -36,7 +37,7 @@ impl Window {
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &raw)?;
-        let window = Self { before };
+        let window = Self { before, out: io::stdout() };
         window.write(TAKE)?;
         Ok(window)
     }
@@ -44,7 +45,7 @@ impl Window {
     /// Draws. Waits for a window that is slow.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
         tokio::task::block_in_place(|| {
-            let mut out = io::stdout().lock();
+            let mut out = self.out.lock();
             out.write_all(bytes)?;
             out.flush()
         })

@@ -6,31 +6,20 @@
 //! nothing into the history, a tab at the margin does not wrap, the older
 //! numbers of the alternate screen work. The clipboard is nobody's business.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use alacritty_terminal::event::{Event, EventListener, WindowSize};
 use alacritty_terminal::grid::{Cursor, Dimensions as _};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::Cell;
-use alacritty_terminal::term::color::Colors;
 use alacritty_terminal::term::{Config, Osc52, Term, TermMode};
 use alacritty_terminal::vte::ansi::{
     Attr, CharsetIndex, ClearMode, Color, CursorShape, CursorStyle, Handler, Hyperlink,
     KeyboardModes, KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, NamedMode,
     NamedPrivateMode, PrivateMode, Rgb, StandardCharset, TabulationClearMode,
 };
-use provost_proto::limits::{TERMINAL_SCROLLBACK, TERMINAL_TITLE};
+use provost_proto::limits::TERMINAL_SCROLLBACK;
 use provost_sandbox::pty::Size;
 
+use super::events::Events;
 use super::{Cells, Said};
-
-/// How much a terminal answers in one go, at most: it is a program's own doing.
-const ANSWERS: usize = 16 * 1024;
-
-/// The colors that programs are told, unless they set their own.
-const FOREGROUND: Rgb = Rgb { r: 0xd4, g: 0xd4, b: 0xd4 };
-const BACKGROUND: Rgb = Rgb { r: 0x12, g: 0x14, b: 0x17 };
 
 /// The cells, and what they do not tell.
 pub(super) struct Handling {
@@ -46,67 +35,6 @@ pub(super) struct Handling {
     size: Size,
 }
 
-/// What the cells want to say.
-#[derive(Clone, Default)]
-pub(super) struct Events(Rc<RefCell<Heard>>);
-
-#[derive(Default)]
-struct Heard {
-    said: Said,
-    asked: Vec<(usize, std::sync::Arc<dyn Fn(Rgb) -> String + Sync + Send>)>,
-    size: Option<Size>,
-}
-
-impl EventListener for Events {
-    fn send_event(&self, event: Event) {
-        let mut heard = self.0.borrow_mut();
-        match event {
-            Event::PtyWrite(text) => heard.answer(&text),
-            Event::Title(title) => heard.said.title = Some(cut(&title)),
-            Event::ResetTitle => heard.said.title = Some(String::new()),
-            Event::Bell => heard.said.bell = true,
-            Event::ColorRequest(index, answer) if heard.asked.len() < 256 => {
-                heard.asked.push((index, answer));
-            }
-            Event::TextAreaSizeRequest(answer) => {
-                let size = heard.size.unwrap_or(Size { cols: 80, rows: 24 });
-                let window = WindowSize {
-                    num_lines: size.rows,
-                    num_cols: size.cols,
-                    cell_width: 8,
-                    cell_height: 16,
-                };
-                heard.answer(&answer(window));
-            }
-            Event::ColorRequest(..)
-            | Event::MouseCursorDirty
-            | Event::ClipboardStore(..)
-            | Event::ClipboardLoad(..)
-            | Event::CursorBlinkingChange
-            | Event::Wakeup
-            | Event::Exit
-            | Event::ChildExit(_) => {}
-        }
-    }
-}
-
-impl Heard {
-    fn answer(&mut self, text: &str) {
-        if self.said.answers.len() + text.len() <= ANSWERS {
-            self.said.answers.extend_from_slice(text.as_bytes());
-        }
-    }
-}
-
-/// A title of a bounded length.
-fn cut(title: &str) -> String {
-    let mut end = title.len().min(TERMINAL_TITLE);
-    while !title.is_char_boundary(end) {
-        end -= 1;
-    }
-    title[..end].chars().filter(|c| !c.is_control()).collect()
-}
-
 impl Handling {
     pub(super) fn new(size: Size) -> Self {
         let config = Config {
@@ -115,7 +43,7 @@ impl Handling {
             ..Config::default()
         };
         let events = Events::default();
-        events.0.borrow_mut().size = Some(size);
+        events.fit(size);
         let term = Term::new(config, &Cells(size), events.clone());
         let tabs = every_eighth(usize::from(size.cols));
         let margins = (0, usize::from(size.rows));
@@ -133,13 +61,7 @@ impl Handling {
 
     /// What was said since it was asked last.
     pub(super) fn said(&mut self) -> Said {
-        let mut heard = self.events.0.borrow_mut();
-        for (index, answer) in std::mem::take(&mut heard.asked) {
-            if let Some(color) = color_of(self.term.colors(), index) {
-                heard.answer(&answer(color));
-            }
-        }
-        let said = std::mem::take(&mut heard.said);
+        let said = self.events.take(self.term.colors());
         if let Some(title) = &said.title {
             self.title = Some(title.clone());
         }
@@ -147,7 +69,7 @@ impl Handling {
     }
 
     pub(super) fn resize(&mut self, size: Size) {
-        self.events.0.borrow_mut().size = Some(size);
+        self.events.fit(size);
         (self.size, self.joins) = (size, false);
         let (cols, before) = (usize::from(size.cols), self.tabs.len());
         self.term.resize(Cells(size));
@@ -211,48 +133,6 @@ impl Handling {
 fn every_eighth(columns: usize) -> Vec<bool> {
     (0..columns).map(|column| column % 8 == 0).collect()
 }
-
-/// The color that a program asked for; of the 256 it did not set itself, only a
-/// client knows how they look.
-fn color_of(colors: &Colors, index: usize) -> Option<Rgb> {
-    let fallback = match index {
-        256 | 258 => Some(FOREGROUND),
-        257 => Some(BACKGROUND),
-        0..=15 => ANSI.get(index).map(|&(r, g, b)| Rgb { r, g, b }),
-        16..=231 => {
-            let level =
-                |n: usize| if n == 0 { 0 } else { u8::try_from(55 + n * 40).unwrap_or(255) };
-            let n = index - 16;
-            Some(Rgb { r: level(n / 36), g: level(n / 6 % 6), b: level(n % 6) })
-        }
-        232..=255 => {
-            let gray = u8::try_from(8 + (index - 232) * 10).unwrap_or(255);
-            Some(Rgb { r: gray, g: gray, b: gray })
-        }
-        _ => None,
-    };
-    if index < 269 { colors[index].or(fallback) } else { None }
-}
-
-/// As xterm has them.
-const ANSI: [(u8, u8, u8); 16] = [
-    (0x2e, 0x34, 0x36),
-    (0xcc, 0x00, 0x00),
-    (0x4e, 0x9a, 0x06),
-    (0xc4, 0xa0, 0x00),
-    (0x34, 0x65, 0xa4),
-    (0x75, 0x50, 0x7b),
-    (0x06, 0x98, 0x9a),
-    (0xd3, 0xd7, 0xcf),
-    (0x55, 0x57, 0x53),
-    (0xef, 0x29, 0x29),
-    (0x8a, 0xe2, 0x34),
-    (0xfc, 0xe9, 0x4f),
-    (0x72, 0x9f, 0xcf),
-    (0xad, 0x7f, 0xa8),
-    (0x34, 0xe2, 0xe2),
-    (0xee, 0xee, 0xec),
-];
 
 macro_rules! passed_on {
     ($($name:ident($($argument:ident: $type:ty),*);)+) => {

@@ -5,7 +5,10 @@
 //! [`snapshot`] writes it all down so that a client that comes late draws the
 //! same. It also answers what programs ask their terminal; no client does.
 
+mod colors;
+mod events;
 mod handler;
+mod modes;
 mod sgr;
 mod snapshot;
 #[cfg(test)]
