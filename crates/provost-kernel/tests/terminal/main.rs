@@ -211,7 +211,7 @@ impl Client {
         }
     }
 
-    async fn to_the_end(&mut self) {
+    async fn hear_out(&mut self) {
         while self.next().await {}
     }
 }

@@ -30,7 +30,7 @@ async fn a_terminal_is_opened_once_and_all_who_come_see_the_same() {
     assert_eq!(kernel_terminals(), 1, "exactly one");
     one.types("exit 7\r").await;
     for client in [&mut one, &mut two] {
-        client.to_the_end().await;
+        client.hear_out().await;
         assert_eq!(client.exit, Some((Some(7), None)));
     }
     let changes = host.changes(2).await;
@@ -48,10 +48,10 @@ async fn after_its_end_it_is_shown_to_who_was_there_and_opened_anew_for_others()
     client.until("ready>").await;
     let before = client.at;
     client.types("echo last words; exit 3\r").await;
-    client.to_the_end().await;
+    client.hear_out().await;
     assert_eq!(host.refusal(None).await, "PTY_DEAD");
     let mut back = host.attach(Some(before), 80, 24).await;
-    back.to_the_end().await;
+    back.hear_out().await;
     assert_eq!((back.exit, back.n_snapshots), (Some((Some(3), None)), 0));
     assert!(back.text().contains("last words\r\n"), "{}", back.text());
     assert_eq!(kernel_terminals(), 0, "it is let go of when it has ended");
@@ -106,7 +106,7 @@ async fn a_storm_of_resizes_ends_with_the_last_and_reports_few() {
     for (cols, rows) in [(0, 5), (5, 0), (1001, 5), (5, 501)] {
         let mut client = host.attach(None, 80, 24).await;
         client.send(ToTerminal::Resize { cols, rows }).await;
-        client.to_the_end().await;
+        client.hear_out().await;
         assert_eq!(client.error.as_deref(), Some("INVALID_REQUEST"));
     }
 }
@@ -121,7 +121,7 @@ async fn the_kernel_ends_the_terminal_with_all_that_runs_in_it() {
     client.types(line).await;
     client.until("\r\nok-").await;
     host.ask("shutdown", json!({})).await.unwrap();
-    client.to_the_end().await;
+    client.hear_out().await;
     assert!(client.exit.is_some());
     let Host { task, .. } = host;
     task.await.unwrap();

@@ -65,7 +65,7 @@ async fn too_much_input_is_refused_and_none_of_it_lost_in_silence() {
             break;
         }
     }
-    client.to_the_end().await;
+    client.hear_out().await;
     assert_eq!(client.error.as_deref(), Some("CONFLICT"));
     let mut again = host.attach(None, 80, 24).await;
     again.until("raw-1").await;
