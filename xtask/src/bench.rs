@@ -17,6 +17,10 @@ pub(crate) fn run(name: &str) -> Result<()> {
             must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
             ("provost", "bench_kernel")
         }
+        "terminal" => {
+            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
+            ("provost", "bench_terminal")
+        }
         "gateway" => {
             if find("wrk").is_none() {
                 install("wrk")?;
@@ -27,7 +31,9 @@ pub(crate) fn run(name: &str) -> Result<()> {
             ("provost", "bench_gateway")
         }
         other => {
-            bail!("there is no benchmark `{other}`; there are: store, http, sandbox, gateway")
+            bail!(
+                "there is no benchmark `{other}`; there are: store, http, sandbox, gateway, terminal"
+            )
         }
     };
     must(&mut cargo(&["run", "--release", "--package", package, "--example", example]))

@@ -109,7 +109,7 @@ impl Kernels {
 }
 
 impl Gateway {
-    fn place(&self, project: ProjectId) -> Place {
+    pub(crate) fn place(&self, project: ProjectId) -> Place {
         Place::at(&self.places.data.join("kernels").join(project.uuid().simple().to_string()))
     }
 

@@ -23,6 +23,7 @@ mod redact;
 mod runtime;
 mod secret;
 mod sessions;
+mod terminal;
 mod tokens;
 mod trust;
 mod weigh;
@@ -31,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::fold::View;
+use provost_core::fold::View as Folded;
 use provost_core::redact::{Redactor, Secrets};
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
 use provost_store::{Append, Clock, Store, StoreError};
@@ -44,7 +45,9 @@ pub use kernels::KernelState;
 pub use login::Browser;
 pub use preview::Shown;
 pub use projects::{Opened, Request};
+pub use provost_kernel::{Keys, Look};
 pub use secret::Secret;
+pub use terminal::{Seat, Terminal, View};
 pub use tokens::{Bearer, Pass};
 
 use approvals::Approvals;
@@ -55,6 +58,7 @@ use login::Logins;
 use preview::Doors;
 use runtime::Runtimes;
 use sessions::Sessions;
+use terminal::Tickets;
 use tokens::Keyring;
 use weigh::Rows;
 
@@ -102,6 +106,7 @@ pub struct Gateway {
     keyring: Keyring,
     logins: Logins,
     doors: Doors,
+    tickets: Tickets,
     kernels: Kernels,
     governance: Governance,
     approvals: Approvals,
@@ -134,6 +139,7 @@ impl Gateway {
             keyring,
             logins: Logins::default(),
             doors: Doors::default(),
+            tickets: Tickets::default(),
             kernels: Kernels::default(),
             governance,
             approvals,
@@ -165,7 +171,7 @@ impl Gateway {
 /// Folds the views again if one cannot be read: they are only a copy of what
 /// the log says, so they must not keep the daemon from starting.
 async fn mend(store: &dyn Store) -> Result<(), GatewayError> {
-    for view in View::ALL {
+    for view in Folded::ALL {
         if let Err(error) = store.docs(view).await {
             if !matches!(error, StoreError::View { .. }) {
                 return Err(error.into());

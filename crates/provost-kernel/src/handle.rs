@@ -163,20 +163,7 @@ impl Kernel {
     }
 
     async fn greet(place: &Place) -> Option<(Self, Reports)> {
-        let stream = place.connect().await.ok()?;
-        let own = rustix::process::geteuid().as_raw();
-        if stream.peer_cred().ok()?.uid() != own {
-            tracing::warn!("the socket of a kernel belongs to another user");
-            return None;
-        }
-        let secret = place.secret().ok()?;
-        let hello = question(0, Ask::Hello { secret, protocol: PROTOCOL });
-        let (read, mut write) = stream.into_split();
-        let mut read = Frames::new(read);
-        wire::write(&mut write, &hello).await.ok()?;
-        let answer = timeout(HELLO, read.next()).await.ok()?.ok()??;
-        let Frame::Answer(Answer { result: Some(welcome), .. }) = answer else { return None };
-        let welcome = welcome.read().ok()?;
+        let (read, write, welcome) = hello(place).await?;
         let (inbox, questions) = mpsc::channel(INBOX);
         let (up, reports) = mpsc::channel(REPORTS);
         let open = Arc::new(Open::default());
@@ -307,19 +294,44 @@ impl Kernel {
         self.inbox.send(frame).await.map_err(|_| KernelError::Lost)?;
         let answer = timeout(patience, answer).await.map_err(|_| KernelError::Unresponsive)?;
         let answer = answer.map_err(|_| KernelError::Lost)?;
-        if let Some(error) = answer.error {
-            let internal = || Fault {
-                code: provost_proto::Code::Internal,
-                message: error.message.clone(),
-                details: None,
-            };
-            return Err(KernelError::Fault(error.data.clone().unwrap_or_else(internal)));
-        }
-        match answer.result {
-            Some(result) => Ok(result),
-            None => Raw::new(&Value::Null).map_err(|_| KernelError::Lost),
-        }
+        result(answer)
     }
+}
+
+/// What an answer says.
+pub(crate) fn result(answer: Answer) -> Result<Raw, KernelError> {
+    if let Some(error) = answer.error {
+        let internal = || Fault {
+            code: provost_proto::Code::Internal,
+            message: error.message.clone(),
+            details: None,
+        };
+        return Err(KernelError::Fault(error.data.clone().unwrap_or_else(internal)));
+    }
+    match answer.result {
+        Some(result) => Ok(result),
+        None => Raw::new(&Value::Null).map_err(|_| KernelError::Lost),
+    }
+}
+
+/// Connects to a kernel, and has it say who it is.
+pub(crate) async fn hello(
+    place: &Place,
+) -> Option<(Frames<OwnedReadHalf>, OwnedWriteHalf, Welcome)> {
+    let stream = place.connect().await.ok()?;
+    let own = rustix::process::geteuid().as_raw();
+    if stream.peer_cred().ok()?.uid() != own {
+        tracing::warn!("the socket of a kernel belongs to another user");
+        return None;
+    }
+    let secret = place.secret().ok()?;
+    let hello = question(0, Ask::Hello { secret, protocol: PROTOCOL });
+    let (read, mut write) = stream.into_split();
+    let mut read = Frames::new(read);
+    wire::write(&mut write, &hello).await.ok()?;
+    let answer = timeout(HELLO, read.next()).await.ok()?.ok()??;
+    let Frame::Answer(Answer { result: Some(welcome), .. }) = answer else { return None };
+    Some((read, write, welcome.read().ok()?))
 }
 
 /// The questions that wait for their answers.
@@ -381,7 +393,7 @@ fn builds(action: &str) -> bool {
     matches!(action, "runtime.run" | "runtime.restart" | "runtime.build")
 }
 
-fn question(id: u64, ask: Ask) -> Frame {
+pub(crate) fn question(id: u64, ask: Ask) -> Frame {
     Frame::Question(Question { jsonrpc: Version2::V2, id, ask })
 }
 

@@ -13,9 +13,11 @@ pub mod host;
 mod pin;
 mod place;
 mod spool;
+mod terminal;
 mod wire;
 
 pub use error::ActionError;
 pub use handle::{Kernel, KernelError, Reports};
 pub use pin::{Pinned, pin};
 pub use place::Place;
+pub use terminal::{Keys, Look, attach};

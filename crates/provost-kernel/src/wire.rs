@@ -106,15 +106,34 @@ pub(crate) async fn write(to: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> 
 pub(crate) struct Frames<R> {
     from: R,
     buffer: BytesMut,
+    /// One that was looked at and not taken.
+    peeked: Option<Frame>,
 }
 
 impl<R: AsyncRead + Unpin> Frames<R> {
     pub(crate) fn new(from: R) -> Self {
-        Self { from, buffer: BytesMut::new() }
+        Self { from, buffer: BytesMut::new(), peeked: None }
+    }
+
+    /// Looks at the next frame; `None` at the end.
+    pub(crate) async fn peek(&mut self) -> io::Result<Option<&Frame>> {
+        if self.peeked.is_none() {
+            self.peeked = self.next().await?;
+        }
+        Ok(self.peeked.as_ref())
+    }
+
+    /// Where the frames came from, and what was read of it beyond them. A frame
+    /// that was looked at counts as taken.
+    pub(crate) fn into_rest(self) -> (R, BytesMut) {
+        (self.from, self.buffer)
     }
 
     /// The next frame; `None` at the end.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
+        if let Some(frame) = self.peeked.take() {
+            return Ok(Some(frame));
+        }
         loop {
             let missing = match self.length()? {
                 Some(length) if self.buffer.len() >= HEAD + length => {

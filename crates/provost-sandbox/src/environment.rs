@@ -5,6 +5,9 @@
 //! `XDG_RUNTIME_DIR`) are doors out of the sandbox and are not on it.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
 
 /// Names that say who and where, and hold no secret.
 const ALLOWED: &[&str] = &[
@@ -67,6 +70,73 @@ pub fn git() -> Vec<(OsString, OsString)> {
     variables
 }
 
+/// What a terminal says of itself, and what only holds in the one that Provost
+/// was started from.
+const ELSEWHERE: &[&str] = &[
+    "TERM",
+    "COLORTERM",
+    "COLUMNS",
+    "LINES",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "SHELL",
+    "HOME",
+    "_",
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "WINDOW",
+    "WINDOWID",
+    "INSIDE_EMACS",
+    "KONSOLE_VERSION",
+    "VTE_VERSION",
+    "WT_SESSION",
+    "CI",
+];
+
+/// The variables of the person's own shell in a terminal of ours: all that they
+/// have, but for what is not so here and for Provost's own settings.
+pub fn for_terminal(
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+    home: &Path,
+    shell: &Path,
+) -> Vec<(OsString, OsString)> {
+    let elsewhere = |name: &OsStr| {
+        name.to_str().is_some_and(|name| {
+            ELSEWHERE.contains(&name)
+                || ["PROVOST_", "TERM_"].iter().any(|prefix| name.starts_with(prefix))
+        })
+    };
+    let mut kept: Vec<_> = variables.into_iter().filter(|(name, _)| !elsewhere(name)).collect();
+    kept.push(("TERM".into(), "xterm-256color".into()));
+    kept.push(("COLORTERM".into(), "truecolor".into()));
+    kept.push(("TERM_PROGRAM".into(), "provost".into()));
+    kept.push(("HOME".into(), home.into()));
+    kept.push(("SHELL".into(), shell.into()));
+    kept
+}
+
+/// The person's shell: what `SHELL` says, else the user database, else whatever
+/// every system has.
+pub fn shell(variables: &[(OsString, OsString)]) -> PathBuf {
+    let named = variables.iter().find(|(name, _)| name == "SHELL").map(|(_, path)| path.into());
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let listed = shell_of(rustix::process::getuid().as_raw(), &users);
+    let usable = |path: &PathBuf| {
+        path.is_absolute() && path.is_file() && access(path, Access::EXEC_OK).is_ok()
+    };
+    let known = named.into_iter().chain(listed).chain(["/bin/bash".into()]);
+    known.into_iter().find(usable).unwrap_or_else(|| "/bin/sh".into())
+}
+
+fn shell_of(user: u32, users: &str) -> Option<PathBuf> {
+    let user = user.to_string();
+    let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let entry = entries.find(|fields| fields.get(2) == Some(&user.as_str()))?;
+    entry.get(6).filter(|shell| !shell.is_empty()).map(PathBuf::from)
+}
+
 fn is_allowed(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| ALLOWED.contains(&name) || name.starts_with("LC_"))
 }
@@ -74,6 +144,37 @@ fn is_allowed(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_gets_what_its_person_has_but_nothing_that_is_only_so_elsewhere() {
+        let theirs = ["SSH_AUTH_SOCK", "EDITOR", "TMUX", "TERM", "PROVOST_DATA", "LINES"];
+        let theirs = theirs.map(|name| (name.into(), "there".into()));
+        let kept = for_terminal(theirs, Path::new("/home/u"), Path::new("/bin/zsh"));
+        let value = |name: &str| {
+            let mut named = kept.iter().filter(|(known, _)| known == name);
+            let value = named.next().and_then(|(_, value)| value.to_str());
+            assert!(named.next().is_none(), "{name} twice");
+            value
+        };
+        assert_eq!(value("SSH_AUTH_SOCK"), Some("there"));
+        assert_eq!(value("EDITOR"), Some("there"));
+        assert_eq!(value("TERM"), Some("xterm-256color"));
+        assert_eq!((value("HOME"), value("SHELL")), (Some("/home/u"), Some("/bin/zsh")));
+        assert_eq!((value("TMUX"), value("PROVOST_DATA"), value("LINES")), (None, None, None));
+    }
+
+    #[test]
+    fn the_shell_is_the_one_that_the_person_chose_if_it_is_there() {
+        let named = |path: &str| shell(&[("SHELL".into(), path.into())]);
+        assert_eq!(named("/bin/sh"), PathBuf::from("/bin/sh"));
+        for path in ["/nowhere/zsh", "sh", "/etc/passwd"] {
+            let chosen = named(path);
+            assert!(chosen.is_absolute() && chosen != *path, "{path} became {chosen:?}");
+        }
+        let users = "root:x:0:0::/root:/bin/bash\nann:x:7:7::/home/ann:/bin/zsh\nbob:x:8:8::/:\n";
+        assert_eq!(shell_of(7, users), Some("/bin/zsh".into()));
+        assert_eq!((shell_of(8, users), shell_of(9, users)), (None, None));
+    }
 
     #[test]
     fn keys_and_doors_do_not_pass() {

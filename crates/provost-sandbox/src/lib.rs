@@ -14,3 +14,4 @@ pub mod launch;
 pub mod ports;
 pub mod probe;
 pub mod profile;
+pub mod pty;

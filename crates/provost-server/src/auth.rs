@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::http::header::{AUTHORIZATION, COOKIE, ORIGIN};
 use axum::http::request::Parts;
-use provost_gateway::{Bearer, Caller, Operator, Pass, Reader};
+use provost_gateway::{Bearer, Caller, Operator, Pass, Reader, Seat};
 use provost_proto::Code;
 
 use crate::Door;
@@ -34,6 +34,15 @@ const NO_TOKEN: &str = "this needs a token: run `provost up` for a login link in
 
 /// One that may go on looking, as long as its token works.
 pub(crate) struct Stay(pub(crate) Reader, pub(crate) Pass);
+
+/// A person, for as long as their token works.
+pub(crate) struct Hold(pub(crate) Operator, pub(crate) Pass);
+
+/// A person at a terminal: by a ticket, or by the cookie of a login.
+pub(crate) struct Sit(pub(crate) Seat);
+
+const NO_SEAT: &str = "a terminal needs a ticket, or the cookie of a login in the browser with the \
+     `Origin` of our page: run `provost up` for a login link";
 
 fn caller(parts: &Parts, door: &Door) -> Result<Caller, Failure> {
     Ok(door.gateway.authenticate(bearer(parts, door)?)?)
@@ -86,5 +95,35 @@ impl FromRequestParts<Arc<Door>> for Stay {
         let bearer = bearer(parts, door)?;
         let reader = door.gateway.authenticate(bearer)?.reader()?;
         Ok(Self(reader, door.gateway.pass(bearer)?))
+    }
+}
+
+impl FromRequestParts<Arc<Door>> for Hold {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
+        let bearer = bearer(parts, door)?;
+        let operator = door.gateway.authenticate(bearer)?.operator()?;
+        Ok(Self(operator, door.gateway.pass(bearer)?))
+    }
+}
+
+impl FromRequestParts<Arc<Door>> for Sit {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
+        let query = parts.uri.query().unwrap_or_default();
+        let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket="));
+        if let Some(ticket) = ticket {
+            return Ok(Self(door.gateway.seat(ticket)?));
+        }
+        // Browsers send the cookie with whatever page asks. That the `Origin` is ours
+        // was checked; that there is one, only here.
+        let asked_by_page = parts.headers.contains_key(ORIGIN);
+        let cookie = cookie(parts, &door.cookie).filter(|_| asked_by_page);
+        let cookie = cookie.ok_or_else(|| Failure::new(Code::Unauthenticated, NO_SEAT))?;
+        let bearer = Bearer::Cookie(cookie);
+        let operator = door.gateway.authenticate(bearer)?.operator()?;
+        Ok(Self(Seat::of(operator, door.gateway.pass(bearer)?)))
     }
 }

@@ -12,6 +12,7 @@ mod guard;
 mod meter;
 mod preview;
 mod problem;
+mod pump;
 mod routes;
 mod sse;
 

@@ -18,6 +18,13 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// What it says, for those that answer in another way.
+    pub(crate) fn into_problem(self) -> Problem {
+        self.0
+    }
+}
+
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let status =

@@ -136,6 +136,15 @@ pub(crate) enum Command {
     /// that role had asked: by the role's skills, the rules, the mode, and you.
     #[command(name = "do")]
     Act(ActArgs),
+    /// Sit down at a project's terminal, which people, the browser and agents share.
+    ///
+    /// It takes the whole window. Ctrl-\\ and then d leaves it: the terminal and
+    /// what runs in it go on. Ctrl-\\ twice types it once. When the shell ends, so
+    /// does this, with its status.
+    Attach {
+        /// Which project; else the one of this folder.
+        project: Option<String>,
+    },
     /// Run a command behind the wall, without a daemon.
     ///
     /// `provost sandbox --profile build -- make` runs it in the current folder;

@@ -64,6 +64,11 @@ impl Client {
         format!("{}{path}", self.base)
     }
 
+    /// Where the daemon listens, for other than HTTP.
+    pub(crate) fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, self.url(path)).bearer_auth(self.token.reveal())
     }

@@ -58,6 +58,36 @@ const BANS: &[Ban] = &[
         except: &["xtask/src/tidy/sources.rs"],
         why: "a test says what fails and how",
     },
+    Ban {
+        text: "openpt",
+        below: EVERYWHERE,
+        except: &["crates/provost-sandbox", "xtask/src/tidy/sources.rs"],
+        why: "only provost-sandbox opens a terminal",
+    },
+    Ban {
+        text: "pty::open",
+        below: EVERYWHERE,
+        except: &[
+            "crates/provost-sandbox",
+            "crates/provost-kernel/src/host/terminal",
+            // Measures one that is only read beside ours.
+            "crates/provost/examples/bench_terminal.rs",
+            "xtask/src/tidy/sources.rs",
+        ],
+        why: "a project has one terminal, and its kernel has it",
+    },
+    Ban {
+        text: "/dev/ptmx",
+        below: EVERYWHERE,
+        except: &["xtask/src/tidy/sources.rs"],
+        why: "only provost-sandbox opens a terminal",
+    },
+    Ban {
+        text: "alacritty_terminal::tty",
+        below: EVERYWHERE,
+        except: &["xtask/src/tidy/sources.rs"],
+        why: "only provost-sandbox opens a terminal",
+    },
     Ban { text: "std::fs", below: PURE, except: &[], why: "this crate does no I/O" },
     Ban { text: "std::net", below: PURE, except: &[], why: "this crate does no I/O" },
     Ban { text: "std::env", below: PURE, except: &[], why: "this crate reads no environment" },

@@ -117,6 +117,38 @@ impl Redactor {
         (n_marks > 0).then_some((out, n_marks))
     }
 
+    /// How far before and behind a piece one must look to know what in it is a secret.
+    pub fn reach(&self) -> usize {
+        self.longest
+    }
+
+    /// The pieces between these cuts without secrets, and how many marks are in
+    /// them. A secret that lies in several becomes a mark in the first of them,
+    /// and nothing of it is in the others.
+    pub fn pieces(&self, bytes: &[u8], cuts: &[usize]) -> (Vec<Vec<u8>>, usize) {
+        let hits = if self.suspects(bytes) { self.hits(bytes) } else { Vec::new() };
+        let mut hits = hits.into_iter().peekable();
+        let (mut pieces, mut done, mut n_marks) = (Vec::new(), 0, 0);
+        for &cut in cuts {
+            let cut = cut.min(bytes.len());
+            let mut out = Vec::new();
+            while let Some(hit) = hits.next_if(|hit| hit.start < cut) {
+                if hit.start >= done {
+                    out.extend_from_slice(&bytes[done..hit.start]);
+                    out.extend_from_slice(hit.mark.as_bytes());
+                    n_marks += 1;
+                }
+                done = done.max(hit.end);
+            }
+            if done < cut {
+                out.extend_from_slice(&bytes[done..cut]);
+                done = cut;
+            }
+            pieces.push(out);
+        }
+        (pieces, n_marks)
+    }
+
     /// Takes secrets out of every text in a value, names of members too; returns
     /// how many there were.
     pub fn json(&self, value: &mut Value) -> usize {

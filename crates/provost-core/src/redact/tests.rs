@@ -144,6 +144,23 @@ proptest! {
     }
 
     #[test]
+    fn pieces_are_redacted_as_if_they_were_one(
+        secrets in prop::collection::vec(letters(1..7), 0..5),
+        pieces in prop::collection::vec(letters(0..9), 0..12),
+    ) {
+        let names = ["ONE", "TWO", "THREE", "FOUR", "FIVE"];
+        let redactor = Redactor::of(secrets.iter().cloned().zip(names)).unwrap();
+        let whole = pieces.concat();
+        let mut end = 0;
+        let cuts: Vec<_> = pieces.iter().map(|piece| { end += piece.len(); end }).collect();
+        let (out, n_marks) = redactor.pieces(&whole, &cuts);
+        prop_assert_eq!(out.len(), pieces.len());
+        let (expected, out) = (redactor.bytes(&whole), out.concat());
+        prop_assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&expected));
+        prop_assert_eq!(n_marks, redactor.replace(&whole).map_or(0, |(_, n_marks)| n_marks));
+    }
+
+    #[test]
     fn a_token_is_found_wherever_its_stream_is_cut(cuts in prop::collection::vec(0..120_usize, 0..6)) {
         let text = format!("a provost_agent_{} b {VALUE} c", "0a1b2c3d".repeat(8));
         let redactor = Arc::new(redactor());

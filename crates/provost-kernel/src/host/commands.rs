@@ -376,7 +376,7 @@ impl Commands {
     }
 
     /// Where a command may be, with a folder for what it keeps for a while.
-    fn places(&self) -> Result<Places<'_>, ActionError> {
+    pub(super) fn places(&self) -> Result<Places<'_>, ActionError> {
         if self.scratch.get().is_none() {
             let scratch = self.place.scratch().map_err(|error| {
                 let message = format!("no folder for temporary files: {error}");

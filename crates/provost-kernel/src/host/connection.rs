@@ -1,4 +1,5 @@
-//! Talking to the daemon: one connection at a time, the newest.
+//! Talking to the daemon: one connection at a time, the newest, and beside it one
+//! for each client of the terminal.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use provost_proto::{ActionId, Code, Raw};
 use provost_sandbox::beneath::Root;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -23,14 +24,15 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::Host;
 use super::pinned;
 use super::redacting::redacted;
+use super::visitors::{Daemon, LOOKERS, Purpose, Visitor, greet, show};
 use crate::wire::{self, Frame, Frames};
 use crate::{ActionError, files};
 
 /// How long the daemon may take to come for the first time.
 const FIRST: Duration = Duration::from_secs(10);
 
-/// How long a stranger may take to say who it is.
-const HELLO: Duration = Duration::from_secs(5);
+/// How long those that look at the terminal may take to hear of its end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How many strangers may be asked at one time.
 const STRANGERS: usize = 16;
@@ -49,7 +51,8 @@ pub(super) async fn accept(
     idle: Duration,
 ) -> JoinSet<()> {
     let mut current: JoinSet<()> = JoinSet::new();
-    let mut strangers: JoinSet<Option<Daemon>> = JoinSet::new();
+    let mut strangers: JoinSet<Option<Visitor>> = JoinSet::new();
+    let mut lookers: JoinSet<()> = JoinSet::new();
     // Whoever started this kernel is about to come.
     let mut needed = Instant::now() + FIRST;
     loop {
@@ -57,7 +60,12 @@ pub(super) async fn accept(
             needed = needed.max(Instant::now());
         }
         tokio::select! {
-            () = host.end.notified() => return current,
+            () = host.end.notified() => {
+                // They are about to hear how the terminal ended.
+                let last = async { while lookers.join_next().await.is_some() {} };
+                drop(timeout(LAST_WORDS, last).await);
+                return current;
+            }
             _ = current.join_next(), if !current.is_empty() => {
                 needed = Instant::now();
             }
@@ -70,12 +78,20 @@ pub(super) async fn accept(
                 }
             }
             Some(greeted) = strangers.join_next(), if !strangers.is_empty() => {
-                if let Ok(Some(daemon)) = greeted {
-                    // The daemon that comes later is the one that lives.
-                    current.abort_all();
-                    current.spawn(serve(Arc::clone(host), daemon));
+                match greeted {
+                    Ok(Some(Visitor { purpose: Purpose::Terminal(wish), daemon })) => {
+                        let room = lookers.len() < LOOKERS;
+                        lookers.spawn(show(Arc::clone(host), daemon, wish, room));
+                    }
+                    Ok(Some(Visitor { purpose: Purpose::Control, daemon })) => {
+                        // The daemon that comes later is the one that lives.
+                        current.abort_all();
+                        current.spawn(serve(Arc::clone(host), daemon));
+                    }
+                    Ok(None) | Err(_) => {}
                 }
             }
+            _ = lookers.join_next(), if !lookers.is_empty() => {}
             accepted = listener.accept(), if strangers.len() < STRANGERS => match accepted {
                 Ok((stream, _)) => {
                     let host = Arc::clone(host);
@@ -86,42 +102,6 @@ pub(super) async fn accept(
             },
         }
     }
-}
-
-/// Who was let in.
-struct Daemon {
-    read: Frames<OwnedReadHalf>,
-    write: OwnedWriteHalf,
-    protocol: u32,
-}
-
-/// Lets in who is the same user and knows the secret.
-async fn greet(host: &Host, stream: UnixStream) -> Option<Daemon> {
-    let own = rustix::process::geteuid().as_raw();
-    let peer = stream.peer_cred().ok().map(|peer| peer.uid());
-    if peer != Some(own) {
-        tracing::warn!(?peer, "another user tried to connect");
-        return None;
-    }
-    let (read, mut write) = stream.into_split();
-    let mut read = Frames::new(read);
-    let Ok(Ok(Some(Frame::Question(question)))) = timeout(HELLO, read.next()).await else {
-        return None;
-    };
-    let Ask::Hello { secret, protocol } = &question.ask else { return None };
-    if !same(secret.as_bytes(), host.secret.as_bytes()) {
-        tracing::warn!("someone tried to connect with a wrong secret");
-        return None;
-    }
-    let welcome = serde_json::to_value(host.welcome()).unwrap_or_default();
-    let answer = Frame::Answer(answer(question.id, Ok(welcome)));
-    wire::write(&mut write, &answer).await.ok()?;
-    Some(Daemon { read, write, protocol: *protocol })
-}
-
-/// Compares in a time that does not tell where they differ.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
 async fn serve(host: Arc<Host>, daemon: Daemon) {
@@ -204,10 +184,6 @@ fn again() -> ActionError {
     ActionError::new(Code::Conflict, "the reports are being sent already")
 }
 
-fn no_runtime() -> ActionError {
-    ActionError::new(Code::KernelTooOld, "this kernel has no terminal, dev server or preview")
-}
-
 async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
     match ask {
         Ask::Execute { id, action, params, limits, terms } => {
@@ -222,7 +198,10 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
         }
         Ask::Logs { after, limit } => said(&host.runtime.page(after, limit)?),
         Ask::Runtime {} => said(&host.runtime.look()),
-        Ask::Terminal { .. } => Err(no_runtime()),
+        Ask::Terminal { .. } => {
+            let why = "the terminal needs a connection of its own, on which nothing else was asked";
+            Err(ActionError::new(Code::InvalidRequest, why))
+        }
         Ask::Hello { .. }
         | Ask::Secrets { .. }
         | Ask::Ping {}
@@ -311,9 +290,21 @@ async fn on_runtime(
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     match action {
-        RuntimeAction::Open(_) | RuntimeAction::Read(_) | RuntimeAction::Write(_) => {
-            Err(no_runtime())
+        RuntimeAction::Open(params) => {
+            let began = std::time::Instant::now();
+            drop(host.commands.begin(id));
+            let opened = match host.commands.places() {
+                Ok(places) => host.terminal.open(id, &params, &places).await,
+                Err(error) => Err(error),
+            };
+            let opened = redacted(redactor, opened);
+            host.commands.done(id, &opened, began.elapsed());
+            opened
         }
+        RuntimeAction::Read(params) => {
+            redacted(redactor, host.terminal.read(&params, redactor).await)
+        }
+        RuntimeAction::Write(params) => redacted(redactor, host.terminal.write(&params)),
         RuntimeAction::Run(_)
         | RuntimeAction::Stop(_)
         | RuntimeAction::Restart(_)
@@ -402,7 +393,7 @@ impl Sending {
     }
 }
 
-fn answer(id: u64, result: Result<Value, ActionError>) -> Answer {
+pub(super) fn answer(id: u64, result: Result<Value, ActionError>) -> Answer {
     let (result, error) = match result {
         Ok(value) => (Raw::new(&value).ok(), None),
         Err(ActionError { code, message, details }) => {

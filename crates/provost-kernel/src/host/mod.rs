@@ -14,6 +14,8 @@ mod reading;
 mod redacting;
 mod runtime;
 mod space;
+mod terminal;
+mod visitors;
 
 use std::ffi::OsString;
 use std::io;
@@ -22,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::kernel::Welcome;
+use provost_proto::runtime::StopCause;
 use provost_proto::{Code, Micros};
 use provost_sandbox::beneath::{BeneathError, Root};
 use provost_sandbox::launch;
@@ -35,6 +38,7 @@ use commands::Commands;
 use redacting::Redacting;
 use runtime::Runtime;
 use runtime::now::Now;
+use terminal::{Shell, Terminal};
 
 /// What a kernel is told when it is started.
 #[derive(Debug, Clone)]
@@ -85,6 +89,7 @@ struct Host {
     redacting: Arc<Redacting>,
     commands: Arc<Commands>,
     runtime: Runtime,
+    terminal: Terminal,
     /// Told when the kernel is to end.
     end: Notify,
 }
@@ -114,12 +119,16 @@ impl Host {
 
     /// Whether something runs here that must be let run.
     fn is_busy(&self) -> bool {
-        self.runtime.is_busy() || !self.commands.running().is_empty()
+        self.terminal.is_live() || self.runtime.is_busy() || !self.commands.running().is_empty()
     }
 
     /// Ends all that runs here; when it returns, nothing of it is left.
     async fn stop_all(&self) {
-        tokio::join!(self.runtime.shut_down(), self.commands.stop_all());
+        tokio::join!(
+            self.terminal.stop(StopCause::Shutdown),
+            self.runtime.shut_down(),
+            self.commands.stop_all()
+        );
     }
 }
 
@@ -138,6 +147,7 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
     let commands = Commands::new(&options, Arc::clone(&spool), Arc::clone(&redacting));
     let commands = Arc::new(commands);
     let now = Arc::new(Now::new(Arc::clone(&spool), &options.place, options.clock));
+    let terminal = Terminal::new(Shell::new(&options), Arc::clone(&now));
     let own = std::env::current_exe().map_err(at)?;
     let runtime =
         Runtime::start(Arc::clone(&commands), Arc::clone(&redacting), now, (own, &options.place));
@@ -149,6 +159,7 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
         project: options.project.clone(),
         commands,
         runtime,
+        terminal,
         redacting,
         spool,
         end: Notify::new(),

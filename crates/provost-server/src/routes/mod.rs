@@ -10,6 +10,7 @@ mod governance;
 mod login;
 mod projects;
 mod runtime;
+mod terminal;
 mod tokens;
 
 use std::sync::Arc;
@@ -68,6 +69,8 @@ fn api() -> OpenApiRouter<Arc<Door>> {
         .routes(routes!(actions::show))
         .routes(routes!(actions::cancel))
         .routes(routes!(actions::kernel))
+        .routes(routes!(terminal::ticket))
+        .routes(routes!(terminal::attach))
         .routes(routes!(governance::mode, governance::set_mode))
         .routes(routes!(governance::roles))
         .routes(routes!(governance::change_role))

@@ -7,6 +7,7 @@ mod events;
 mod expiry;
 mod projects;
 mod refusals;
+mod terminal;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -106,6 +107,14 @@ impl Server {
         let created: Value = created.json().await.unwrap();
         assert!(created["token"].is_string(), "{created}");
         created["token"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A ticket for the terminal of a project.
+    async fn ticket(&self, project: &str) -> String {
+        let path = format!("/api/projects/{project}/terminal/ticket");
+        let answer = self.owner(Method::POST, &path).send().await.unwrap();
+        let answer: Value = answer.json().await.unwrap();
+        answer["ticket"].as_str().unwrap().to_owned()
     }
 
     fn pass_minutes(&self, minutes: u64) {

@@ -2,6 +2,7 @@
 
 mod act;
 mod approvals;
+mod attach;
 mod audit;
 pub(crate) mod completions;
 mod config;
@@ -43,6 +44,7 @@ pub(crate) async fn dispatch(command: Command, config: Config) -> anyhow::Result
         Command::Serve(_) => daemon::serve(config).await,
         Command::Down { keep } => down::run(keep, &config).await,
         Command::Act(args) => act::run(&args, &config).await,
+        Command::Attach { project } => attach::run(project.as_deref(), &config).await,
         Command::Sandbox(args) => sandbox::run(&args, &config),
         Command::Kernel(args) => kernel::run(args, &config).await,
         Command::Run(args) => runtime::run(args, false, &config).await,

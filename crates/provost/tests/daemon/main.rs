@@ -12,6 +12,7 @@ mod runtime;
 mod secrets;
 mod story;
 mod survive;
+mod terminal;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,101 @@
+//! Our end of the terminal, for those that type and resize.
+//!
+//! What is typed goes at once if the program takes it; what it does not take
+//! waits, up to a limit, and more is refused: nothing that was typed is dropped
+//! in silence.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use provost_proto::limits::TERMINAL_WAITING;
+use provost_sandbox::pty::{Controller, Size};
+use tokio::net::unix::pipe;
+use tokio::sync::Notify;
+
+/// Why something was not typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotTyped {
+    /// The program does not read what is typed.
+    Full,
+    /// There is no program any more.
+    Ended,
+}
+
+#[derive(Debug)]
+pub(super) struct Input {
+    waiting: Mutex<Waiting>,
+    more: Notify,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// None when the program has ended.
+    controller: Option<Arc<Controller>>,
+    bytes: VecDeque<u8>,
+}
+
+impl Input {
+    pub(super) fn new(controller: Arc<Controller>) -> Self {
+        let waiting = Waiting { controller: Some(controller), bytes: VecDeque::new() };
+        Self { waiting: Mutex::new(waiting), more: Notify::new() }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Types. All of it, or nothing.
+    pub(super) fn push(&self, mut typed: &[u8]) -> Result<(), NotTyped> {
+        let mut waiting = self.waiting();
+        let Waiting { controller, bytes } = &mut *waiting;
+        let Some(controller) = controller else { return Err(NotTyped::Ended) };
+        if bytes.len() + typed.len() > TERMINAL_WAITING {
+            return Err(NotTyped::Full);
+        }
+        if bytes.is_empty()
+            && let Ok(n_taken) = controller.write(typed)
+        {
+            typed = &typed[n_taken..];
+        }
+        if !typed.is_empty() {
+            bytes.extend(typed);
+            self.more.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Changes the size of the terminal.
+    pub(super) fn resize(&self, size: Size) -> io::Result<()> {
+        let controller = self.waiting().controller.clone();
+        controller.map_or(Ok(()), |controller| controller.resize(size))
+    }
+
+    /// The program has ended: lets go of the terminal.
+    pub(super) fn close(&self) {
+        let mut waiting = self.waiting();
+        waiting.controller = None;
+        waiting.bytes = VecDeque::new();
+    }
+
+    /// Types what waits whenever the program takes it.
+    pub(super) async fn pass_on(&self) -> io::Result<()> {
+        let Some(controller) = self.waiting().controller.clone() else { return Ok(()) };
+        // A terminal becomes writable like a pipe does, and is polled the same way.
+        let end = pipe::Sender::from_owned_fd_unchecked(controller.as_fd().try_clone_to_owned()?)?;
+        drop(controller);
+        loop {
+            self.more.notified().await;
+            while !self.waiting().bytes.is_empty() {
+                end.writable().await?;
+                let mut waiting = self.waiting();
+                match end.try_write(waiting.bytes.as_slices().0) {
+                    Ok(n_taken) => drop(waiting.bytes.drain(..n_taken)),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+}

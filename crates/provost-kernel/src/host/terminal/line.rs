@@ -1,0 +1,225 @@
+//! What all who deal with one terminal share: its output, its size, its end.
+//!
+//! One lock, held for as long as it takes to copy a piece. Two threads never
+//! wait for a client: the one that reads the terminal ([`super::reader`]) and
+//! the one that draws the screen ([`super::drawing`]). The reader waits for the
+//! other if that falls too far behind, and so the program that prints does.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use provost_proto::limits::TERMINAL_RING;
+use provost_sandbox::confine::Exit;
+use provost_sandbox::pty::Size;
+use tokio::sync::{oneshot, watch};
+
+use super::ring::{Ring, count};
+use super::screen::Text;
+
+/// How far the screen may be behind what was printed.
+const LAG: usize = TERMINAL_RING / 2;
+
+/// How many changes of the size are kept for those that are behind.
+const SIZES: usize = 256;
+
+/// What the terminal looks like, as bytes.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot {
+    /// How many bytes of output are in it.
+    pub(super) offset: u64,
+    pub(super) size: Size,
+    /// The last change of the size that is in it.
+    pub(super) n_sizes: u64,
+    pub(super) bytes: Bytes,
+}
+
+/// Something that only the thread that draws can tell.
+#[derive(Debug)]
+pub(super) enum Wish {
+    /// The screen as bytes, as far as it has come.
+    Snapshot(oneshot::Sender<Snapshot>),
+    /// The screen as text, with all that was printed before this byte.
+    Text { at: u64, above: usize, reply: oneshot::Sender<Text> },
+}
+
+/// From this byte on the terminal has this size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Resized {
+    /// Counts changes, so that each is told once.
+    pub(super) number: u64,
+    pub(super) offset: u64,
+    pub(super) size: Size,
+}
+
+/// How the terminal ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ended(pub(super) Option<Exit>);
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) ring: Ring,
+    /// How far the screen has been drawn.
+    pub(super) drawn: u64,
+    /// The size it has now.
+    pub(super) size: Size,
+    /// The size before the first change that is kept.
+    first_size: Size,
+    sizes: VecDeque<Resized>,
+    pub(super) title: Arc<str>,
+    pub(super) n_titles: u64,
+    pub(super) n_bells: u64,
+    pub(super) wishes: Vec<Wish>,
+    /// Whether nothing will be printed any more.
+    pub(super) silent: bool,
+    pub(super) ended: Option<Ended>,
+    /// Whether the threads shall end.
+    pub(super) closed: bool,
+}
+
+/// One terminal's state, and how to wait for it.
+#[derive(Debug)]
+pub(super) struct Line {
+    state: Mutex<State>,
+    /// There is something to draw or to answer.
+    work: Condvar,
+    /// The screen has come further.
+    room: Condvar,
+    /// Counts what happened, for those that wait without a thread.
+    news: watch::Sender<u64>,
+}
+
+impl Line {
+    /// A terminal of this size whose first byte has this place.
+    pub(super) fn new(start: u64, size: Size) -> Self {
+        let state = State {
+            ring: Ring::new(start),
+            drawn: start,
+            size,
+            first_size: size,
+            sizes: VecDeque::new(),
+            title: "".into(),
+            n_titles: 0,
+            n_bells: 0,
+            wishes: Vec::new(),
+            silent: false,
+            ended: None,
+            closed: false,
+        };
+        let (news, _) = watch::channel(0);
+        Self { state: Mutex::new(state), work: Condvar::new(), room: Condvar::new(), news }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something that others wait for.
+    pub(super) fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
+        self.work.notify_one();
+        self.room.notify_all();
+        self.tell();
+    }
+
+    /// Tells those that wait without a thread.
+    pub(super) fn tell(&self) {
+        self.news.send_modify(|n| *n += 1);
+    }
+
+    pub(super) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// Adds what was printed, and waits while the screen is too far behind.
+    pub(super) fn printed(&self, bytes: &[u8]) {
+        let mut state = self.state();
+        state.ring.push(bytes);
+        self.work.notify_one();
+        self.tell();
+        while state.ring.end() - state.drawn > count(LAG) && !state.closed {
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits for the thread's next piece of work.
+    pub(super) fn wait_for_work<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        patience: std::time::Duration,
+    ) -> MutexGuard<'a, State> {
+        self.work.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// The screen has come so far.
+    pub(super) fn drew(&self, up_to: u64) {
+        self.state().drawn = up_to;
+        self.room.notify_all();
+    }
+
+    /// Asks the thread that draws.
+    fn wish(&self, wish: Wish) {
+        let mut state = self.state();
+        // Nobody would answer.
+        if !state.closed {
+            state.wishes.push(wish);
+            self.work.notify_one();
+        }
+    }
+
+    /// Ends the threads, and the hopes of whoever waits for them.
+    pub(super) fn close(&self) {
+        self.change(|state| {
+            state.closed = true;
+            state.wishes.clear();
+        });
+    }
+
+    /// The screen as bytes; none if the terminal is closed meanwhile.
+    pub(super) async fn snapshot(&self) -> Option<Snapshot> {
+        let (reply, answer) = oneshot::channel();
+        self.wish(Wish::Snapshot(reply));
+        answer.await.ok()
+    }
+
+    /// The screen as text, with all that was printed until now.
+    pub(super) async fn text(&self, above: usize) -> Option<Text> {
+        let (reply, answer) = oneshot::channel();
+        let at = self.state().ring.end();
+        self.wish(Wish::Text { at, above, reply });
+        answer.await.ok()
+    }
+}
+
+impl State {
+    /// From now on it has this size.
+    pub(super) fn resized(&mut self, size: Size) {
+        self.size = size;
+        let number = self.sizes.back().map_or(0, |last| last.number) + 1;
+        let resized = Resized { number, offset: self.ring.end(), size };
+        // Nobody can see what lay between two changes without a byte between them,
+        // unless someone has been told of the first; then they are told of both.
+        match self.sizes.back_mut() {
+            Some(last) if last.offset == resized.offset => *last = resized,
+            Some(_) | None => self.sizes.push_back(resized),
+        }
+        if self.sizes.len() > SIZES
+            && let Some(oldest) = self.sizes.pop_front()
+        {
+            self.first_size = oldest.size;
+        }
+    }
+
+    /// The next change of the size that is not known to whoever knows all up to
+    /// this number.
+    pub(super) fn next_size(&self, known: u64) -> Option<Resized> {
+        self.sizes.iter().find(|resized| resized.number > known).copied()
+    }
+
+    /// The size at this byte, before a change that happens there.
+    pub(super) fn size_before(&self, offset: u64) -> Resized {
+        let before = self.sizes.iter().take_while(|resized| resized.offset < offset).last();
+        let first = self.sizes.front().map_or(0, |oldest| oldest.number - 1);
+        before.copied().unwrap_or(Resized { number: first, offset, size: self.first_size })
+    }
+}

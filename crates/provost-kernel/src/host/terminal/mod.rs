@@ -1,0 +1,289 @@
+//! The project's terminal: exactly one, shared by all who look at it.
+//!
+//! ```text
+//! program ⇄ PTY ─▶ reader (thread) ─▶ ring ─┬─▶ client, client, … (tasks)
+//!            ▲                              └─▶ screen (thread) ─▶ snapshots
+//!            └── what is typed, and what the screen answers
+//! ```
+//!
+//! It is opened by the action `pty.open` and lives until its shell ends or the
+//! kernel does. What its person sees is what was printed. What others are told,
+//! by `pty.read`, is without secrets.
+
+mod clients;
+mod drawing;
+mod input;
+mod line;
+mod opening;
+mod reader;
+mod reading;
+mod ring;
+mod screen;
+mod stream;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use provost_core::action::{OpenPty, ReadPty, WritePty};
+use provost_core::redact::Redactor;
+use provost_proto::kernel::Fault;
+use provost_proto::runtime::{
+    RuntimeChange, StopCause, TerminalEnd, TerminalSize, TerminalStatus, TerminalView,
+};
+use provost_proto::terminal::Attached;
+use provost_proto::{ActionId, Code};
+use provost_sandbox::confine::Exit;
+use provost_sandbox::profile::Places;
+use provost_sandbox::pty::Size;
+use serde_json::{Value, json};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::ActionError;
+use crate::host::runtime::now::Now;
+use clients::Clients;
+use input::{Input, NotTyped};
+use line::{Ended, Line};
+use opening::Beginning;
+pub(super) use opening::Shell;
+
+/// The least time between two changes of the size: whoever drags a window would
+/// otherwise keep the program busy with nothing else.
+const RESIZE: Duration = Duration::from_millis(50);
+
+/// The terminal of a project, whether it is open or not.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    shell: Shell,
+    now: Arc<Now>,
+    live: Mutex<Option<Arc<Live>>>,
+    /// Whoever opens or closes it has the turn.
+    turn: Semaphore,
+}
+
+/// A terminal that was opened.
+#[derive(Debug)]
+struct Live {
+    action: ActionId,
+    pid: u32,
+    line: Arc<Line>,
+    input: Arc<Input>,
+    clients: Clients,
+    stop: mpsc::Sender<StopCause>,
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.line.close();
+    }
+}
+
+impl Live {
+    fn ended(&self) -> Option<Ended> {
+        self.line.state().ended
+    }
+
+    /// Gives the terminal the size that its clients want, whenever they do.
+    async fn fit(self: Arc<Self>, now: Arc<Now>) {
+        let mut wanted = self.clients.wanted();
+        while wanted.changed().await.is_ok() {
+            let Some(size) = *wanted.borrow_and_update() else { continue };
+            if self.line.state().size == size {
+                continue;
+            }
+            // What the program prints when it is told comes behind the mark.
+            self.line.change(|state| state.resized(size));
+            if let Err(error) = self.input.resize(size) {
+                tracing::warn!(%error, "the terminal keeps its size");
+            }
+            let Size { cols, rows } = size;
+            let resized = RuntimeChange::TerminalResized(TerminalSize { cols, rows });
+            report(&now, self.action, resized).await;
+            tokio::time::sleep(RESIZE).await;
+        }
+    }
+}
+
+impl Terminal {
+    pub(super) fn new(shell: Shell, now: Arc<Now>) -> Self {
+        Self { shell, now, live: Mutex::default(), turn: Semaphore::new(1) }
+    }
+
+    fn current(&self) -> Option<Arc<Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether its shell runs.
+    pub(super) fn is_live(&self) -> bool {
+        self.current().is_some_and(|live| live.ended().is_none())
+    }
+
+    /// How it stands.
+    pub(super) fn view(&self) -> TerminalView {
+        let Some(live) = self.current() else { return TerminalView::default() };
+        let state = live.line.state();
+        let (exit_code, signal) = parts(state.ended.and_then(|Ended(exit)| exit));
+        let is_live = state.ended.is_none();
+        TerminalView {
+            status: if is_live { TerminalStatus::Live } else { TerminalStatus::Exited },
+            action: Some(live.action),
+            pid: Some(live.pid),
+            cols: state.size.cols,
+            rows: state.size.rows,
+            offset: Some(state.ring.end()),
+            exit_code,
+            signal,
+        }
+    }
+
+    /// `pty.open`: opens it, unless it is open.
+    pub(super) async fn open(
+        &self,
+        id: ActionId,
+        params: &OpenPty,
+        places: &Places<'_>,
+    ) -> Result<Value, ActionError> {
+        let turn = self.turn.acquire().await;
+        let _turn = turn.map_err(|_| ActionError::new(Code::Unavailable, "the kernel ends"))?;
+        let opened = !self.is_live();
+        if opened {
+            let start = self.forget_ended();
+            let size = Size { cols: params.cols, rows: params.rows };
+            let beginning = Beginning { places, size, start };
+            let live = opening::open(&self.shell, &self.now, id, beginning).await?;
+            *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        }
+        let view = self.view();
+        Ok(json!({
+            "opened": opened,
+            "pid": view.pid,
+            "cols": view.cols,
+            "rows": view.rows,
+            "offset": view.offset,
+        }))
+    }
+
+    /// Lets go of a terminal that has ended; returns where the next one begins.
+    /// Not where the last one ended, so that nobody takes one for the other.
+    fn forget_ended(&self) -> u64 {
+        let last = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        last.map_or(0, |last| last.line.state().ring.end() + 1)
+    }
+
+    fn open_one(&self) -> Result<Arc<Live>, ActionError> {
+        self.current().ok_or_else(|| {
+            ActionError::new(
+                Code::PtyDead,
+                "the project's terminal is not open; `pty.open` opens it",
+            )
+        })
+    }
+
+    /// `pty.read`: what stands on the screen, or what was printed.
+    pub(super) async fn read(
+        &self,
+        params: &ReadPty,
+        redactor: &Redactor,
+    ) -> Result<Value, ActionError> {
+        let live = self.open_one()?;
+        match params.after {
+            Some(after) => Ok(reading::printed(&live, after, params.limit, redactor)),
+            None => reading::screen(&live, params.scrollback, redactor).await,
+        }
+    }
+
+    /// `pty.write`: types.
+    pub(super) fn write(&self, params: &WritePty) -> Result<Value, ActionError> {
+        let live = self.open_one()?;
+        let offset = live.line.state().ring.end();
+        match live.input.push(params.text.as_bytes()) {
+            Ok(()) => Ok(json!({ "offset": offset })),
+            Err(NotTyped::Full) => {
+                let why = "the program does not read its input; try again later";
+                Err(ActionError::new(Code::Conflict, why))
+            }
+            Err(NotTyped::Ended) => {
+                let why = "the terminal's shell has ended; `pty.open` opens it again";
+                Err(ActionError::new(Code::PtyDead, why))
+            }
+        }
+    }
+
+    /// Lets a client in. One that was here before may still see how it ended;
+    /// whoever comes anew needs a terminal that lives.
+    pub(super) fn attach(
+        &self,
+        after: Option<u64>,
+        cols: u16,
+        rows: u16,
+    ) -> Result<(Attached, Client), ActionError> {
+        let size = stream::fitting(cols, rows)
+            .map_err(|Fault { code, message, .. }| ActionError::new(code, message))?;
+        let live = self.open_one()?;
+        let state = live.line.state();
+        if state.ended.is_some() && after.is_none() {
+            return Err(ActionError::new(Code::PtyDead, "the terminal's shell has ended"));
+        }
+        let attached = Attached {
+            pid: live.pid,
+            cols: state.size.cols,
+            rows: state.size.rows,
+            oldest: state.ring.oldest(),
+            end: state.ring.end(),
+        };
+        drop(state);
+        Ok((attached, Client { live, after, size }))
+    }
+
+    /// Ends it; when it returns, nothing of it is left.
+    pub(super) async fn stop(&self, cause: StopCause) {
+        let Some(live) = self.current() else { return };
+        if live.stop.try_send(cause).is_err() {
+            tracing::debug!("the terminal was told to end already");
+        }
+        let mut news = live.line.news();
+        while live.ended().is_none() {
+            if news.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Someone who may look on.
+#[derive(Debug)]
+pub(super) struct Client {
+    live: Arc<Live>,
+    after: Option<u64>,
+    size: Size,
+}
+
+impl Client {
+    /// Serves until it or the terminal is gone.
+    pub(super) async fn serve(self, read: (OwnedReadHalf, BytesMut), write: OwnedWriteHalf) {
+        stream::serve(&self.live, read, write, self.after, self.size).await;
+    }
+}
+
+/// Tells the daemon. A kernel that cannot keep a report is about to end.
+async fn report(now: &Now, action: ActionId, change: RuntimeChange) {
+    if let Err(error) = now.report(action, change).await {
+        tracing::error!(%error, "what happened to the terminal could not be kept");
+    }
+}
+
+/// How a shell ended: by itself, or by a signal.
+fn parts(exit: Option<Exit>) -> (Option<i32>, Option<i32>) {
+    match exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    }
+}
+
+/// The end of a terminal, as it is told.
+fn end(cause: StopCause, exit: Option<Exit>) -> RuntimeChange {
+    let (exit_code, signal) = parts(exit);
+    RuntimeChange::TerminalClosed(TerminalEnd { cause, exit_code, signal })
+}

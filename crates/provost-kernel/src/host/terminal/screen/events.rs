@@ -1,0 +1,98 @@
+//! What the cells want to say: answers to the program, titles, the bell.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use alacritty_terminal::event::{Event, EventListener, WindowSize};
+use alacritty_terminal::term::color::Colors;
+use alacritty_terminal::vte::ansi::Rgb;
+use provost_proto::limits::TERMINAL_TITLE;
+use provost_sandbox::pty::Size;
+
+use super::Said;
+use super::colors::color_of;
+
+/// How much a terminal answers in one go, at most: it is a program's own doing.
+const ANSWERS: usize = 16 * 1024;
+
+/// What the cells want to say.
+#[derive(Clone, Default)]
+pub(super) struct Events(Rc<RefCell<Heard>>);
+
+/// Writes the answer to a question for a color.
+type Answer = std::sync::Arc<dyn Fn(Rgb) -> String + Sync + Send>;
+
+#[derive(Default)]
+struct Heard {
+    said: Said,
+    asked: Vec<(usize, Answer)>,
+    size: Option<Size>,
+}
+
+impl EventListener for Events {
+    fn send_event(&self, event: Event) {
+        let mut heard = self.0.borrow_mut();
+        match event {
+            Event::PtyWrite(text) => heard.answer(&text),
+            Event::Title(title) => heard.said.title = Some(cut(&title)),
+            Event::ResetTitle => heard.said.title = Some(String::new()),
+            Event::Bell => heard.said.bell = true,
+            Event::ColorRequest(index, answer) if heard.asked.len() < 256 => {
+                heard.asked.push((index, answer));
+            }
+            Event::TextAreaSizeRequest(answer) => {
+                let size = heard.size.unwrap_or(Size { cols: 80, rows: 24 });
+                let window = WindowSize {
+                    num_lines: size.rows,
+                    num_cols: size.cols,
+                    cell_width: 8,
+                    cell_height: 16,
+                };
+                heard.answer(&answer(window));
+            }
+            Event::ColorRequest(..)
+            | Event::MouseCursorDirty
+            | Event::ClipboardStore(..)
+            | Event::ClipboardLoad(..)
+            | Event::CursorBlinkingChange
+            | Event::Wakeup
+            | Event::Exit
+            | Event::ChildExit(_) => {}
+        }
+    }
+}
+
+impl Heard {
+    fn answer(&mut self, text: &str) {
+        if self.said.answers.len() + text.len() <= ANSWERS {
+            self.said.answers.extend_from_slice(text.as_bytes());
+        }
+    }
+}
+
+/// A title of a bounded length.
+fn cut(title: &str) -> String {
+    let mut end = title.len().min(TERMINAL_TITLE);
+    while !title.is_char_boundary(end) {
+        end -= 1;
+    }
+    title[..end].chars().filter(|c| !c.is_control()).collect()
+}
+
+impl Events {
+    /// The terminal has this size.
+    pub(super) fn fit(&self, size: Size) {
+        self.0.borrow_mut().size = Some(size);
+    }
+
+    /// What was said since it was asked last.
+    pub(super) fn take(&self, colors: &Colors) -> Said {
+        let mut heard = self.0.borrow_mut();
+        for (index, answer) in std::mem::take(&mut heard.asked) {
+            if let Some(color) = color_of(colors, index) {
+                heard.answer(&answer(color));
+            }
+        }
+        std::mem::take(&mut heard.said)
+    }
+}

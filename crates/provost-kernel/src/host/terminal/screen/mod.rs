@@ -1,0 +1,124 @@
+//! What the terminal looks like: every cell, the cursor, the modes.
+//!
+//! `alacritty_terminal` keeps the cells. What it does not tell, or does
+//! otherwise than the terminals of our clients, is done in [`handler`];
+//! [`snapshot`] writes it all down so that a client that comes late draws the
+//! same. It also answers what programs ask their terminal; no client does.
+
+mod colors;
+mod events;
+mod handler;
+mod modes;
+mod sgr;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod text;
+mod unfinished;
+
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::vte::ansi::{Processor, StdSyncHandler};
+use provost_sandbox::pty::Size;
+
+use handler::Handling;
+pub(super) use text::Text;
+pub(super) use unfinished::unfinished;
+
+/// The screen of one terminal.
+pub(super) struct Screen {
+    parser: Processor<StdSyncHandler>,
+    handling: Handling,
+    /// The beginning of a sequence that the parser does not know.
+    held: Vec<u8>,
+}
+
+/// Back to normal, but for what is drawn.
+const SOFT_RESET: &[u8] = b"\x1b[!p";
+
+impl std::fmt::Debug for Screen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Screen")
+    }
+}
+
+/// What came out of some output, beside what can be seen.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    /// What the terminal answers to its program.
+    pub(super) answers: Vec<u8>,
+    /// The title, if it has another.
+    pub(super) title: Option<String>,
+    /// Whether the bell rang.
+    pub(super) bell: bool,
+}
+
+/// A size, as the grid wants it.
+#[derive(Clone, Copy)]
+struct Cells(Size);
+
+impl Dimensions for Cells {
+    fn total_lines(&self) -> usize {
+        self.screen_lines()
+    }
+
+    fn screen_lines(&self) -> usize {
+        usize::from(self.0.rows).max(1)
+    }
+
+    // A wide character needs two, and the grid does not check.
+    fn columns(&self) -> usize {
+        usize::from(self.0.cols).max(2)
+    }
+}
+
+impl Screen {
+    pub(super) fn new(size: Size) -> Self {
+        Self { parser: Processor::new(), handling: Handling::new(size), held: Vec::new() }
+    }
+
+    /// Draws what was printed.
+    pub(super) fn draw(&mut self, printed: &[u8]) -> Said {
+        // A sequence that the parser does not know must not be cut in two.
+        let mut joined = std::mem::take(&mut self.held);
+        if !joined.is_empty() {
+            joined.extend_from_slice(printed);
+        }
+        let mut bytes = if joined.is_empty() { printed } else { &joined };
+        while let Some(at) = memchr::memmem::find(bytes, SOFT_RESET) {
+            self.parser.advance(&mut self.handling, &bytes[..at]);
+            self.draw_all();
+            self.handling.soft_reset();
+            bytes = &bytes[at + SOFT_RESET.len()..];
+        }
+        let begun = (1..SOFT_RESET.len()).rev().find(|&n| bytes.ends_with(&SOFT_RESET[..n]));
+        let (now, later) = bytes.split_at(bytes.len() - begun.unwrap_or(0));
+        self.parser.advance(&mut self.handling, now);
+        self.held = later.to_vec();
+        self.handling.said()
+    }
+
+    /// Whether a program has said that it is drawing, and not yet that it is done.
+    pub(super) fn is_drawing(&self) -> bool {
+        self.parser.sync_bytes_count() > 0
+    }
+
+    /// Draws what a program wanted to have drawn at once later.
+    pub(super) fn settle(&mut self) -> Said {
+        self.draw_all();
+        self.handling.said()
+    }
+
+    fn draw_all(&mut self) {
+        if self.is_drawing() {
+            self.parser.stop_sync(&mut self.handling);
+        }
+    }
+
+    pub(super) fn resize(&mut self, size: Size) {
+        self.handling.resize(size);
+    }
+
+    pub(super) fn size(&self) -> Size {
+        self.handling.size()
+    }
+}

@@ -1,0 +1,145 @@
+//! How cells look, as the sequences that make a terminal draw so.
+
+use std::io::Write as _;
+
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::vte::ansi::{Color, NamedColor};
+
+/// How something looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    fg: Color,
+    bg: Color,
+    underline: Option<Color>,
+    flags: Flags,
+    link: Option<(String, String)>,
+}
+
+/// The flags that can be seen.
+const SEEN: Flags = Flags::INVERSE
+    .union(Flags::BOLD)
+    .union(Flags::ITALIC)
+    .union(Flags::DIM)
+    .union(Flags::HIDDEN)
+    .union(Flags::STRIKEOUT)
+    .union(Flags::ALL_UNDERLINES);
+
+const CODES: [(Flags, &str); 11] = [
+    (Flags::BOLD, "1"),
+    (Flags::DIM, "2"),
+    (Flags::ITALIC, "3"),
+    (Flags::UNDERLINE, "4"),
+    (Flags::DOUBLE_UNDERLINE, "4:2"),
+    (Flags::UNDERCURL, "4:3"),
+    (Flags::DOTTED_UNDERLINE, "4:4"),
+    (Flags::DASHED_UNDERLINE, "4:5"),
+    (Flags::INVERSE, "7"),
+    (Flags::HIDDEN, "8"),
+    (Flags::STRIKEOUT, "9"),
+];
+
+impl Look {
+    pub(super) fn plain() -> Self {
+        Self::of(&Cell::default())
+    }
+
+    pub(super) fn of(cell: &Cell) -> Self {
+        let link = cell.hyperlink().map(|link| {
+            // Those that the program gave no id have one of the grid's, which means nothing.
+            let id = if link.id().ends_with("_alacritty") { "" } else { link.id() };
+            (id.to_owned(), link.uri().to_owned())
+        });
+        let flags = cell.flags & SEEN;
+        let underline =
+            cell.underline_color().filter(|_| cell.flags.intersects(Flags::ALL_UNDERLINES));
+        Self { fg: cell.fg, bg: cell.bg, underline, flags, link }
+    }
+
+    /// Whether a cell looks so; quicker than asking how it looks.
+    pub(super) fn is_of(&self, cell: &Cell) -> bool {
+        let same = self.fg == cell.fg && self.bg == cell.bg && self.flags == (cell.flags & SEEN);
+        match &cell.extra {
+            None => same && self.underline.is_none() && self.link.is_none(),
+            Some(_) => same && *self == Self::of(cell),
+        }
+    }
+
+    /// Whether a cell without a character would be drawn as nothing but its background.
+    pub(super) fn only_background(&self) -> bool {
+        self.flags.is_empty()
+            && self.link.is_none()
+            && self.fg == Color::Named(NamedColor::Foreground)
+    }
+
+    pub(super) fn has_plain_background(&self) -> bool {
+        self.bg == Color::Named(NamedColor::Background)
+    }
+
+    /// Writes what makes a terminal that draws like `before` draw like this.
+    pub(super) fn write(&self, before: &Self, out: &mut Vec<u8>) {
+        if self == before {
+            return;
+        }
+        let same_letters = self.fg == before.fg
+            && self.bg == before.bg
+            && self.flags == before.flags
+            && self.underline == before.underline;
+        if !same_letters {
+            out.extend_from_slice(b"\x1b[0");
+            for (flag, code) in CODES {
+                if self.flags.contains(flag) {
+                    out.push(b';');
+                    out.extend_from_slice(code.as_bytes());
+                }
+            }
+            color(self.fg, &Codes { first: 30, bright: 90, other: 38 }, out);
+            color(self.bg, &Codes { first: 40, bright: 100, other: 48 }, out);
+            if let Some(underline) = self.underline {
+                underlined(underline, out);
+            }
+            out.push(b'm');
+        }
+        if self.link != before.link {
+            let (id, uri) = self.link.as_ref().map_or(("", ""), |(id, uri)| (id, uri));
+            let id = if id.is_empty() { String::new() } else { format!("id={id}") };
+            put(out, format_args!("\x1b]8;{id};{uri}\x1b\\"));
+        }
+    }
+}
+
+struct Codes {
+    first: u16,
+    bright: u16,
+    other: u16,
+}
+
+fn color(color: Color, codes: &Codes, out: &mut Vec<u8>) {
+    match color {
+        Color::Named(name) => {
+            let index = name as u16;
+            match index {
+                0..=7 => put(out, format_args!(";{}", codes.first + index)),
+                8..=15 => put(out, format_args!(";{}", codes.bright + index - 8)),
+                _ => {}
+            }
+        }
+        Color::Indexed(index) => put(out, format_args!(";{};5;{index}", codes.other)),
+        Color::Spec(rgb) => {
+            put(out, format_args!(";{};2;{};{};{}", codes.other, rgb.r, rgb.g, rgb.b));
+        }
+    }
+}
+
+fn underlined(color: Color, out: &mut Vec<u8>) {
+    match color {
+        Color::Named(name) if (name as u16) < 16 => put(out, format_args!(";58:5:{}", name as u16)),
+        Color::Named(_) => {}
+        Color::Indexed(index) => put(out, format_args!(";58:5:{index}")),
+        Color::Spec(rgb) => put(out, format_args!(";58:2::{}:{}:{}", rgb.r, rgb.g, rgb.b)),
+    }
+}
+
+/// Writes into memory, which does not fail.
+pub(super) fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    let _cannot_fail = out.write_fmt(text);
+}

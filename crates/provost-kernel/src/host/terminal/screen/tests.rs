@@ -1,0 +1,94 @@
+//! What the screen answers, tells, and draws again.
+
+mod fidelity;
+
+use provost_sandbox::pty::Size;
+
+use super::Screen;
+
+fn screen(bytes: &[u8]) -> Screen {
+    let mut screen = Screen::new(Size { cols: 20, rows: 5 });
+    screen.draw(bytes);
+    screen
+}
+
+#[test]
+fn what_programs_ask_is_answered_here() {
+    for (asked, answer) in [
+        ("\x1b[c", "\x1b[?6c"),
+        ("ab\x1b[6n", "\x1b[1;3R"),
+        ("\x1b[5n", "\x1b[0n"),
+        ("\x1b[?2004$p", "\x1b[?2004;2$y"),
+        ("\x1b[?2004h\x1b[?2004$p", "\x1b[?2004;1$y"),
+        ("\x1b[18t", "\x1b[8;5;20t"),
+        ("\x1b]11;?\x07", "\x1b]11;rgb:1212/1414/1717\x07"),
+        ("\x1b]10;?\x1b\\", "\x1b]10;rgb:d4d4/d4d4/d4d4\x1b\\"),
+        ("\x1b]11;#102030\x07\x1b]11;?\x07", "\x1b]11;rgb:1010/2020/3030\x07"),
+        ("\x1b]52;c;aGk=\x07\x1b]52;c;?\x07", ""),
+        ("plain", ""),
+    ] {
+        let mut screen = Screen::new(Size { cols: 20, rows: 5 });
+        let said = screen.draw(asked.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&said.answers), answer, "{asked:?}");
+    }
+}
+
+#[test]
+fn titles_and_the_bell_are_told_once() {
+    let mut screen = Screen::new(Size { cols: 20, rows: 5 });
+    let said = screen.draw(b"\x1b]0;one\x07\x1b]2;two\x07\x07");
+    assert_eq!((said.title.as_deref(), said.bell), (Some("two"), true));
+    let said = screen.draw(b"x");
+    assert_eq!((said.title, said.bell), (None, false));
+    let long = format!("\x1b]2;{}\x07", "é".repeat(5000));
+    let title = screen.draw(long.as_bytes()).title.unwrap();
+    assert!(title.len() <= provost_proto::limits::TERMINAL_TITLE && title.starts_with('é'));
+}
+
+#[test]
+fn a_snapshot_drawn_on_an_empty_screen_gives_the_same_snapshot() {
+    for bytes in [
+        &b"hello\r\nworld"[..],
+        b"\x1b[31mred\x1b[0m plain \x1b[1;4mbold",
+        b"12345678901234567890",
+        b"123456789012345678901",
+        b"main\x1b[?1049h\x1b[3;4Halt\x1b[7m",
+        b"\x1b[2;4r\x1b[?6h\x1b[2;2Hin",
+        b"1\n2\n3\n4\n5\n6\n7\n8\n9",
+        "wide 漢字 and 😀\u{301}".as_bytes(),
+        b"\x1b[3g\x1b[5G\x1bHx\x1b[44m\x1b[K\x1b[3;1H",
+        b"\x1b(0lqk\x1b(B \x1b[?25l\x1b[?2004h\x1b[?1002h\x1b[?1006h\x1b[5 q",
+    ] {
+        let mut first = screen(bytes);
+        let snapshot = first.snapshot();
+        let again = screen(&snapshot).snapshot();
+        assert_eq!(
+            String::from_utf8_lossy(&snapshot),
+            String::from_utf8_lossy(&again),
+            "{:?}",
+            String::from_utf8_lossy(bytes)
+        );
+    }
+}
+
+#[test]
+fn looking_at_the_main_screen_changes_nothing_of_the_other() {
+    let mut screen = screen(b"main\x1b[?1049h\x1b[2;3Hother");
+    let before = screen.text(0);
+    let snapshot = screen.snapshot();
+    assert_eq!(screen.text(0), before);
+    assert_eq!(screen.snapshot(), snapshot);
+    screen.draw(b"\x1b[?1049l!");
+    assert_eq!(screen.text(0).lines[0], "main!");
+}
+
+#[test]
+fn a_screen_of_any_size_is_drawn_without_harm() {
+    for (cols, rows) in [(1, 1), (1, 5), (5, 1), (2, 2), (1000, 500)] {
+        let mut screen = Screen::new(Size { cols, rows });
+        screen.draw("漢字😀abc\r\n\t\x1b[5;5Hx\x1b[2J\x1b[?1049h漢".as_bytes());
+        screen.resize(Size { cols: rows, rows: cols });
+        screen.draw("漢x\x1b[?1049l".as_bytes());
+        assert!(!screen.snapshot().is_empty());
+    }
+}

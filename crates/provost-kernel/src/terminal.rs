@@ -1,0 +1,90 @@
+//! A client of a project's terminal, on a connection of its own.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use provost_proto::Code;
+use provost_proto::kernel::{Ask, Fault, RUNTIME};
+use provost_proto::limits::TERMINAL_FRAME;
+use provost_proto::terminal::{Attached, FromTerminal, ToTerminal};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::timeout;
+
+use crate::handle::{hello, question, result};
+use crate::wire::{self, Frame};
+use crate::{KernelError, Place};
+
+/// How long a kernel may take to let a client in.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Bytes asked for at once.
+const READ: usize = 128 * 1024;
+
+/// What the terminal sends.
+#[derive(Debug)]
+pub struct Look {
+    read: OwnedReadHalf,
+    buffer: BytesMut,
+}
+
+/// What the client sends.
+#[derive(Debug)]
+pub struct Keys(OwnedWriteHalf);
+
+/// Attaches to the terminal of the kernel that is here: from a byte on, or with
+/// what it looks like now; with a window of this size.
+pub async fn attach(
+    place: &Place,
+    after: Option<u64>,
+    (cols, rows): (u16, u16),
+) -> Result<(Attached, Look, Keys), KernelError> {
+    let (mut read, mut write, welcome) = hello(place).await.ok_or(KernelError::Lost)?;
+    if welcome.protocol < RUNTIME {
+        let message = format!(
+            "the project's kernel, process {}, is from an older Provost and has no terminal; \
+             close the project and open it again",
+            welcome.pid
+        );
+        return Err(KernelError::Fault(Fault { code: Code::KernelTooOld, message, details: None }));
+    }
+    let asked = question(1, Ask::Terminal { after, cols, rows });
+    wire::write(&mut write, &asked).await.map_err(|_| KernelError::Lost)?;
+    let answer = timeout(ANSWER, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
+    let Ok(Some(Frame::Answer(answer))) = answer else { return Err(KernelError::Lost) };
+    let attached = result(answer)?.read().map_err(|_| KernelError::Lost)?;
+    let (read, buffer) = read.into_rest();
+    Ok((attached, Look { read, buffer }, Keys(write)))
+}
+
+impl Look {
+    /// The next frame; `None` at the end. Nothing is lost if the wait is given up.
+    pub async fn next(&mut self) -> io::Result<Option<FromTerminal>> {
+        loop {
+            if let Some(frame) = FromTerminal::decode(&mut self.buffer).map_err(io::Error::other)? {
+                return Ok(Some(frame));
+            }
+            if self.buffer.len() > TERMINAL_FRAME + READ {
+                return Err(io::Error::other("a frame of the terminal does not end"));
+            }
+            // A new buffer only when this one is used up: frames that wait hold on to it.
+            if self.buffer.capacity() - self.buffer.len() < READ / 2 {
+                self.buffer.reserve(READ);
+            }
+            if self.read.read_buf(&mut self.buffer).await? == 0 {
+                return match self.buffer.len() {
+                    0 => Ok(None),
+                    _ => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
+            }
+        }
+    }
+}
+
+impl Keys {
+    /// Sends one frame.
+    pub async fn send(&mut self, frame: &ToTerminal) -> io::Result<()> {
+        self.0.write_all(&frame.encode().map_err(io::Error::other)?).await
+    }
+}

@@ -1,0 +1,74 @@
+//! Going on from a byte.
+
+use provost_proto::terminal::ToTerminal;
+use serde_json::json;
+
+use super::Host;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_back_gets_exactly_the_missing_bytes() {
+    let mut host = Host::start().await;
+    host.open().await;
+    let mut whole = host.attach(None, 80, 24).await;
+    whole.until("ready>").await;
+    let from = whole.at;
+    let mut cut = host.attach(Some(from), 80, 24).await;
+    let (mut pieces, mut at) = (Vec::new(), from);
+    whole.seen.clear();
+    whole.types("for i in $(seq 1 30000); do echo line-$i; done; echo end-$((1))\r").await;
+    // Cut off again and again, wherever it is.
+    for _ in 0..20 {
+        let goal = cut.seen.len() + 1;
+        while cut.seen.len() < goal {
+            assert!(cut.next().await);
+        }
+        assert_eq!(cut.n_snapshots, 0, "all is still kept");
+        pieces.extend_from_slice(&cut.seen);
+        at = cut.at;
+        cut = host.attach(Some(at), 80, 24).await;
+    }
+    cut.until("end-1\r\nready>").await;
+    pieces.extend_from_slice(&cut.seen);
+    assert!(at > from);
+    whole.until("end-1\r\nready>").await;
+    assert!(pieces == whole.seen, "{} and {} bytes", pieces.len(), whole.seen.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_was_away_too_long_gets_what_it_looks_like() {
+    let mut host = Host::start().await;
+    host.open().await;
+    let mut client = host.attach(None, 80, 24).await;
+    client.until("ready>").await;
+    let from = client.at;
+    client.types("yes 0123456789abcdef | head -c 20000000; echo; echo end-$((1))\r").await;
+    client.until("end-1\r\nready>").await;
+    for after in [from, client.at + 1, u64::MAX] {
+        let mut late = host.attach(Some(after), 80, 24).await;
+        late.until("end-1").await;
+        assert_eq!((late.n_snapshots, late.at), (1, client.at), "after {after}");
+        assert!(late.seen.len() < 200_000, "{} bytes", late.seen.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_much_input_is_refused_and_none_of_it_lost_in_silence() {
+    let mut host = Host::start().await;
+    host.open().await;
+    let mut client = host.attach(None, 80, 24).await;
+    client.until("ready>").await;
+    client.types("stty -echo -icanon; echo raw-$((1)); sleep 4242\r").await;
+    client.until("raw-1\r\n").await;
+    let piece = vec![b'x'; 60_000];
+    for _ in 0..40 {
+        if client.keys.send(&ToTerminal::Input(piece.clone().into())).await.is_err() {
+            break;
+        }
+    }
+    client.hear_out().await;
+    assert_eq!(client.error.as_deref(), Some("CONFLICT"));
+    let mut again = host.attach(None, 80, 24).await;
+    again.until("raw-1").await;
+    let refused = host.act("pty.write", json!({ "text": "y".repeat(60_000) })).await.unwrap_err();
+    assert_eq!(refused["code"], "CONFLICT");
+}

@@ -1,0 +1,68 @@
+//! The terminal: tickets, and the WebSocket.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::response::Response;
+use provost_gateway::{Seat, View};
+use provost_proto::limits::{TERMINAL_COLS, TERMINAL_INPUT, TERMINAL_ROWS};
+use provost_proto::terminal::TerminalTicket;
+use provost_proto::{Code, Problem};
+use serde::Deserialize;
+
+use super::Answer;
+use crate::auth::{Hold, Sit};
+use crate::body::{Path, Query};
+use crate::problem::Failure;
+use crate::{Door, pump};
+
+/// The longest message of a client: a paste. It reaches the terminal in pieces.
+const MESSAGE: usize = 16 * TERMINAL_INPUT;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct How {
+    after: Option<u64>,
+    cols: u16,
+    rows: u16,
+    #[serde(default, rename = "ticket")]
+    _ticket: Option<String>,
+}
+
+/// Get a ticket for one connection to a project's terminal, good for 30 seconds.
+#[utoipa::path(post, path = "/api/projects/{p}/terminal/ticket", params(("p" = String, Path)), responses((status = 200, body = TerminalTicket), (status = 403, body = Problem), (status = 404, body = Problem)))]
+pub(crate) async fn ticket(
+    State(door): State<Arc<Door>>,
+    Hold(by, pass): Hold,
+    Path(project): Path<String>,
+) -> Answer<TerminalTicket> {
+    let ticket = door.gateway.terminal_ticket(Seat::of(by, pass), &project).await?;
+    Ok(Json(TerminalTicket { ticket: ticket.reveal().to_owned() }))
+}
+
+/// Attach to a project's terminal, through a WebSocket; it is opened if it is
+/// not. Needs a ticket, or the cookie of a login with the `Origin` of our page.
+#[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query), ("rows" = u16, Query), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream"), (status = 401, body = Problem), (status = 422, body = Problem)))]
+pub(crate) async fn attach(
+    State(door): State<Arc<Door>>,
+    Sit(seat): Sit,
+    Path(project): Path<String>,
+    Query(How { after, cols, rows, .. }): Query<How>,
+    socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Failure> {
+    if !(1..=TERMINAL_COLS).contains(&cols) || !(1..=TERMINAL_ROWS).contains(&rows) {
+        let why =
+            format!("a terminal has 1 to {TERMINAL_COLS} columns and 1 to {TERMINAL_ROWS} rows");
+        return Err(Failure::new(Code::InvalidRequest, why));
+    }
+    let socket = socket.map_err(|error| {
+        let why = format!("the terminal is a WebSocket: {error}");
+        Failure::new(Code::InvalidRequest, why)
+    })?;
+    let view = View { after, cols, rows };
+    let socket = socket.max_message_size(MESSAGE).max_frame_size(MESSAGE);
+    Ok(socket.on_upgrade(move |socket| pump::run(door, socket, seat, project, view)))
+}

@@ -1,0 +1,307 @@
+//! The terminal's benchmark: output and keystrokes through kernel, daemon and
+//! WebSocket against a bare terminal that is only read.
+//!
+//! `cargo xtask bench terminal`, which builds the release binary first.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints, and fails loudly"
+)]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use futures::{SinkExt as _, StreamExt as _};
+use provost_sandbox::confine::{Command, Layers, Limits, Wall};
+use provost_sandbox::launch;
+use provost_sandbox::profile::{Places, Policy, Profile};
+use provost_sandbox::{probe, pty};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+const ROUNDS: usize = 5;
+const ECHOES: usize = 2000;
+const SIZE: pty::Size = pty::Size { cols: 80, rows: 24 };
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let daemon = Daemon::start().await;
+    let logs = daemon.folder.path().join("app/logs");
+    std::fs::write(&logs, colored(200_000_000)).unwrap();
+    let mut client = daemon.attach().await;
+    client.run("PS1=; bind 'set enable-bracketed-paste off'").await;
+    let logs = format!("cat {}", logs.display());
+    for (what, line) in [("seq 1 3000000", "seq 1 3000000"), ("a colored log of 200 MB", &logs)] {
+        let (mut one, mut three, mut skipped) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..ROUNDS {
+            // One after the other in one loop, so that whatever else runs disturbs all alike.
+            let bare = bare(&daemon, line);
+            one.push(client.run(line).await / bare);
+            let stalled = daemon.attach().await;
+            let mut second = daemon.attach().await;
+            let reading = tokio::spawn(async move { while second.next().await.is_some() {} });
+            three.push(client.run(line).await / bare);
+            skipped += client.n_snapshots;
+            reading.abort();
+            drop(stalled);
+        }
+        report(&format!("bytes/s of {what} to one client / bare"), &mut one, "≥ 0.8");
+        report(
+            &format!("bytes/s of {what}, three clients, one stalled / bare"),
+            &mut three,
+            "≥ 0.6",
+        );
+        println!("  the client was skipped ahead {skipped} times\n");
+    }
+    memory(&daemon, &mut client).await;
+    snapshot(&daemon, &mut client).await;
+    client.run("stty raw -echo").await;
+    client.say("cat\n").await;
+    let mut ours = Vec::new();
+    for n in 0..ECHOES {
+        let letter = char::from(b'a' + u8::try_from(n % 26).unwrap());
+        let began = Instant::now();
+        client.say(&letter.to_string()).await;
+        client.seen.clear();
+        while !client.seen.contains(&u8::try_from(letter).unwrap()) {
+            client.next().await.unwrap();
+        }
+        ours.push(began.elapsed().as_secs_f64() * 1e6);
+    }
+    ours.sort_by(f64::total_cmp);
+    println!(
+        "echo through the WebSocket: p50 {:.0} µs, p99 {:.0} µs",
+        ours[ECHOES / 2],
+        ours[ECHOES * 99 / 100]
+    );
+}
+
+/// Lines as a build prints them.
+fn colored(size: usize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(size + 200);
+    let mut n = 0;
+    while text.len() < size {
+        n += 1;
+        let line = format!(
+            "\x1b[2m2026-01-01T00:00:{:02}Z\x1b[0m \x1b[3{}mINFO\x1b[0m module::{}: handled request {n} in {} ms\r\n",
+            n % 60,
+            n % 8,
+            n % 13,
+            n % 97
+        );
+        text.extend_from_slice(line.as_bytes());
+    }
+    text
+}
+
+/// Bytes per second of a command in a terminal that nobody but a loop reads.
+fn bare(daemon: &Daemon, line: &str) -> f64 {
+    let app = daemon.folder.path().join("app");
+    let scratch = tempfile::tempdir().unwrap();
+    let data = daemon.folder.path().join("data");
+    let places =
+        Places { project: &app, home: daemon.folder.path(), data: &data, scratch: scratch.path() };
+    let policy = Policy::new(Profile::Terminal, &places);
+    let wall = Wall::new(policy, &probe::machine(), Layers::Auto, Limits::default()).unwrap();
+    let (controller, terminal) = pty::open(SIZE).unwrap();
+    let mut command = Command::new("/bin/bash", &["-c", line]);
+    command.env.push(("PATH".into(), "/usr/bin:/bin".into()));
+    terminal.give_to(&mut command).unwrap();
+    let began = Instant::now();
+    let _child = wall.spawn(command).unwrap();
+    let (mut buffer, mut bytes) = (vec![0; 64 * 1024], 0);
+    loop {
+        match controller.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n_read) => bytes += n_read,
+            Err(_) => {
+                let mut lines =
+                    [rustix::event::PollFd::new(&controller, rustix::event::PollFlags::IN)];
+                rustix::event::poll(&mut lines, None).unwrap();
+            }
+        }
+    }
+    rate(bytes, began)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio")]
+fn rate(bytes: usize, began: Instant) -> f64 {
+    bytes as f64 / began.elapsed().as_secs_f64()
+}
+
+fn report(what: &str, ratios: &mut [f64], promised: &str) {
+    ratios.sort_by(f64::total_cmp);
+    let (low, high) = (ratios[0], ratios[ratios.len() - 1]);
+    println!(
+        "{what} = {:.2} ({low:.2} to {high:.2}; promised {promised})",
+        ratios[ratios.len() / 2]
+    );
+}
+
+/// What stalled clients cost the kernel in a flood.
+async fn memory(daemon: &Daemon, client: &mut Client) {
+    client.run("head -c 20000000 /dev/zero | tr '\\0' x").await;
+    let kernel = daemon.kernel().await;
+    let before = resident_kib(kernel);
+    let mut stalled = Vec::new();
+    for _ in 0..10 {
+        stalled.push(daemon.attach().await);
+    }
+    client.run("head -c 100000000 /dev/zero | tr '\\0' y").await;
+    let each = (f64::from(resident_kib(kernel)) - f64::from(before)) / 10.0;
+    println!(
+        "kernel: {before} KiB, and {each:.0} KiB for each stalled client in 100 MB (promised ≤ 1024)"
+    );
+}
+
+async fn snapshot(daemon: &Daemon, client: &mut Client) {
+    client.run("clear; printf '\\e[3J'; head -976 logs").await;
+    let began = Instant::now();
+    let mut late = daemon.attach().await;
+    while late.n_snapshots == 0 || late.seen.is_empty() {
+        late.next().await.unwrap();
+    }
+    let took = began.elapsed().as_secs_f64() * 1e3;
+    println!(
+        "attach with 1000 lines: {took:.1} ms with the ticket, {} bytes (promised ≤ 150 kB)",
+        late.seen.len()
+    );
+}
+
+fn binary() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let binary = own.ancestors().nth(2).unwrap().join("provost");
+    assert!(binary.exists(), "{} is not built", binary.display());
+    binary
+}
+
+struct Client {
+    socket: WebSocketStream<TcpStream>,
+    seen: Vec<u8>,
+    at: u64,
+    n_snapshots: usize,
+    snapshot: bool,
+}
+
+impl Client {
+    async fn next(&mut self) -> Option<()> {
+        match self.socket.next().await?.ok()? {
+            Message::Binary(bytes) => {
+                let (place, output) = bytes.split_first_chunk::<8>()?;
+                self.at = u64::from_be_bytes(*place);
+                if !std::mem::take(&mut self.snapshot) {
+                    self.at += u64::try_from(output.len()).ok()?;
+                }
+                self.seen.extend_from_slice(output);
+                let ack = json!({ "type": "ack", "offset": self.at }).to_string();
+                self.socket.send(Message::Text(ack.into())).await.ok()
+            }
+            Message::Text(text) => {
+                let said: Value = serde_json::from_str(&text).ok()?;
+                self.snapshot = said["type"] == "snapshot";
+                self.n_snapshots += usize::from(self.snapshot);
+                if said["type"] == "ping" {
+                    let pong = json!({ "type": "pong" }).to_string();
+                    self.socket.send(Message::Text(pong.into())).await.ok()?;
+                }
+                Some(())
+            }
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Some(()),
+            Message::Close(_) => None,
+        }
+    }
+
+    async fn say(&mut self, keys: &str) {
+        self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
+    }
+
+    /// Runs a line to its end; returns bytes per second.
+    async fn run(&mut self, line: &str) -> f64 {
+        let (began, from) = (Instant::now(), self.at);
+        self.n_snapshots = 0;
+        self.seen.clear();
+        self.say(&format!("{line}; echo e''nd-of-it\r")).await;
+        while !self.seen.windows(9).rev().take(100_000).any(|part| part == b"end-of-it") {
+            let keep = self.seen.len().saturating_sub(64);
+            self.seen.drain(..keep);
+            self.next().await.unwrap();
+        }
+        rate(usize::try_from(self.at - from).unwrap(), began)
+    }
+}
+
+struct Daemon {
+    pid: Pid,
+    base: String,
+    token: String,
+    http: reqwest::Client,
+    folder: TempDir,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let data = self.folder.path().join("data");
+        let stopped = launch::output(&binary(), &[Path::new("--data"), &data, Path::new("down")]);
+        if stopped.is_err() {
+            kill_process(self.pid, Signal::TERM).unwrap();
+        }
+    }
+}
+
+impl Daemon {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, app) = (folder.path().join("data"), folder.path().join("app"));
+        std::fs::create_dir(&app).unwrap();
+        let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
+        let own = [("SHELL".into(), "/bin/bash".into()), ("HOME".into(), folder.path().into())];
+        let pid = launch::detached(&binary(), &args, &folder.path().join("log"), &own).unwrap();
+        let base = loop {
+            let text = std::fs::read(data.join("daemon.json")).unwrap_or_default();
+            let value: Value = serde_json::from_slice(&text).unwrap_or_default();
+            if let Some(address) = value["address"].as_str() {
+                break address.to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        };
+        let token = std::fs::read_to_string(data.join("token")).unwrap().trim().to_owned();
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        let daemon = Self { pid, base, token, http, folder };
+        daemon.post("/api/projects", json!({ "path": app })).await;
+        daemon
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Value {
+        let request =
+            self.http.post(format!("http://{}{path}", self.base)).bearer_auth(&self.token);
+        request.json(&body).send().await.unwrap().json().await.unwrap()
+    }
+
+    async fn kernel(&self) -> Pid {
+        let url = format!("http://{}/api/projects/app/kernel", self.base);
+        let kernel = self.http.get(url).bearer_auth(&self.token).send().await.unwrap();
+        let kernel: Value = kernel.json().await.unwrap();
+        Pid::from_raw(i32::try_from(kernel["pid"].as_i64().unwrap()).unwrap()).unwrap()
+    }
+
+    async fn attach(&self) -> Client {
+        let ticket = self.post("/api/projects/app/terminal/ticket", json!({})).await;
+        let ticket = ticket["ticket"].as_str().unwrap();
+        let path = format!("/api/projects/app/terminal/attach?cols=80&rows=24&ticket={ticket}");
+        let stream = TcpStream::connect(&self.base).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (socket, _) = client_async(format!("ws://{}{path}", self.base), stream).await.unwrap();
+        Client { socket, seen: Vec::new(), at: 0, n_snapshots: 0, snapshot: false }
+    }
+}
+
+fn resident_kib(pid: Pid) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

@@ -1,0 +1,67 @@
+//! The terminal we are in: taken, and given back as it was.
+
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+
+/// Whatever a program may have switched on, off again.
+const NORMAL: &[u8] = b"\x1b[!p\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\
+    \x1b[?2004l\x1b[?1l\x1b>\x1b[4l\x1b[20l\x1b[?6l\x1b[?7h\x1b[r\x1b[?25h\x1b[0 q\x1b[0m\x1b(B\x0f";
+
+/// A screen of its own, as editors have; the wheel types no arrows there.
+const TAKE: &[u8] = b"\x1b[?1049h\x1b[?1007l\x1b[H\x1b[2J";
+const GIVE_BACK: &[u8] = b"\x1b[?1007h\x1b[?1049l";
+
+/// The terminal, while it is ours.
+pub(super) struct Window {
+    before: Termios,
+    out: io::Stdout,
+}
+
+impl Window {
+    /// Whether we are in one.
+    pub(super) fn is_there() -> bool {
+        isatty(io::stdin()) && isatty(io::stdout())
+    }
+
+    /// Its columns and rows.
+    pub(super) fn size() -> io::Result<(u16, u16)> {
+        let size = tcgetwinsize(io::stdout())?;
+        // Some terminals do not say.
+        Ok(if size.ws_col == 0 || size.ws_row == 0 { (80, 24) } else { (size.ws_col, size.ws_row) })
+    }
+
+    pub(super) fn take() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(io::stdin().as_fd(), OptionalActions::Now, &raw)?;
+        let window = Self { before, out: io::stdout() };
+        window.write(TAKE)?;
+        Ok(window)
+    }
+
+    /// Draws. Waits for a window that is slow.
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        tokio::task::block_in_place(|| {
+            let mut out = self.out.lock();
+            out.write_all(bytes)?;
+            out.flush()
+        })
+    }
+
+    /// An empty screen with nothing switched on, for a snapshot to be drawn on.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        self.write(NORMAL)?;
+        self.write(b"\x1b[H\x1b[2J")
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // If the window is gone, there is nothing to give back.
+        drop(self.write(NORMAL).and_then(|()| self.write(GIVE_BACK)));
+        let _gone = tcsetattr(io::stdin().as_fd(), OptionalActions::Drain, &self.before);
+    }
+}

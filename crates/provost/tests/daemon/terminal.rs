@@ -1,0 +1,282 @@
+//! The terminal, from a browser's and from a shell's side.
+
+use std::time::Duration;
+
+use futures::{SinkExt as _, StreamExt as _};
+use provost_proto::terminal::{TerminalHears, TerminalSays};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use super::{Home, Running};
+
+/// Long enough for any machine; only a test that fails waits for it.
+const LONG: Duration = Duration::from_mins(1);
+
+type Refusal = (u16, Value);
+
+impl Running {
+    async fn ticket(&self, token: &str) -> (StatusCode, Value) {
+        let url = format!("{}/api/projects/app/terminal/ticket", self.base);
+        let request = reqwest::Client::new().request(Method::POST, url).bearer_auth(token);
+        let answer = request.send().await.unwrap();
+        (answer.status(), answer.json().await.unwrap())
+    }
+
+    /// Opens a WebSocket with these words behind the path, and these headers.
+    async fn dial(
+        &self,
+        query: &str,
+        headers: &[(&'static str, String)],
+    ) -> Result<Client, Refusal> {
+        let address = self.base.trim_start_matches("http://");
+        let url = format!("ws://{address}/api/projects/app/terminal/attach?{query}");
+        let mut request = url.into_client_request().unwrap();
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        let stream = TcpStream::connect(address).await.unwrap();
+        match client_async(request, stream).await {
+            Ok((socket, _)) => {
+                Ok(Client { socket, seen: Vec::new(), at: 0, snapshot: false, said: vec![] })
+            }
+            Err(tungstenite::Error::Http(response)) => {
+                let body = response.body().clone().unwrap_or_default();
+                Err((response.status().as_u16(), serde_json::from_slice(&body).unwrap_or_default()))
+            }
+            Err(error) => Err((0, json!(error.to_string()))),
+        }
+    }
+
+    async fn attach(&self, after: Option<u64>) -> Client {
+        let (status, ticket) = self.ticket(&self.token).await;
+        assert_eq!(status, 200, "{ticket}");
+        let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
+        let ticket = ticket["ticket"].as_str().unwrap();
+        self.dial(&format!("cols=80&rows=24&ticket={ticket}{after}"), &[]).await.unwrap()
+    }
+}
+
+/// Someone at the terminal.
+#[derive(Debug)]
+struct Client {
+    socket: WebSocketStream<TcpStream>,
+    seen: Vec<u8>,
+    at: u64,
+    snapshot: bool,
+    said: Vec<TerminalSays>,
+}
+
+impl Client {
+    /// The next message, acknowledged; false at the end.
+    async fn next(&mut self) -> bool {
+        match timeout(LONG, self.socket.next()).await.unwrap() {
+            Some(Ok(Message::Binary(bytes))) => {
+                let (place, output) = bytes.split_first_chunk::<8>().unwrap();
+                let offset = u64::from_be_bytes(*place);
+                if std::mem::take(&mut self.snapshot) {
+                    (self.seen, self.at) = (output.to_vec(), offset);
+                } else {
+                    self.seen.extend_from_slice(output);
+                    self.at = offset + u64::try_from(output.len()).unwrap();
+                }
+                self.say(&TerminalHears::Ack { offset: self.at }).await;
+                true
+            }
+            Some(Ok(Message::Text(text))) => {
+                let said: TerminalSays = serde_json::from_str(&text).unwrap();
+                self.snapshot |= matches!(said, TerminalSays::Snapshot { .. });
+                self.said.push(said);
+                true
+            }
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => true,
+            Some(Ok(Message::Close(_)) | Err(_)) | None => false,
+        }
+    }
+
+    async fn say(&mut self, hears: &TerminalHears) {
+        let text = serde_json::to_string(hears).unwrap();
+        // It may be gone, which the next message tells.
+        drop(self.socket.send(Message::Text(text.into())).await);
+    }
+
+    async fn types(&mut self, keys: &str) {
+        self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
+    }
+
+    async fn until(&mut self, text: &str) {
+        while !String::from_utf8_lossy(&self.seen).contains(text) {
+            let so_far = String::from_utf8_lossy(&self.seen).into_owned();
+            assert!(self.next().await, "it ended: {so_far:?} {:?}", self.said);
+        }
+    }
+
+    async fn hear_out(&mut self) -> &[TerminalSays] {
+        while self.next().await {}
+        &self.said
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ticket_opens_one_connection_and_the_log_says_who_opened_the_terminal() {
+    let home = Home::new();
+    let daemon = home.up();
+    let (_, ticket) = daemon.ticket(&daemon.token).await;
+    let query = format!("cols=80&rows=24&ticket={}", ticket["ticket"].as_str().unwrap());
+    let mut client = daemon.dial(&query, &[]).await.unwrap();
+    client.types("echo so-$((40 + 2))\r").await;
+    client.until("so-42").await;
+    let (status, problem) = daemon.dial(&query, &[]).await.unwrap_err();
+    assert_eq!((status, &problem["code"]), (401, &json!("UNAUTHENTICATED")), "{problem}");
+    let requested = daemon.events("ACTION_REQUESTED").await;
+    let names: Vec<_> = requested.iter().map(|body| &body["name"]).collect();
+    assert_eq!(names, ["pty.open"]);
+    let opened = daemon.events("TERMINAL_OPENED").await;
+    assert_eq!((opened.len(), &opened[0]["action"]), (1, &requested[0]["action"]));
+    let mut second = daemon.attach(None).await;
+    second.until("so-42").await;
+    assert_eq!(daemon.events("TERMINAL_OPENED").await.len(), 1, "one for all");
+    client.types("exit 5\r").await;
+    let exit = TerminalSays::Exit { exit_code: Some(5), signal: None };
+    assert_eq!(client.hear_out().await.last(), Some(&exit));
+    assert_eq!(second.hear_out().await.last(), Some(&exit));
+    let closed = loop {
+        // It is written a moment after everybody was told.
+        if let [closed] = &daemon.events("TERMINAL_CLOSED").await[..] {
+            break closed["terminal"].clone();
+        }
+    };
+    assert_eq!((&closed["cause"], &closed["exitCode"]), (&json!("exit"), &json!(5)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
+    let home = Home::new();
+    let daemon = home.up();
+    let agent =
+        ["token", "create", "--class", "agent", "--project", "app", "--role", "dev", "--json"];
+    let agent: Value = serde_json::from_str(&home.says(&agent)).unwrap();
+    let (status, problem) = daemon.ticket(agent["token"].as_str().unwrap()).await;
+    assert_eq!((status.as_u16(), &problem["code"]), (403, &json!("FORBIDDEN")));
+    let size = "cols=80&rows=24";
+    let bearer = ("authorization", format!("Bearer {}", daemon.token));
+    let port = daemon.base.rsplit(':').next().unwrap();
+    let login: Value = {
+        let url = format!("{}/api/login-links", daemon.base);
+        let request = reqwest::Client::new().post(url).bearer_auth(&daemon.token).json(&json!({}));
+        request.send().await.unwrap().json().await.unwrap()
+    };
+    let no_redirect = reqwest::redirect::Policy::none();
+    let http = reqwest::Client::builder().redirect(no_redirect).build().unwrap();
+    let url = format!("{}{}", daemon.base, login["path"].as_str().unwrap());
+    let answer = http.get(url).send().await.unwrap();
+    let cookie =
+        answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookie = ("cookie", cookie);
+    let origin = |place: &str| ("origin", place.to_owned());
+    let ours = origin(&format!("http://127.0.0.1:{port}"));
+    for (query, headers, expected) in [
+        (size.to_owned(), vec![], 401),
+        (format!("{size}&ticket=guess"), vec![], 401),
+        (size.to_owned(), vec![bearer], 401),
+        (size.to_owned(), vec![cookie.clone()], 401),
+        (size.to_owned(), vec![cookie.clone(), origin("http://evil.example")], 403),
+        (size.to_owned(), vec![cookie.clone(), origin("null")], 403),
+        ("cols=0&rows=24".to_owned(), vec![cookie.clone(), ours.clone()], 422),
+    ] {
+        let refused = daemon.dial(&query, &headers).await.map(|_| ()).unwrap_err();
+        assert!(
+            refused.0 == expected || (expected == 422 && refused.0 == 400),
+            "{query} {headers:?}: {refused:?}"
+        );
+    }
+    assert!(daemon.events("TERMINAL_OPENED").await.is_empty(), "nothing was opened");
+    let mut page = daemon.dial(size, &[cookie, ours]).await.unwrap();
+    page.types("echo from-the-page-$((1))\r").await;
+    page.until("from-the-page-1").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_terminal_and_its_screen_outlive_the_daemon() {
+    let home = Home::new();
+    let mut daemon = home.up();
+    let mut client = daemon.attach(None).await;
+    client.types("PS1='ready> '; x=kept-$$; clear\r").await;
+    client.until("ready> ").await;
+    client.types("echo on-the-screen-$((1))\r").await;
+    client.until("on-the-screen-1").await;
+    for round in 0..5 {
+        client
+            .types(&format!("for i in $(seq 1 3000); do echo r{round}-$i; done; echo $x\r"))
+            .await;
+        client.until(&format!("r{round}-1")).await;
+        daemon.kill();
+        let (at, before) = (client.at, client.seen.clone());
+        daemon = home.up();
+        client = daemon.attach(Some(at)).await;
+        assert!(client.seen.is_empty());
+        client.until(&format!("r{round}-3000")).await;
+        client.until("kept-").await;
+        let all = [before, client.seen.clone()].concat();
+        let text = String::from_utf8_lossy(&all).into_owned();
+        let whole = text.lines().filter_map(|line| line.rsplit('\r').next());
+        let mark = format!("r{round}-");
+        let lines: Vec<_> = whole.filter(|line| line.starts_with(&mark)).collect();
+        let expected: Vec<_> = (1..=3000).map(|n| format!("r{round}-{n}")).collect();
+        assert!(lines == expected, "round {round}: {} lines", lines.len());
+    }
+    let mut fresh = daemon.attach(None).await;
+    fresh.until("r4-3000").await;
+    assert!(fresh.said.iter().any(|said| matches!(said, TerminalSays::Snapshot { .. })));
+    assert_eq!(daemon.events("TERMINAL_OPENED").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attach_in_a_shell_shows_types_detaches_and_ends_with_the_shells_status() {
+    let home = Home::new();
+    let daemon = home.up();
+    let complaint = home.complains(&["attach", "app"], 1);
+    assert!(complaint.contains("needs a terminal"), "{complaint}");
+    let detached = inside(&home, b"echo typed-$((1))\r\x1cd").await;
+    let said = String::from_utf8_lossy(&detached.stdout).into_owned();
+    assert!(detached.status.success() && said.contains("detached"), "{said}");
+    assert!(said.contains("\x1b[?1049h") && said.contains("\x1b[?1049l"), "{said:?}");
+    let mut client = daemon.attach(None).await;
+    client.until("typed-1").await;
+    let ended = inside(&home, b"exit 9\r").await;
+    assert_eq!(ended.status.code(), Some(9), "{}", String::from_utf8_lossy(&ended.stdout));
+}
+
+/// Runs `provost attach` in a terminal of its own and types, when it is there.
+async fn inside(home: &Home, keys: &'static [u8]) -> std::process::Output {
+    let (keyboard, shown) = (home.path("keyboard"), home.path("shown"));
+    drop((std::fs::remove_file(&keyboard), std::fs::remove_file(&shown)));
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &keyboard, kind, 0o600.into(), 0).unwrap();
+    let program = env!("CARGO_BIN_EXE_provost");
+    let line =
+        format!("script -qfec '{program} attach app' {} < {}", shown.display(), keyboard.display());
+    let mut script = assert_cmd::Command::new("/bin/bash");
+    script.args(["-c", &line]).env_clear().env("PATH", "/usr/bin:/bin");
+    script.env("HOME", home.folder.path()).env("TERM", "xterm");
+    script.env("PROVOST_DATA", home.data()).timeout(LONG);
+    let running = tokio::task::spawn_blocking(move || script.output().unwrap());
+    let typing = tokio::task::spawn_blocking(move || {
+        let mut typed = std::fs::File::options().write(true).open(keyboard).unwrap();
+        let is_there = || {
+            std::fs::read(&shown).is_ok_and(|all| all.windows(8).any(|part| part == b"\x1b[?1049h"))
+        };
+        while !is_there() {
+            std::thread::yield_now();
+        }
+        std::io::Write::write_all(&mut typed, keys).unwrap();
+        typed
+    });
+    // Its end would be the end of the keyboard.
+    let _typed = typing.await.unwrap();
+    running.await.unwrap()
+}

@@ -1,0 +1,94 @@
+// The reference for the snapshots of a terminal: the terminal that browsers draw with.
+//
+// Reads JSON lines `{name, cols, rows, raw, snapshot, rest}` (bytes in Base64). One
+// terminal is given all that was printed, another only the snapshot; they must look
+// the same, and still after both were given the rest. Prints one line per difference.
+import readline from 'node:readline'
+import headless from '@xterm/headless'
+import unicode from '@xterm/addon-unicode11'
+
+const SCROLLBACK = 2000
+
+/** Bytes of a case. */
+const bytes = (text) => Buffer.from(text, 'base64')
+
+/** A terminal that has been given this. */
+async function drawn(cols, rows, ...pieces) {
+  const options = { cols, rows, scrollback: SCROLLBACK, allowProposedApi: true }
+  const terminal = new headless.Terminal(options)
+  terminal.loadAddon(new unicode.Unicode11Addon())
+  terminal.unicode.activeVersion = '11'
+  for (const piece of pieces) await new Promise((done) => terminal.write(piece, done))
+  return terminal
+}
+
+/** One cell, as text that says all that can be seen of it. */
+function cell(at) {
+  const chars = at.getChars() === '' ? ' ' : at.getChars()
+  const blank = chars === ' ' && at.getWidth() === 1
+  const flags = [
+    at.isBold(), at.isItalic(), at.isDim(), at.isUnderline(), at.isBlink(),
+    at.isInverse(), at.isInvisible(), at.isStrikethrough(), at.isOverline(),
+  ].map((on) => (on ? 1 : 0)).join('')
+  // The color of a letter that is not there cannot be seen.
+  const seen = blank && !at.isInverse() && !at.isUnderline() && !at.isStrikethrough()
+  const fg = seen ? '' : `${at.getFgColorMode()}/${at.getFgColor()}`
+  const look = seen ? '' : flags
+  return `${chars}|${at.getWidth()}|${fg}|${at.getBgColorMode()}/${at.getBgColor()}|${look}`
+}
+
+function lines(buffer, cols) {
+  const all = []
+  for (let y = 0; y < buffer.length; y++) {
+    const line = buffer.getLine(y)
+    const cells = []
+    for (let x = 0; x < cols; x++) cells.push(cell(line.getCell(x)))
+    all.push(cells)
+  }
+  return all
+}
+
+/** The values of an object whose members are computed. */
+function getters(object) {
+  const values = {}
+  for (const name in object) values[name] = object[name]
+  return values
+}
+
+/** What differs between two terminals. */
+function differences(expected, found) {
+  const list = []
+  const differ = (what, a, b) => {
+    if (JSON.stringify(a) !== JSON.stringify(b)) {
+      list.push(`${what}: ${JSON.stringify(a)} became ${JSON.stringify(b)}`)
+    }
+  }
+  const [a, b] = [expected.buffer, found.buffer]
+  differ('screen', a.active.type, b.active.type)
+  differ('cursor', [a.active.cursorX, a.active.cursorY], [b.active.cursorX, b.active.cursorY])
+  // Whether a program is drawing says nothing about how it looks, and ends by itself.
+  const modes = ({ synchronizedOutputMode: _, ...rest }) => rest
+  differ('modes', modes({ ...getters(expected.modes) }), modes({ ...getters(found.modes) }))
+  for (const name of ['normal', 'alternate']) {
+    if (name === 'alternate' && a.active.type === 'normal') continue
+    const [one, two] = [lines(a[name], expected.cols), lines(b[name], expected.cols)]
+    differ(`${name} lines`, one.length, two.length)
+    for (let y = 0; y < Math.min(one.length, two.length); y++) {
+      const x = one[y].findIndex((text, at) => text !== two[y][at])
+      if (x >= 0) {
+        list.push(`${name} ${y}:${x}: ${one[y][x]} became ${two[y][x]}`)
+        break
+      }
+    }
+  }
+  return list
+}
+
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const { name, cols, rows, raw, snapshot, rest } = JSON.parse(line)
+  for (const [when, ...more] of [['at once'], ['going on', bytes(rest)]]) {
+    const expected = await drawn(cols, rows, bytes(raw), ...more)
+    const found = await drawn(cols, rows, bytes(snapshot), ...more)
+    for (const text of differences(expected, found)) console.log(`${name}, ${when}: ${text}`)
+  }
+}
