@@ -86,10 +86,8 @@ impl Gateway {
         permit: Permit,
     ) -> Result<Ended, GatewayError> {
         let (id, effect, began) = (permit.id(), permit.action().effect(), Instant::now());
-        let (lists, changes) = match permit.action() {
-            Action::Runtime(_) => (false, true),
-            action => (action.name() == "terminal.list", false),
-        };
+        let lists = permit.action().name() == "terminal.list";
+        let changes = matches!(permit.action(), Action::Runtime(_));
         let mut result = self.execute(behalf, permit).await;
         if let (true, Actor::Agent(_), Ok(listed)) = (lists, &behalf.actor, &mut result) {
             *listed = raw(&self.only_own(&behalf.principal, listed.value()).await?)?;
