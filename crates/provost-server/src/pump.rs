@@ -56,9 +56,16 @@ pub(crate) async fn run(
         Err(error) => wrong(error),
         Ok(Terminal { look, keys, .. }) => {
             let heard = AtomicBool::new(true);
+            let mut up = std::pin::pin!(up(&mut from, keys, &heard));
             tokio::select! {
-                end = down(look, &mut to, &heard) => end,
-                end = up(&mut from, keys, &heard) => end,
+                end = down(look, &mut to, &heard) => {
+                    if let End::Gone = end {
+                        // It reads no more; what it typed before it went counts.
+                        drop(timeout(LAST_WORDS, &mut up).await);
+                    }
+                    end
+                }
+                end = &mut up => end,
                 () = door.gateway.ended(&mut seat.pass) => {
                     End::Wrong(Code::Unauthenticated, "the token behind this does not work any more".into())
                 }

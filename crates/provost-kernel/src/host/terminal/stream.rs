@@ -53,7 +53,13 @@ pub(super) async fn serve(
     let ended = {
         let mut sending = std::pin::pin!(sending.run());
         tokio::select! {
-            ended = &mut sending => ended,
+            ended = &mut sending => {
+                if ended.is_err() {
+                    // It reads no more; what it typed before it went counts.
+                    drop(timeout(LAST_WORDS, listen(live, id, &mut read, &hear)).await);
+                }
+                ended
+            }
             fault = listen(live, id, &mut read, &hear) => match fault {
                 None => Ok(()),
                 Some(fault) => {

@@ -15,6 +15,9 @@ use super::keys::{Keyboard, Typed};
 use super::window::Window;
 use crate::client::Client;
 
+/// How long the other end may take to hang up.
+const GOODBYE: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// How a connection ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -93,6 +96,7 @@ impl Session {
                         self.socket.send(Message::Binary(keys.into())).await
                     };
                     if leaves {
+                        self.leave().await;
                         return Ok(Outcome::Detached);
                     }
                     sent
@@ -106,6 +110,17 @@ impl Session {
                 return Ok(Outcome::Lost);
             }
         }
+    }
+
+    /// Says goodbye and waits for the other end to hang up: a connection that is
+    /// cut may take along what was typed last.
+    async fn leave(&mut self) {
+        let goodbye = async {
+            if self.socket.close(None).await.is_ok() {
+                while let Some(Ok(_)) = self.socket.next().await {}
+            }
+        };
+        drop(tokio::time::timeout(GOODBYE, goodbye).await);
     }
 
     async fn hear(
