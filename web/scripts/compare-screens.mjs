@@ -9,20 +9,33 @@ import unicode from '@xterm/addon-unicode11'
 
 const SCROLLBACK = 2000
 
-/** Bytes of a case. */
+/**
+ * Bytes of a case.
+ * @param {string} text
+ */
 const bytes = (text) => Buffer.from(text, 'base64')
 
-/** A terminal that has been given this. */
+/**
+ * A terminal that has been given this.
+ * @param {number} cols
+ * @param {number} rows
+ * @param {Uint8Array[]} pieces
+ */
 async function drawn(cols, rows, ...pieces) {
   const options = { cols, rows, scrollback: SCROLLBACK, allowProposedApi: true }
   const terminal = new headless.Terminal(options)
   terminal.loadAddon(new unicode.Unicode11Addon())
   terminal.unicode.activeVersion = '11'
-  for (const piece of pieces) await new Promise((done) => terminal.write(piece, done))
+  for (const piece of pieces) {
+    await new Promise((done) => terminal.write(piece, () => done(undefined)))
+  }
   return terminal
 }
 
-/** One cell, as text that says all that can be seen of it. */
+/**
+ * One cell, as text that says all that can be seen of it.
+ * @param {import('@xterm/headless').IBufferCell} at
+ */
 function cell(at) {
   const chars = at.getChars() === '' ? ' ' : at.getChars()
   const blank = chars === ' ' && at.getWidth() === 1
@@ -37,27 +50,50 @@ function cell(at) {
   return `${chars}|${at.getWidth()}|${fg}|${at.getBgColorMode()}/${at.getBgColor()}|${look}`
 }
 
+/**
+ * @param {import('@xterm/headless').IBuffer} buffer
+ * @param {number} cols
+ */
 function lines(buffer, cols) {
+  /** @type {string[][]} */
   const all = []
   for (let y = 0; y < buffer.length; y++) {
     const line = buffer.getLine(y)
+    /** @type {string[]} */
     const cells = []
-    for (let x = 0; x < cols; x++) cells.push(cell(line.getCell(x)))
+    for (let x = 0; x < cols; x++) {
+      const at = line?.getCell(x)
+      cells.push(at === undefined ? 'none' : cell(at))
+    }
     all.push(cells)
   }
   return all
 }
 
-/** The values of an object whose members are computed. */
+/**
+ * The modes, whose members are computed.
+ * @param {import('@xterm/headless').IModes} object
+ */
 function getters(object) {
+  /** @type {Record<string, unknown>} */
   const values = {}
-  for (const name in object) values[name] = object[name]
+  for (const name in object) {
+    // Whether a program is drawing says nothing about how it looks, and ends by itself.
+    if (name === 'synchronizedOutputMode') continue
+    values[name] = object[/** @type {keyof typeof object} */ (name)]
+  }
   return values
 }
 
-/** What differs between two terminals. */
+/**
+ * What differs between two terminals.
+ * @param {import('@xterm/headless').Terminal} expected
+ * @param {import('@xterm/headless').Terminal} found
+ */
 function differences(expected, found) {
+  /** @type {string[]} */
   const list = []
+  /** @type {(what: string, a: unknown, b: unknown) => void} */
   const differ = (what, a, b) => {
     if (JSON.stringify(a) !== JSON.stringify(b)) {
       list.push(`${what}: ${JSON.stringify(a)} became ${JSON.stringify(b)}`)
@@ -66,17 +102,16 @@ function differences(expected, found) {
   const [a, b] = [expected.buffer, found.buffer]
   differ('screen', a.active.type, b.active.type)
   differ('cursor', [a.active.cursorX, a.active.cursorY], [b.active.cursorX, b.active.cursorY])
-  // Whether a program is drawing says nothing about how it looks, and ends by itself.
-  const modes = ({ synchronizedOutputMode: _, ...rest }) => rest
-  differ('modes', modes({ ...getters(expected.modes) }), modes({ ...getters(found.modes) }))
-  for (const name of ['normal', 'alternate']) {
+  differ('modes', getters(expected.modes), getters(found.modes))
+  for (const name of /** @type {const} */ (['normal', 'alternate'])) {
     if (name === 'alternate' && a.active.type === 'normal') continue
     const [one, two] = [lines(a[name], expected.cols), lines(b[name], expected.cols)]
     differ(`${name} lines`, one.length, two.length)
     for (let y = 0; y < Math.min(one.length, two.length); y++) {
-      const x = one[y].findIndex((text, at) => text !== two[y][at])
+      const [before, after] = [one[y] ?? [], two[y] ?? []]
+      const x = before.findIndex((text, at) => text !== after[at])
       if (x >= 0) {
-        list.push(`${name} ${y}:${x}: ${one[y][x]} became ${two[y][x]}`)
+        list.push(`${name} ${y}:${x}: ${before[x]} became ${after[x]}`)
         break
       }
     }
@@ -86,7 +121,9 @@ function differences(expected, found) {
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const { name, cols, rows, raw, snapshot, rest } = JSON.parse(line)
-  for (const [when, ...more] of [['at once'], ['going on', bytes(rest)]]) {
+  /** @type {[string, Uint8Array[]][]} */
+  const times = [['at once', []], ['going on', [bytes(rest)]]]
+  for (const [when, more] of times) {
     const expected = await drawn(cols, rows, bytes(raw), ...more)
     const found = await drawn(cols, rows, bytes(snapshot), ...more)
     for (const text of differences(expected, found)) console.log(`${name}, ${when}: ${text}`)
