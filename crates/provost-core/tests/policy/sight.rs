@@ -117,20 +117,20 @@ id = 'theirs'
 effect = 'deny'
 on = ['fs.*']
 path = ['src/**']
-project = ['/work/other']
+project = ['/home/ann/other']
 
 [[rule]]
 id = 'loose'
 effect = 'allow'
 on = ['fs.*']
 path = ['**/.env']
-project = ['/work/other']
+project = ['/home/ann/other']
 ";
     let user = Policy::parse(Layer::User, "u", text).unwrap();
     let rules = Rules::new(Policy::builtin().unwrap(), user, None);
     for (project, src, env) in [
-        ("/work/app", None, Some(Verdict::Ask)),
-        ("/work/other", Some(Verdict::Deny), Some(Verdict::Allow)),
+        ("/home/ann/app", None, Some(Verdict::Ask)),
+        ("/home/ann/other", Some(Verdict::Deny), Some(Verdict::Allow)),
     ] {
         let asker = Asker { role: Some("dev"), mode: Mode::Auto, project: Some(project) };
         let limits = rules.limits(asker, &look("fs.searchFiles", "."));
