@@ -365,11 +365,12 @@ pub(crate) fn requested(behalf: &Behalf, matter: &Matter) -> Fact {
     }
 }
 
-/// What must be in the log before this may run.
+/// What must be in the log before this may run, and for whoever used up an answer
+/// on disk too.
 pub(crate) fn allowing(behalf: &Behalf, allowed: &Allowed, mut facts: Vec<Fact>) -> Append {
     let effect = allowed.matter().request().action.effect();
     facts.push(allowed.fact(profile(allowed.matter())));
-    // Nothing that changes the world starts before the disk knows of it.
+    // What changes the world is not answered before the disk knows of it.
     let durability = match effect {
         Effect::Read | Effect::Process => Durability::Process,
         Effect::Write | Effect::Run | Effect::Start => Durability::Power,

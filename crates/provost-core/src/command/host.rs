@@ -17,7 +17,7 @@ const REMOTE: &[&str] =
 /// It rather names too many than too few.
 pub(super) fn hosts(argv: &[String]) -> Vec<String> {
     let Some((program, arguments)) = argv.split_first() else { return Vec::new() };
-    let program = program.rsplit('/').next().unwrap_or(program);
+    let program = super::base(program);
     let copying = COPYING.contains(&program)
         || program == "git" && arguments.iter().any(|word| REMOTE.contains(&word.as_str()));
     let mut found: Vec<String> = Vec::new();

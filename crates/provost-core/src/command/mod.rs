@@ -158,6 +158,11 @@ impl Run {
     }
 }
 
+/// The name of a program without its folder.
+pub(crate) fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
 /// A part that cannot be read for certain, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opaque {

@@ -5,7 +5,7 @@ use provost_proto::Code;
 use super::matter::Matter;
 use super::uncertain;
 use crate::action::{Action, Effect, FileAction, RelPath, RuntimeAction, protected};
-use crate::command::{Demand, Run};
+use crate::command::{Demand, Run, base};
 
 /// A gate in the way of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,8 +214,4 @@ fn is_whole(parts: &[&str]) -> bool {
         // `~/x` and `$HOME/x` are no homes, `~`, `~ann` and `$HOME` are; so may any variable be.
         Some(_) => names.len() <= 1,
     }
-}
-
-fn base(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }

@@ -184,7 +184,7 @@ fn is_interpreter(program: &str) -> bool {
 
 fn base(run: &Run) -> &str {
     let program = run.argv.first().map_or("", String::as_str);
-    program.rsplit('/').next().unwrap_or(program)
+    crate::command::base(program)
 }
 
 /// Where a path lies beneath the project, if it does: `..` taken away, and an

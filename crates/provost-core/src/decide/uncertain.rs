@@ -109,7 +109,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// How often a program was read in the line.
 fn read(matter: &Matter, program: &str) -> usize {
-    let base = |name: &String| name.rsplit('/').next() == Some(program);
+    let base = |name: &String| crate::command::base(name) == program;
     let named = |demand: &Demand| match demand {
         Demand::Run(run) => {
             run.through.iter().chain(run.argv.first()).filter(|name| base(name)).count()

@@ -3,7 +3,7 @@
 use super::error::PolicyFault;
 use super::matching::Certainty;
 use super::options::{Width, width};
-use crate::command::Run;
+use crate::command::{Run, base};
 use crate::glob::{BadPattern, Word};
 
 /// A pattern for a program and its arguments.
@@ -132,11 +132,6 @@ impl Walk<'_> {
 
 fn any(place: &[Word], word: &str) -> bool {
     place.iter().any(|pattern| pattern.matches(word))
-}
-
-/// The last name of a path.
-pub(super) fn base(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 impl PolicyFault {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::argv::{Argv, base};
+use super::argv::Argv;
 use super::matching::Target;
 use super::place::{Paths, Reach};
 use super::rule::{Rule, Select};
-use crate::command::Run;
+use crate::command::{Run, base};
 use crate::glob::{Hint, Path};
 
 /// The rules on one skill, by what they are narrowed to. A rule is a number, and

@@ -327,7 +327,7 @@ const NETWORK: &[&str] = &[
 ];
 
 fn reaches_others(run: &Run) -> bool {
-    run.argv.first().is_some_and(|program| NETWORK.contains(&super::argv::base(program)))
+    run.argv.first().is_some_and(|program| NETWORK.contains(&crate::command::base(program)))
 }
 
 /// What is moved or deleted goes with all beneath it.

@@ -116,7 +116,7 @@ impl Rule {
 
     /// Allows one command with exactly these words.
     pub fn for_exact_command(argv: &[String]) -> Result<Self, PolicyFault> {
-        let name = argv.first().map_or("command", |program| super::argv::base(program));
+        let name = argv.first().map_or("command", |program| crate::command::base(program));
         let id = text::id(&["always", name], argv);
         let words = argv.iter().map(|word| vec![escape(word)]).collect();
         let reason = "a person answered \"always\" for this command".to_owned();

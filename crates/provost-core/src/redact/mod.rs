@@ -132,18 +132,8 @@ impl Redactor {
         for &cut in cuts {
             let cut = cut.min(bytes.len());
             let mut out = Vec::new();
-            while let Some(hit) = hits.next_if(|hit| hit.start < cut) {
-                if hit.start >= done {
-                    out.extend_from_slice(&bytes[done..hit.start]);
-                    out.extend_from_slice(hit.mark.as_bytes());
-                    n_marks += 1;
-                }
-                done = done.max(hit.end);
-            }
-            if done < cut {
-                out.extend_from_slice(&bytes[done..cut]);
-                done = cut;
-            }
+            let before = std::iter::from_fn(|| hits.next_if(|hit| hit.start < cut));
+            n_marks += mark(bytes, cut, before, &mut done, &mut out);
             pieces.push(out);
         }
         (pieces, n_marks)
@@ -202,19 +192,8 @@ impl Redactor {
         mut done: usize,
         out: &mut Vec<u8>,
     ) -> (usize, usize) {
-        let mut n_marks = 0;
-        for hit in self.hits(bytes).into_iter().take_while(|hit| hit.start < cut) {
-            if hit.start >= done {
-                out.extend_from_slice(&bytes[done..hit.start]);
-                out.extend_from_slice(hit.mark.as_bytes());
-                n_marks += 1;
-            }
-            done = done.max(hit.end);
-        }
-        if done < cut {
-            out.extend_from_slice(&bytes[done..cut]);
-            done = cut;
-        }
+        let before = self.hits(bytes).into_iter().take_while(|hit| hit.start < cut);
+        let n_marks = mark(bytes, cut, before, &mut done, out);
         (done - cut, n_marks)
     }
 
@@ -234,6 +213,31 @@ impl Redactor {
         near.any(|pattern| pattern.len() > tail.len() && pattern.starts_with(tail))
             || token::is_open(tail)
     }
+}
+
+/// Writes the bytes from `done` up to `cut` with marks for these matches, and moves
+/// `done` behind what was written or lies beneath a mark. Returns the marks written.
+fn mark<'r>(
+    bytes: &[u8],
+    cut: usize,
+    hits: impl Iterator<Item = Hit<'r>>,
+    done: &mut usize,
+    out: &mut Vec<u8>,
+) -> usize {
+    let mut n_marks = 0;
+    for hit in hits {
+        if hit.start >= *done {
+            out.extend_from_slice(&bytes[*done..hit.start]);
+            out.extend_from_slice(hit.mark.as_bytes());
+            n_marks += 1;
+        }
+        *done = (*done).max(hit.end);
+    }
+    if *done < cut {
+        out.extend_from_slice(&bytes[*done..cut]);
+        *done = cut;
+    }
+    n_marks
 }
 
 #[cfg(test)]

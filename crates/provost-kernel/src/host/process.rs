@@ -20,10 +20,10 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::sleep_until;
 
 use super::output::Keeper;
-use super::reading::read_all;
+use super::reading::{read_all, to_the_end};
 use super::redacting::without_secrets;
 use super::space::Space;
 use crate::spool::Spool;
@@ -140,23 +140,7 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
     let mut keeper = Keeper::new(run.max_output);
     let reading = read_all(&process, &run.spool, &run.redactor, [stdout, stderr], &mut keeper);
     let obeying = obey(run.child, run.orders, typed, run.limit, &run.space);
-    let (gone, is_gone) = oneshot::channel();
-    let (read, (exit, fault)) = tokio::join!(
-        // A pipe that something outside the run still holds must not keep us for ever.
-        async {
-            let mut reading = std::pin::pin!(reading);
-            tokio::select! {
-                read = &mut reading => read,
-                _ = is_gone => timeout(DRAIN, reading).await.unwrap_or(Ok(())),
-            }
-        },
-        async {
-            let ended = obeying.await;
-            // If the reading is over nobody waits for this.
-            let _nobody_waits = gone.send(());
-            ended
-        }
-    );
+    let (read, (exit, fault)) = to_the_end(reading, obeying, DRAIN).await;
     let fault = fault.or_else(|| read.err().map(|error| internal(&error.to_string())));
     let planted = Policy::planted(&run.absent);
     let fault = fault.map(|fault| without_secrets(&run.redactor, fault));

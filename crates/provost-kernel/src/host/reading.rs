@@ -14,7 +14,8 @@ use provost_core::redact::{Redactor, Stream};
 use provost_proto::kernel::{Happened, OutputStream};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::output::{Keeper, unfinished};
 use super::process::Process;
@@ -29,6 +30,31 @@ const AGE: Duration = Duration::from_millis(50);
 /// Bytes asked for at once, and what a pipe holds if the system lets it: a
 /// command that prints much is woken less often.
 const READ: usize = 256 * 1024;
+
+/// Reads what is printed until nothing is left of whoever prints, and then for a
+/// while: a pipe that something else still holds must not keep us for ever.
+pub(super) async fn to_the_end<E>(
+    reading: impl Future<Output = io::Result<()>>,
+    living: impl Future<Output = E>,
+    drain: Duration,
+) -> (io::Result<()>, E) {
+    let (gone, is_gone) = oneshot::channel();
+    tokio::join!(
+        async {
+            let mut reading = std::pin::pin!(reading);
+            tokio::select! {
+                read = &mut reading => read,
+                _ = is_gone => timeout(drain, reading).await.unwrap_or(Ok(())),
+            }
+        },
+        async {
+            let ended = living.await;
+            // If the reading is over nobody waits for this.
+            let _nobody_waits = gone.send(());
+            ended
+        }
+    )
+}
 
 /// Reads both outputs to their ends and puts what is kept into the spool.
 pub(super) async fn read_all(

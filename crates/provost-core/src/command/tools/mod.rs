@@ -13,7 +13,7 @@ mod wrappers;
 mod writes;
 
 use super::reader::Reader;
-use super::{Demand, Run, Why, host};
+use super::{Demand, Run, Why, base, host};
 use options::{End, Grammar, any_of};
 use table::{How, Own};
 
@@ -121,11 +121,6 @@ fn plain(reader: &mut Reader, mut run: Run) {
             reader.demand(Demand::Operand { path });
         }
     }
-}
-
-/// The last name of a path.
-fn base(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// A program that may run any other, whatever its arguments.

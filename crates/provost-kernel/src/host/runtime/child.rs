@@ -16,8 +16,8 @@ use provost_sandbox::profile::Policy;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 
+use super::super::reading::to_the_end;
 use super::super::space::Space;
 use super::heard::Heard;
 use super::log::Log;
@@ -91,23 +91,7 @@ impl Tree {
 async fn see_through(child: Child, along: Along, told: mpsc::Receiver<Order>) {
     let Along { which, output, heard, log, redactor, space, absent, news } = along;
     let reading = read(output, &heard, &log, redactor);
-    let (gone, is_gone) = tokio::sync::oneshot::channel();
-    let (read, exit) = tokio::join!(
-        // A pipe that something outside the tree holds must not keep us for ever.
-        async {
-            let mut reading = std::pin::pin!(reading);
-            tokio::select! {
-                read = &mut reading => read,
-                _ = is_gone => timeout(DRAIN, reading).await.unwrap_or(Ok(())),
-            }
-        },
-        async {
-            let exit = obey(child, told, &space, &log).await;
-            // If the reading is over nobody waits for this.
-            let _nobody_waits = gone.send(());
-            exit
-        }
-    );
+    let (read, exit) = to_the_end(reading, obey(child, told, &space, &log), DRAIN).await;
     if let Err(error) = read {
         note(&log, &format!("what it printed could not be kept: {error}"));
     }
