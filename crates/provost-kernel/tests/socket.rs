@@ -39,7 +39,8 @@ impl Host {
             clock: || 0,
         };
         let task = tokio::spawn(async { host::run(options).await.unwrap() });
-        while !place.folder().join("socket").exists() {
+        // The file is there a moment before anybody listens.
+        while UnixStream::connect(place.folder().join("socket")).await.is_err() {
             tokio::task::yield_now().await;
         }
         Self { folder, place, task }

@@ -54,10 +54,13 @@ impl Host {
             clock: || 0,
         };
         let task = tokio::spawn(async { host::run(options).await.unwrap() });
-        while !place.folder().join("socket").exists() {
-            tokio::task::yield_now().await;
-        }
-        let control = UnixStream::connect(place.folder().join("socket")).await.unwrap();
+        // The file is there a moment before anybody listens.
+        let control = loop {
+            match UnixStream::connect(place.folder().join("socket")).await {
+                Ok(control) => break control,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        };
         let mut host = Self { folder, place, task, control, reports: Vec::new(), asked: 0 };
         let secret = std::fs::read_to_string(host.place.folder().join("secret")).unwrap();
         host.ask("hello", json!({ "secret": secret, "protocol": 4 })).await.unwrap();

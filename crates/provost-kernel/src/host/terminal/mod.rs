@@ -92,11 +92,14 @@ impl Live {
             if self.line.state().size == size {
                 continue;
             }
-            // What the program prints when it is told comes behind the mark.
-            self.line.change(|state| state.resized(size));
-            if let Err(error) = self.input.resize(size) {
-                tracing::warn!(%error, "the terminal keeps its size");
-            }
+            // What the program prints when it is told comes behind the mark, and nobody
+            // sees the mark before the program can be asked.
+            self.line.change(|state| {
+                state.resized(size);
+                if let Err(error) = self.input.resize(size) {
+                    tracing::warn!(%error, "the terminal keeps its size");
+                }
+            });
             let Size { cols, rows } = size;
             let resized = RuntimeChange::TerminalResized(TerminalSize { cols, rows });
             report(&now, self.action, resized).await;
