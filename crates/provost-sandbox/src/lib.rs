@@ -11,6 +11,7 @@ pub mod cgroup;
 pub mod confine;
 pub mod environment;
 pub mod launch;
+pub mod memory;
 pub mod ports;
 pub mod probe;
 pub mod profile;

@@ -8,6 +8,7 @@ mod daemon;
 mod output;
 mod question;
 mod story;
+mod thrift;
 
 use std::process::ExitCode;
 

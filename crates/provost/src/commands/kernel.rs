@@ -8,6 +8,7 @@ use provost_kernel::host::{self, HostOptions};
 use crate::args::KernelArgs;
 use crate::config::Config;
 use crate::daemon;
+use crate::thrift;
 
 pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<ExitCode> {
     daemon::log_to_stderr(config)?;
@@ -23,6 +24,8 @@ pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<Exi
         version: provost_server::VERSION.to_owned(),
         clock: || provost_store::Clock::system().now(),
     };
+    let thrift = tokio::spawn(thrift::practise());
     host::run(options).await?;
+    thrift.abort();
     Ok(ExitCode::SUCCESS)
 }

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::output;
+use crate::thrift;
 use folder::{Folder, Running};
 pub(crate) use logging::log_to_stderr;
 
@@ -71,6 +72,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let mut watches = JoinSet::new();
     watches.spawn(Arc::clone(&gateway).watch_the_clock());
     watches.spawn(Arc::clone(&gateway).watch_the_files());
+    watches.spawn(thrift::practise());
     folder.announce(&Running { pid, address, version, started_at: clock.now() })?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
     greet(&gateway, &token, address)?;
