@@ -15,6 +15,8 @@
 //! [`SandboxError::Unavailable`]; nothing is ever left out silently, so
 //! [`Applied`] is true whenever there is a [`Child`].
 //!
+//! [`Wall::stand_by`] has the next run's warden made before there is a command.
+//!
 //! The warden outlives its starter thread, and by default not its process: it
 //! holds a socket to it and ends the run when the other end is closed.
 #![expect(unsafe_code, reason = "what happens between clone and exec has no safe interface")]
@@ -34,6 +36,7 @@ mod ready;
 mod ruleset;
 mod spawn;
 mod stack;
+mod standby;
 mod sweep;
 mod wall;
 mod warden;

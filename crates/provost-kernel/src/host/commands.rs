@@ -24,6 +24,7 @@ use super::pinned::{self, Copies, Holds};
 use super::process::{GRACE, Order, Process, Run, see_through};
 use super::redacting::Redacting;
 use super::space::Space;
+use super::standby::Kept;
 use crate::ActionError;
 use crate::place::{Place, Scratch};
 use crate::spool::Spool;
@@ -47,8 +48,8 @@ pub(super) struct Commands {
     redacting: Arc<Redacting>,
     place: Place,
     scratch: OnceLock<Scratch>,
-    wall: OnceLock<Wall>,
-    open_wall: OnceLock<Wall>,
+    wall: OnceLock<Arc<Kept>>,
+    open_wall: OnceLock<Arc<Kept>>,
     book: Mutex<Book>,
     /// Taken to write by whoever starts a command, to read by whoever changes files.
     pub(super) holds: RwLock<Holds>,
@@ -222,7 +223,8 @@ impl Commands {
             return Err(ActionError::new(Code::TooManyProcesses, message));
         }
         let redactor = self.redacting.redactor()?;
-        let wall = self.wall(params.network)?;
+        let kept = self.wall(params.network)?;
+        let wall = kept.wall();
         let policy = wall.policy();
         let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
         space.check().map_err(|Fault { code, message, .. }| ActionError::new(code, message))?;
@@ -261,7 +263,11 @@ impl Commands {
             absent,
             space,
         };
-        drop(tokio::spawn(see_through(Arc::clone(&process), run)));
+        let (seen, kept) = (Arc::clone(&process), Arc::clone(kept));
+        drop(tokio::spawn(async move {
+            see_through(seen, run).await;
+            kept.stand_by();
+        }));
         Ok(describe(&process))
     }
 
@@ -347,7 +353,7 @@ impl Commands {
 
     /// The wall, made when the first command needs it; another for commands that
     /// were granted the network.
-    fn wall(&self, network: bool) -> Result<&Wall, ActionError> {
+    fn wall(&self, network: bool) -> Result<&Arc<Kept>, ActionError> {
         let kept = if network { &self.open_wall } else { &self.wall };
         if kept.get().is_none() {
             let policy = Policy::new(Profile::Build, &self.places()?);
@@ -356,7 +362,7 @@ impl Commands {
             let wall = Wall::new(policy, &machine, Layers::Auto, Limits::default())
                 .map_err(|error| refused(&error))?;
             // Two that come at once make two, and one of them is used.
-            drop(kept.set(wall));
+            drop(kept.set(Arc::new(Kept::new(wall))));
         }
         kept.get().ok_or_else(|| ActionError::new(Code::Internal, "the sandbox could not be kept"))
     }

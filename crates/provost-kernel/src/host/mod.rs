@@ -14,6 +14,7 @@ mod reading;
 mod redacting;
 mod runtime;
 mod space;
+mod standby;
 mod terminal;
 mod visitors;
 

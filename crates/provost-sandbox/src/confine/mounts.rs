@@ -18,13 +18,20 @@ use super::raw::{self, int, place};
 /// Landlock's rights to execute, read files and read folders.
 const READ: u64 = 1 | 4 | 8;
 
-/// Makes the namespace's mounts as planned.
-pub(super) fn arrange(plan: &Plan<'_>, mounts: &Mounts) -> Result<(), Failed> {
+/// Makes the namespace private, with a `/proc` that shows its own processes.
+pub(super) fn begin(proc: bool) -> Result<(), Failed> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change(ROOT, private).at(Step::Mounts)?;
+    if !proc {
+        return Ok(());
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at(Step::Proc)
+}
+
+/// Makes the mounts as planned in a namespace that has [begun](begin).
+pub(super) fn arrange(plan: &Plan<'_>, mounts: &Mounts) -> Result<(), Failed> {
     if mounts.proc {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at(Step::Proc)?;
         allow_reading_proc(plan)?;
     }
     let project = project(&plan.start).at(Step::Mounts)?;

@@ -13,6 +13,7 @@ use super::error::Step;
 use super::handle::{Run, State};
 use super::plan::{Plan, Start, Strings, text};
 use super::stack::Stack;
+use super::standby::Standby;
 use super::{Child, Command, Leftovers, Parent, SandboxError, Stdio, Wall, hold, warden};
 
 impl Wall {
@@ -23,13 +24,6 @@ impl Wall {
         let streams = Streams::new(command.stdio, self.null.as_fd())?;
         let (report, report_write) =
             pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::os("make a pipe"))?;
-        let (control, control_child) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .map_err(SandboxError::os("make a socket"))?;
         let group = self.groups.as_ref().map(|groups| groups.take());
         let group = group
             .transpose()
@@ -37,7 +31,8 @@ impl Wall {
         let ready = self.ready()?;
         let names = [command.program.as_os_str()];
         let arguments = names.into_iter().chain(command.args.iter().map(OsString::as_os_str));
-        let plan = Plan {
+        let waiting = self.standby();
+        let mut plan = Plan {
             flags: self.clone_flags(),
             maps: self.maps.as_ref(),
             mounts: ready.mounts.as_deref(),
@@ -56,22 +51,23 @@ impl Wall {
             arguments: Strings::new(arguments, "an argument")?,
             environment: Strings::new(self.environment(&command.env), "a variable")?,
             report: report_write.as_raw_fd(),
-            control: control_child.as_raw_fd(),
+            control: waiting.as_ref().map_or(-1, Standby::control),
             keep_leftovers: command.leftovers == Leftovers::Keep,
             die_with_parent: command.parent == Parent::EndWith,
         };
-        let stack = Stack::take().map_err(SandboxError::io("make a stack"))?;
-        let (pid, pidfd) = clone(&plan, &stack)?;
-        drop((report_write, control_child));
+        let begun = waiting.and_then(|waiting| waiting.begin(&plan));
+        let warden = begun.map_or_else(|| Warden::new(&mut plan), Ok)?;
+        drop(report_write);
         let [stdin, stdout, stderr] = streams.ours();
         let groups = self.groups.clone().zip(group);
         let state = State::default();
+        let Warden { pid, pidfd, control, stack } = warden;
         let run = Run { pid, pidfd, control, groups, stack: Some(stack), state };
         let child = Child { stdin, stdout, stderr, applied: self.applied.clone(), run };
         started(&report, child, &shown)
     }
 
-    fn clone_flags(&self) -> i32 {
+    pub(super) fn clone_flags(&self) -> i32 {
         let user = if self.applied.user_namespace { libc::CLONE_NEWUSER } else { 0 };
         self.extra.flags() | user
     }
@@ -128,21 +124,67 @@ fn started(report: &OwnedFd, child: Child, program: &str) -> Result<Child, Sandb
     }
 }
 
-/// Makes the warden, with all signals blocked: one that arrives in the midst
-/// would run our handlers there.
-fn clone(plan: &Plan<'_>, stack: &Stack) -> Result<(u32, OwnedFd), SandboxError> {
+/// The line between us and a warden: orders one way, news the other.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) ours: OwnedFd,
+    pub(super) theirs: OwnedFd,
+}
+
+impl Line {
+    pub(super) fn new() -> Result<Self, SandboxError> {
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        let (ours, theirs) = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None)
+            .map_err(SandboxError::os("make a socket"))?;
+        Ok(Self { ours, theirs })
+    }
+}
+
+/// A warden that has its plan.
+pub(super) struct Warden {
+    pub(super) pid: u32,
+    pub(super) pidfd: OwnedFd,
+    pub(super) control: OwnedFd,
+    pub(super) stack: Stack,
+}
+
+impl Warden {
+    /// Makes one for this plan, which learns of the line to it.
+    fn new(plan: &mut Plan<'_>) -> Result<Self, SandboxError> {
+        let Line { ours, theirs } = Line::new()?;
+        plan.control = theirs.as_raw_fd();
+        let stack = Stack::take().map_err(SandboxError::io("make a stack"))?;
+        // A copy of our memory only where it must be one.
+        let memory = if plan.maps.is_some() { 0 } else { libc::CLONE_VM };
+        let argument = std::ptr::from_ref(plan).cast_mut().cast();
+        // SAFETY: the stack lives until the warden is gone, the plan until we have
+        // read the report to its end.
+        let (pid, pidfd) = unsafe { clone(plan.flags | memory, &stack, run_warden, argument) }?;
+        Ok(Self { pid, pidfd, control: ours, stack })
+    }
+}
+
+/// Makes a process, with all signals blocked: one that arrives in the midst would
+/// run our handlers there.
+///
+/// # Safety
+///
+/// The stack must live until the process is gone, and what the argument points to
+/// as long as `main` needs it.
+pub(super) unsafe fn clone(
+    flags: i32,
+    stack: &Stack,
+    main: extern "C" fn(*mut libc::c_void) -> libc::c_int,
+    argument: *mut libc::c_void,
+) -> Result<(u32, OwnedFd), SandboxError> {
     let mut pidfd: RawFd = -1;
     let (all, mut before) = (u64::MAX, 0u64);
-    // A copy of our memory only where it must be one.
-    let memory = if plan.maps.is_some() { 0 } else { libc::CLONE_VM };
-    let flags = plan.flags | memory | libc::CLONE_PIDFD | libc::SIGCHLD;
-    let argument = std::ptr::from_ref(plan).cast_mut().cast();
-    // SAFETY: the stack lives until the warden is gone, the plan until we have
-    // read the report to its end. The masks have the kernel's size, `pidfd` is a
-    // valid place.
+    let flags = flags | libc::CLONE_PIDFD | libc::SIGCHLD;
+    // SAFETY: the masks have the kernel's size, `pidfd` is a valid place, and the
+    // rest is as the caller promises.
     let (pid, failed) = unsafe {
         mask(&raw const all, &raw mut before);
-        let pid = libc::clone(run_warden, stack.top(), flags, argument, &raw mut pidfd);
+        let pid = libc::clone(main, stack.top(), flags, argument, &raw mut pidfd);
         let failed = io::Error::last_os_error();
         mask(&raw const before, std::ptr::null_mut());
         (pid, failed)
@@ -156,7 +198,7 @@ fn clone(plan: &Plan<'_>, stack: &Stack) -> Result<(u32, OwnedFd), SandboxError>
 }
 
 extern "C" fn run_warden(plan: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `clone` above gives the plan, which lives as long as it must.
+    // SAFETY: `Warden::new` gives the plan, which lives as long as it must.
     unsafe { warden::run(plan) }
 }
 

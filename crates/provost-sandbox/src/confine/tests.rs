@@ -184,3 +184,65 @@ fn what_cannot_be_had_is_an_error_and_not_left_out() {
     assert!(matches!(built, Err(SandboxError::Unavailable { layer: "network namespace", .. })));
     assert!(!wall(&without, Layers::Auto).unwrap().applied().net_namespace);
 }
+
+/// What a run shows of itself: streams, place, variables, session, what it may reach.
+const SHOWS: &str = "cat; echo err >&2; pwd; echo $A; echo /proc/[0-9]*; \
+     cat /proc/self/status | grep -E 'NoNewPrivs|Seccomp:|CapEff'; ls /proc/self/fd | wc -l; \
+     echo x > /tmp/x; cat /tmp/x; cat ../home/.ssh/id; (sleep 100 &); exit 7";
+
+fn shown(wall: &Wall) -> (Exit, String) {
+    let mut command = Command::new("sh", &["-c", SHOWS]);
+    command.env = vec![("PATH".into(), "/usr/bin:/bin".into()), ("A".into(), "b".into())];
+    command.cwd = "src".into();
+    command.stdio = [Stdio::Pipe, Stdio::Pipe, Stdio::Pipe];
+    let mut child = wall.spawn(command).unwrap();
+    File::from(child.stdin.take().unwrap()).write_all(b"typed\n").unwrap();
+    finish(child)
+}
+
+#[test]
+fn a_run_from_a_warden_that_waited_is_as_any_other() {
+    let yard = Yard::new();
+    let wall = yard.wall(Profile::Build, Layers::Auto);
+    let first = shown(&wall);
+    assert_eq!(first.0, Exit::Code(7), "{first:?}");
+    for _ in 0..100 {
+        wall.stand_by().unwrap();
+        assert_eq!(shown(&wall), first);
+    }
+}
+
+#[test]
+fn a_warden_that_was_killed_while_it_waited_is_replaced() {
+    let yard = Yard::new();
+    let wall = yard.wall(Profile::Build, Layers::Auto);
+    wall.stand_by().unwrap();
+    if let Some(pid) = waiting(&wall) {
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    assert_eq!(shown(&wall).0, Exit::Code(7));
+}
+
+#[test]
+fn a_warden_that_nobody_needs_is_gone_after_its_time_and_with_its_wall() {
+    let yard = Yard::new();
+    let wall = yard.wall(Profile::Build, Layers::Auto);
+    assert_eq!(wall.stand_down(Duration::ZERO), None);
+    wall.stand_by().unwrap();
+    let Some(first) = waiting(&wall) else { return };
+    let left = wall.stand_down(Duration::from_secs(1000)).unwrap();
+    assert!(left > Duration::ZERO && waiting(&wall) == Some(first));
+    wall.stand_by().unwrap();
+    assert_eq!(waiting(&wall), Some(first), "one is enough");
+    assert_eq!(wall.stand_down(Duration::ZERO), None);
+    assert!(rustix::process::test_kill_process(first).is_err());
+    wall.stand_by().unwrap();
+    let second = waiting(&wall).unwrap();
+    drop(wall);
+    assert!(rustix::process::test_kill_process(second).is_err());
+}
+
+/// The one that waits, where the machine lets there be one.
+fn waiting(wall: &Wall) -> Option<rustix::process::Pid> {
+    wall.waits().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
+}

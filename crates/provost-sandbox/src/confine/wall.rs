@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use libc::sock_filter;
 use rustix::process::{Resource, getrlimit};
@@ -13,6 +14,7 @@ use super::filter::{self, Sockets};
 use super::group::Groups;
 use super::plan::UserMaps;
 use super::ready::Ready;
+use super::standby::Standby;
 use super::{Limits, SandboxError, ready};
 use crate::beneath::Root;
 use crate::probe::Machine;
@@ -36,6 +38,7 @@ pub struct Wall {
     /// `/dev/null`, open, since most runs need it.
     pub(super) null: File,
     ready: Mutex<Ready>,
+    standby: Mutex<Option<Standby>>,
 }
 
 impl Wall {
@@ -61,6 +64,7 @@ impl Wall {
             filter: compile(&policy, extra),
             limits: resources(limits, machine, &applied),
             ready: Mutex::new(ready),
+            standby: Mutex::new(None),
             null: null.map_err(SandboxError::io("open /dev/null"))?,
             policy,
             extra,
@@ -79,6 +83,41 @@ impl Wall {
     /// The layers that every run gets.
     pub fn applied(&self) -> &Applied {
         &self.applied
+    }
+
+    /// Has the next run's warden made beforehand, which makes that run's start
+    /// shorter. Where the warden must be a copy of our memory, it cannot be.
+    pub fn stand_by(&self) -> Result<(), SandboxError> {
+        let mut held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none() && self.maps.is_none() && self.extra.pid {
+            let mounts = self.applied.mount_namespace.then_some(self.applied.pid_namespace);
+            *held = Some(Standby::new(self.clone_flags(), self.extra.net, mounts)?);
+        }
+        Ok(())
+    }
+
+    /// Ends one that has waited so long, or tells how much longer it may; `None` if
+    /// none is left.
+    pub fn stand_down(&self, after: Duration) -> Option<Duration> {
+        let mut held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = after.saturating_sub(held.as_ref()?.age());
+        if left.is_zero() {
+            *held = None;
+            return None;
+        }
+        Some(left)
+    }
+
+    /// The process that waits.
+    #[cfg(test)]
+    pub(super) fn waits(&self) -> Option<u32> {
+        let held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().map(|standby| standby.pid)
+    }
+
+    /// The one that waits, for the run that comes now.
+    pub(super) fn standby(&self) -> Option<Standby> {
+        self.standby.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// What a run needs, as it must be now.

@@ -52,7 +52,26 @@ struct Duty {
 /// `plan` must point to a [`Plan`] that lives until the report pipe is closed.
 pub(super) unsafe extern "C" fn run(plan: *mut c_void) -> c_int {
     // SAFETY: as the caller promises.
-    let plan = unsafe { &*plan.cast_const().cast::<Plan<'_>>() };
+    unsafe {
+        let given = &*plan.cast_const().cast::<Plan<'_>>();
+        let maps = given.maps.map_or(Ok(()), map_user);
+        let mounts = given.mounts.map(|mounts| mounts.proc);
+        if let Err(failed) = maps.and_then(|()| prepare(given.loopback, mounts)) {
+            given.tell(failed);
+            raw::exit(0);
+        }
+        go_on(plan.cast_const())
+    }
+}
+
+/// Runs the rest of the warden's life, when its namespaces are prepared. Never returns.
+///
+/// # Safety
+///
+/// As for [`run`].
+pub(super) unsafe fn go_on(plan: *const c_void) -> ! {
+    // SAFETY: as the caller promises.
+    let plan = unsafe { &*plan.cast::<Plan<'_>>() };
     let duty = Duty {
         own_namespace: plan.flags & libc::CLONE_NEWPID != 0,
         keep_leftovers: plan.keep_leftovers,
@@ -65,15 +84,17 @@ pub(super) unsafe extern "C" fn run(plan: *mut c_void) -> c_int {
     raw::exit(0)
 }
 
-fn start(plan: &Plan<'_>) -> Result<c_int, Failed> {
+/// What is the same for every run: it can be done before there is a plan.
+pub(super) fn prepare(loopback: bool, mounts: Option<bool>) -> Result<(), Failed> {
     reset_signals();
-    if let Some(maps) = plan.maps {
-        map_user(maps)?;
-    }
     set(libc::PR_SET_CHILD_SUBREAPER, 1, Step::Warden)?;
-    if plan.loopback {
+    if loopback {
         loopback_up()?;
     }
+    mounts.map_or(Ok(()), mounts::begin)
+}
+
+fn start(plan: &Plan<'_>) -> Result<c_int, Failed> {
     if let Some(mounts) = plan.mounts {
         mounts::arrange(plan, mounts)?;
     }

@@ -1,0 +1,55 @@
+//! A wall that is ready for the next command while commands keep coming.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use provost_sandbox::confine::Wall;
+
+/// How long the warden of a command that does not come is kept.
+const WAITS: Duration = Duration::from_secs(20);
+
+/// A wall, and whether somebody watches that nothing waits behind it for ever.
+#[derive(Debug)]
+pub(super) struct Kept {
+    wall: Wall,
+    watched: AtomicBool,
+}
+
+impl Kept {
+    pub(super) fn new(wall: Wall) -> Self {
+        Self { wall, watched: AtomicBool::new(false) }
+    }
+
+    pub(super) fn wall(&self) -> &Wall {
+        &self.wall
+    }
+
+    /// A command has ended, and another may follow: makes ready for it, beside
+    /// everything else, and for a while.
+    pub(super) fn stand_by(self: Arc<Self>) {
+        drop(tokio::task::spawn_blocking(move || {
+            if let Err(error) = self.wall.stand_by() {
+                // The next command meets the same, and says so to whoever asked for it.
+                tracing::debug!(%error, "nothing could be made ready for the next command");
+            }
+            if !self.watched.swap(true, Ordering::AcqRel) {
+                drop(tokio::spawn(self.stand_down()));
+            }
+        }));
+    }
+
+    async fn stand_down(self: Arc<Self>) {
+        loop {
+            while let Some(left) = self.wall.stand_down(WAITS) {
+                tokio::time::sleep(left).await;
+            }
+            self.watched.store(false, Ordering::Release);
+            // One may have been made between the look and the mark.
+            let missed = self.wall.stand_down(WAITS).is_some();
+            if !missed || self.watched.swap(true, Ordering::AcqRel) {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A warden that is made before it is needed.
+//!
+//! Making a process with namespaces of its own, and a `/proc` in them, costs more
+//! than all the rest of a start. Whoever runs one command after the other can
+//! have that done in the meantime: the warden waits, and begins with the plan
+//! that it is given.
+//!
+//! While it waits it shares our table of open files as well as our memory: what
+//! the plan names is opened later than it was made. On the word it takes a copy
+//! of the table and says so, and from there on nothing tells it from another.
+
+use std::ffi::{c_int, c_void};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::process::{PidfdFlags, Signal, WaitId, WaitIdOptions};
+
+use super::SandboxError;
+use super::plan::{Failed, Plan};
+use super::raw::{self, call, int, place};
+use super::spawn::{self, Line, Warden};
+use super::stack::Stack;
+use super::warden;
+
+/// What is said to begin, and that the files are its own.
+const WORD: [u8; 1] = [1];
+
+/// How long a warden that was given the word may take to answer.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// What the warden knows while it waits.
+#[derive(Debug)]
+struct Seat {
+    loopback: bool,
+    /// Whether there is a mount namespace, and a `/proc` in it.
+    mounts: Option<bool>,
+    control: RawFd,
+    /// Readable when we are gone; the line is not closed then, as it holds both ends.
+    parent: OwnedFd,
+    plan: AtomicPtr<Plan<'static>>,
+}
+
+/// A warden that waits. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Standby {
+    pub(super) pid: u32,
+    pidfd: OwnedFd,
+    line: Option<Line>,
+    stack: Option<Stack>,
+    seat: Box<Seat>,
+    made: Instant,
+}
+
+impl Standby {
+    /// Makes one with these namespaces.
+    pub(super) fn new(
+        flags: i32,
+        loopback: bool,
+        mounts: Option<bool>,
+    ) -> Result<Self, SandboxError> {
+        let line = Line::new()?;
+        let own = rustix::process::getpid();
+        let parent = rustix::process::pidfd_open(own, PidfdFlags::empty())
+            .map_err(SandboxError::os("watch our own process"))?;
+        let plan = AtomicPtr::new(null_mut());
+        let control = line.theirs.as_raw_fd();
+        let seat = Box::new(Seat { loopback, mounts, control, parent, plan });
+        let stack = Stack::take().map_err(SandboxError::io("make a stack"))?;
+        let shared = flags | libc::CLONE_VM | libc::CLONE_FILES;
+        let argument = std::ptr::from_ref(&*seat).cast_mut().cast();
+        // SAFETY: stack and seat live until the warden is gone or has its plan.
+        let (pid, pidfd) = unsafe { spawn::clone(shared, &stack, wait, argument) }?;
+        let made = Instant::now();
+        Ok(Self { pid, pidfd, line: Some(line), stack: Some(stack), seat, made })
+    }
+
+    /// How long it has been waiting.
+    pub(super) fn age(&self) -> Duration {
+        self.made.elapsed()
+    }
+
+    /// The number of its end of the line, which the plan must name.
+    pub(super) fn control(&self) -> RawFd {
+        self.seat.control
+    }
+
+    /// Lets it begin with this plan. Gives `None`, and nothing has begun, when it is
+    /// no longer there.
+    pub(super) fn begin(mut self, plan: &Plan<'_>) -> Option<Warden> {
+        let line = self.line.as_ref()?;
+        self.seat.plan.store(std::ptr::from_ref(plan).cast_mut().cast(), Ordering::Release);
+        rustix::net::send(&line.ours, &WORD, SendFlags::NOSIGNAL).ok()?;
+        // From its answer on it uses nothing of ours but memory; until then the
+        // files that the plan names must stay open, which they do.
+        let mut both =
+            [PollFd::new(&line.ours, PollFlags::IN), PollFd::new(&self.pidfd, PollFlags::IN)];
+        while rustix::event::poll(&mut both, Some(&PATIENCE)) == Err(rustix::io::Errno::INTR) {}
+        let mut said = [0; 1];
+        rustix::net::recv(&line.ours, &mut said, RecvFlags::DONTWAIT).ok()?;
+        let Line { ours, theirs } = self.line.take()?;
+        drop(theirs);
+        let stack = self.stack.take()?;
+        let pidfd = self.pidfd.try_clone().ok()?;
+        Some(Warden { pid: self.pid, pidfd, control: ours, stack })
+    }
+}
+
+impl Drop for Standby {
+    fn drop(&mut self) {
+        // Without its stack it has begun and is another's.
+        let Some(stack) = self.stack.take() else { return };
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let ended = loop {
+            let pidfd = WaitId::PidFd(self.pidfd.as_fd());
+            match rustix::process::waitid(pidfd, WaitIdOptions::EXITED) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => break other,
+            }
+        };
+        if ended.is_ok() {
+            stack.give_back();
+        } else {
+            // It may still stand there. Memory is lost, which is the lesser evil.
+            std::mem::forget(stack);
+        }
+    }
+}
+
+/// The life of a warden that waits. Never returns.
+extern "C" fn wait(seat: *mut c_void) -> c_int {
+    // SAFETY: `Standby::new` gives the seat, which lives until we have answered.
+    let seat = unsafe { &*seat.cast_const().cast::<Seat>() };
+    let ready = warden::prepare(seat.loopback, seat.mounts);
+    // What failed will fail again, and be told, when it is done for the command itself.
+    if ready.is_err() || !for_the_word(seat) {
+        raw::exit(0);
+    }
+    let plan = seat.plan.load(Ordering::Acquire).cast_const();
+    if answer(seat.control).is_err() {
+        raw::exit(0);
+    }
+    // SAFETY: the plan was stored before the word was given, and lives until the
+    // report pipe is closed.
+    unsafe { warden::go_on(plan.cast()) }
+}
+
+/// Waits for the word; `false` when we are gone.
+fn for_the_word(seat: &Seat) -> bool {
+    let mut lines = [
+        libc::pollfd { fd: seat.control, events: libc::POLLIN, revents: 0 },
+        libc::pollfd { fd: seat.parent.as_raw_fd(), events: libc::POLLIN, revents: 0 },
+    ];
+    loop {
+        // SAFETY: the array has the length that is given.
+        let _ = unsafe { call(libc::SYS_ppoll, [place(lines.as_mut_ptr()), lines.len()]) };
+        if lines[1].revents != 0 {
+            return false;
+        }
+        if lines[0].revents != 0 {
+            let mut word = [0u8; 1];
+            let arguments =
+                [int(seat.control), place(word.as_mut_ptr()), word.len(), int(libc::MSG_DONTWAIT)];
+            // SAFETY: the buffer is as long as is said.
+            let heard = unsafe { call(libc::SYS_recvfrom, arguments) };
+            return heard == Ok(word.len()) && word == WORD;
+        }
+    }
+}
+
+/// Takes a table of files of its own, and says so.
+fn answer(control: RawFd) -> Result<(), Failed> {
+    use super::error::Step;
+    // SAFETY: the first call takes a number and changes only this process; the
+    // buffer of the second is as long as is said.
+    unsafe {
+        raw::at(call(libc::SYS_unshare, [int(libc::CLONE_FILES)]), Step::Warden)?;
+        let flags = int(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT);
+        let arguments = [int(control), place(WORD.as_ptr()), WORD.len(), flags];
+        raw::at(call(libc::SYS_sendto, arguments), Step::Warden).map(drop)
+    }
+}
