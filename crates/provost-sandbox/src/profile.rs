@@ -21,7 +21,7 @@
 //!   rule, each protected path is mounted read-only onto itself, and the folders
 //!   between it and the project are mounted onto themselves, so that they cannot
 //!   be renamed away and replaced. A protected path that does not exist cannot be
-//!   mounted: a command can make it. [`Policy::planted`] tells afterwards.
+//!   mounted: a command can make it. [`Absent::planted`] tells afterwards.
 //!   Repositories inside the project are treated the same, as far as they are
 //!   found (see [`Nested`]).
 //! - else the siblings get the rules. Then a command can change everything that
@@ -42,10 +42,12 @@ mod explain;
 mod nested;
 mod paths;
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 pub use nested::Nested;
 use provost_core::action::protected::REPOSITORY;
+use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 /// How much a child may do.
@@ -184,23 +186,57 @@ impl Policy {
     }
 
     /// The protected paths that do not exist now, and which a command may
-    /// therefore be able to make. Ask before a run, and [`Self::planted`] after.
-    pub fn absent(&self) -> Vec<PathBuf> {
+    /// therefore be able to make. Ask before a run, and [`Absent::planted`] after.
+    pub fn absent(&self) -> Absent {
         // A repository that is made, or a file that says where one is, brings hooks along.
         let repository = self.project.join(REPOSITORY);
         let repository = (!self.protected.is_empty()).then_some(&repository);
         let all = self.protected.iter().chain(repository);
-        all.filter(|path| path.symlink_metadata().is_err()).cloned().collect()
-    }
-
-    /// Which of these exist by now.
-    pub fn planted(absent: &[PathBuf]) -> Vec<PathBuf> {
-        absent.iter().filter(|path| path.symlink_metadata().is_ok()).cloned().collect()
+        let there = Seen::of(&self.project);
+        let paths = all.filter(|path| !there.has(path)).cloned().collect();
+        Absent { project: self.project.clone(), paths }
     }
 
     /// Whether the profile is behind the wall, rather than the person's own shell.
     pub fn is_confined(&self) -> bool {
         self.profile != Profile::Terminal
+    }
+}
+
+/// Paths that govern others and were not there before a run.
+#[derive(Clone, Debug)]
+pub struct Absent {
+    project: PathBuf,
+    paths: Vec<PathBuf>,
+}
+
+impl Absent {
+    /// Which of them exist by now.
+    pub fn planted(&self) -> Vec<PathBuf> {
+        let there = Seen::of(&self.project);
+        self.paths.iter().filter(|path| there.has(path)).cloned().collect()
+    }
+}
+
+/// A folder to look for paths in, opened once: there are many, and most are missing.
+struct Seen<'a> {
+    project: &'a Path,
+    opened: Option<OwnedFd>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(project: &'a Path) -> Self {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Self { project, opened: rustix::fs::open(project, flags, Mode::empty()).ok() }
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        match (&self.opened, path.strip_prefix(self.project)) {
+            (Some(project), Ok(inside)) => {
+                rustix::fs::statat(project, inside, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            }
+            (None, _) | (_, Err(_)) => path.symlink_metadata().is_ok(),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use provost_core::redact::Redactor;
 use provost_proto::kernel::{Fault, Happened, Outcome};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{Child, Exit, SandboxError};
-use provost_sandbox::profile::Policy;
+use provost_sandbox::profile::Absent;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
@@ -126,7 +126,7 @@ pub(super) struct Run {
     pub(super) limit: Option<Duration>,
     pub(super) max_output: u64,
     /// Paths that govern others and were not there when it started.
-    pub(super) absent: Vec<PathBuf>,
+    pub(super) absent: Absent,
     /// The disks that it must not fill.
     pub(super) space: Space,
 }
@@ -142,7 +142,7 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
     let obeying = obey(run.child, run.orders, typed, run.limit, &run.space);
     let (read, (exit, fault)) = to_the_end(reading, obeying, DRAIN).await;
     let fault = fault.or_else(|| read.err().map(|error| internal(&error.to_string())));
-    let planted = Policy::planted(&run.absent);
+    let planted = run.absent.planted();
     let fault = fault.map(|fault| without_secrets(&run.redactor, fault));
     let ending = Ending { exit, fault, began, planted };
     let ended = finish(&process, &run.spool, &mut keeper, ending).await;

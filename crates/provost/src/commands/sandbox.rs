@@ -44,7 +44,7 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
         .spawn(command)
         .with_context(|| format!("cannot run `{}`", program.to_string_lossy()))?;
     let exit = child.wait()?;
-    for path in Policy::planted(&absent) {
+    for path in absent.planted() {
         remark(&format!("Look at {}: the command made it, and it governs others.", path.display()));
     }
     Ok(match exit {

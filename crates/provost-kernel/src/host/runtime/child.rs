@@ -5,14 +5,13 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::redact::{Redactor, Stream};
 use provost_core::runtime::step::{Exit, Which};
 use provost_sandbox::confine::{self, Child};
-use provost_sandbox::profile::Policy;
+use provost_sandbox::profile::Absent;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
@@ -66,7 +65,7 @@ pub(super) struct Along {
     /// The disks that it must not fill.
     pub(super) space: Space,
     /// Paths that govern others and were not there when it started.
-    pub(super) absent: Vec<PathBuf>,
+    pub(super) absent: Absent,
     /// Who hears of its end.
     pub(super) news: mpsc::Sender<Ended>,
 }
@@ -95,7 +94,7 @@ async fn see_through(child: Child, along: Along, told: mpsc::Receiver<Order>) {
     if let Err(error) = read {
         note(&log, &format!("what it printed could not be kept: {error}"));
     }
-    for path in Policy::planted(&absent) {
+    for path in absent.planted() {
         note(&log, &format!("look at {}: it was made, and it governs others", path.display()));
     }
     // If the actor is gone, so is the kernel.
