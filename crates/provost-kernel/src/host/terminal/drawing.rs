@@ -12,6 +12,18 @@ use super::screen::{Said, Screen, unfinished};
 /// Bytes drawn between two looks at what is asked.
 const PIECE: usize = 128 * 1024;
 
+/// With so much to draw, more is soon to come; drawn together it takes less.
+const BUSY: u64 = 64 * 1024;
+
+/// How long to wait for it …
+const REST: Duration = Duration::from_millis(15);
+
+/// … and how much of it.
+const FLOOD: u64 = 2 * 1024 * 1024;
+
+/// From here on one looks whether all must be drawn.
+const SKIM: u64 = 512 * 1024;
+
 /// How long a program may keep its drawing back before it is shown as it is.
 const PATIENCE: Duration = Duration::from_millis(150);
 
@@ -25,8 +37,15 @@ pub(super) fn draw(line: &Arc<Line>, input: &Arc<Input>) {
         (state.drawn, state.size)
     };
     let screen = Screen::new(size);
-    let mut drawing =
-        Drawing { line, input, screen, position: start, known_size: 0, buffer: Vec::new() };
+    let mut drawing = Drawing {
+        line,
+        input,
+        screen,
+        position: start,
+        known_size: 0,
+        buffer: Vec::new(),
+        drawn_up_to: start,
+    };
     while drawing.go_on() {}
 }
 
@@ -37,10 +56,13 @@ struct Drawing<'a> {
     position: u64,
     known_size: u64,
     buffer: Vec<u8>,
+    /// Up to here everything must be drawn.
+    drawn_up_to: u64,
 }
 
 enum Work {
     Bytes,
+    Flood,
     Size(Resized),
     Wishes(Vec<Wish>),
     Settle,
@@ -64,6 +86,7 @@ impl Drawing<'_> {
     fn next(&mut self) -> Work {
         let line = self.line;
         let mut state = line.state();
+        let mut rested = false;
         loop {
             if state.closed {
                 return Work::End;
@@ -76,10 +99,21 @@ impl Drawing<'_> {
                 return Work::Size(size);
             }
             let until = size.map_or(u64::MAX, |size| size.offset - self.position);
-            let most = PIECE.min(usize::try_from(until).unwrap_or(PIECE));
+            let ahead = state.ring.end().saturating_sub(self.position);
+            if (BUSY..FLOOD).contains(&ahead) && !std::mem::replace(&mut rested, true) {
+                state.enough = self.position + FLOOD;
+                state = line.wait_for_work(state, REST);
+                state.enough = 0;
+                continue;
+            }
+            let flood = ahead.min(until) >= SKIM && self.position >= self.drawn_up_to;
+            let flood = flood && self.is_whole(&state);
+            let most = if flood { 2 * FLOOD } else { count(PIECE) }.min(until);
+            let most = usize::try_from(most).unwrap_or(PIECE);
             self.buffer.clear();
             match state.ring.read(self.position, most, &mut self.buffer) {
                 Some(0) => {}
+                Some(_) if flood => return Work::Flood,
                 Some(_) => return Work::Bytes,
                 // The reader waits for us, so this is only so after a fault.
                 None => {
@@ -108,6 +142,14 @@ impl Drawing<'_> {
                 self.line.drew(self.position);
                 self.tell(said);
             }
+            Work::Flood => match self.screen.skim(&self.buffer) {
+                Ok(said) => {
+                    self.position += count(self.buffer.len());
+                    self.line.drew(self.position);
+                    self.tell(said);
+                }
+                Err(drawn) => self.drawn_up_to = self.position + count(drawn.max(PIECE)),
+            },
             Work::Settle => {
                 let said = self.screen.settle();
                 self.tell(said);
@@ -159,16 +201,24 @@ impl Drawing<'_> {
         }
     }
 
+    /// What was drawn last.
+    fn before(&self, state: &State) -> Vec<u8> {
+        let mut before = Vec::new();
+        let from = self.position.saturating_sub(count(BACK)).max(state.ring.oldest());
+        let length = usize::try_from(self.position.saturating_sub(from)).unwrap_or(0);
+        // Nothing is missing if nothing is kept: it begins here.
+        state.ring.read(from, length, &mut before);
+        before
+    }
+
+    /// Whether nothing has begun that is not finished yet.
+    fn is_whole(&self, state: &State) -> bool {
+        unfinished(&self.before(state)).is_empty()
+    }
+
     fn snapshot(&mut self) -> Snapshot {
         let mut bytes = self.screen.snapshot();
-        let mut before = Vec::new();
-        {
-            let state = self.line.state();
-            let from = self.position.saturating_sub(count(BACK)).max(state.ring.oldest());
-            let length = usize::try_from(self.position.saturating_sub(from)).unwrap_or(0);
-            // Nothing is missing if nothing is kept: it begins here.
-            state.ring.read(from, length, &mut before);
-        }
+        let before = self.before(&self.line.state());
         bytes.extend_from_slice(unfinished(&before));
         Snapshot {
             offset: self.position,

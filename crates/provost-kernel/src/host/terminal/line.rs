@@ -61,6 +61,8 @@ pub(super) struct State {
     pub(super) ring: Ring,
     /// How far the screen has been drawn.
     pub(super) drawn: u64,
+    /// Up to where must be printed before the thread that draws is woken.
+    pub(super) enough: u64,
     /// The size it has now.
     pub(super) size: Size,
     /// The size before the first change that is kept.
@@ -95,6 +97,7 @@ impl Line {
         let state = State {
             ring: Ring::new(start),
             drawn: start,
+            enough: start,
             size,
             first_size: size,
             sizes: VecDeque::new(),
@@ -135,7 +138,9 @@ impl Line {
     pub(super) fn printed(&self, bytes: &[u8]) {
         let mut state = self.state();
         state.ring.push(bytes);
-        self.work.notify_one();
+        if state.ring.end() >= state.enough {
+            self.work.notify_one();
+        }
         self.tell();
         while state.ring.end() - state.drawn > count(LAG) && !state.closed {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);

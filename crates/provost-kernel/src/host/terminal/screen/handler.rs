@@ -108,6 +108,14 @@ impl Handling {
         grid.saved_cursor = Cursor::default();
     }
 
+    /// After how many lines nothing is left of what was there, if lines only scroll.
+    pub(super) fn lines_to_forget(&self) -> Option<usize> {
+        let rows = self.term.screen_lines();
+        let special = TermMode::ALT_SCREEN | TermMode::ORIGIN;
+        let plain = self.margins == (0, rows) && !self.term.mode().intersects(special);
+        plain.then_some(TERMINAL_SCROLLBACK + 2 * rows)
+    }
+
     fn in_margins(&self) -> bool {
         let line = usize::try_from(self.term.grid().cursor.point.line.0).unwrap_or(0);
         (self.margins.0..self.margins.1).contains(&line)

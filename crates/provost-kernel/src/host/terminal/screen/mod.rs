@@ -10,6 +10,7 @@ mod events;
 mod handler;
 mod modes;
 mod sgr;
+mod skim;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -95,6 +96,17 @@ impl Screen {
         self.parser.advance(&mut self.handling, now);
         self.held = later.to_vec();
         self.handling.said()
+    }
+
+    /// Draws of a flood what can still be seen, as if all of it had been drawn; the
+    /// bytes before it must have been whole. An error tells up to where it cannot
+    /// be left out.
+    pub(super) fn skim(&mut self, printed: &[u8]) -> Result<Said, usize> {
+        let lines = self.handling.lines_to_forget().filter(|_| !self.is_drawing());
+        let lines = lines.filter(|_| self.held.is_empty()).ok_or(0_usize)?;
+        let skim::Skimmed { colors, rest } = skim::skim(printed, lines)?;
+        self.parser.advance(&mut self.handling, &colors);
+        Ok(self.draw(rest))
     }
 
     /// Whether a program has said that it is drawing, and not yet that it is done.

@@ -4,6 +4,8 @@ mod fidelity;
 
 use provost_sandbox::pty::Size;
 
+use proptest::prelude::*;
+
 use super::Screen;
 
 fn screen(bytes: &[u8]) -> Screen {
@@ -90,5 +92,58 @@ fn a_screen_of_any_size_is_drawn_without_harm() {
         screen.resize(Size { cols: rows, rows: cols });
         screen.draw("漢x\x1b[?1049l".as_bytes());
         assert!(!screen.snapshot().is_empty());
+    }
+}
+
+/// A piece of what programs print in floods.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => "[ -~]{0,30}",
+        2 => "[äß漢字😀\u{301}\t]{0,12}",
+        1 => prop::sample::select(vec!["\n", "\r", "\x7f"]).prop_map(str::to_owned),
+        3 => prop::sample::select(vec![
+            "\x1b[m", "\x1b[0m", "\x1b[0;1;33m", "\x1b[31m", "\x1b[48;5;20m", "\x1b[4;7m",
+            "\x1b[38:2::1:2:3m", "\x1b[24m",
+        ])
+        .prop_map(str::to_owned),
+        4 => Just("\r\n".to_owned()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn a_flood_that_was_skimmed_looks_as_if_all_of_it_was_drawn(
+        before in "([a-z]{0,9}|\r\n|\x1b\\[[0-9]{1,2};3H|\x1b\\[44m|\x1b\\[\\?7l|\x1b\\[4h|\x1b\\(0|\x1b7){0,12}",
+        pieces in prop::collection::vec(piece(), 1..60),
+        n_times in 90..400_usize,
+        after in "[a-z]{0,5}(\x1b8)?[a-z]{0,5}",
+    ) {
+        let flood = pieces.concat().repeat(n_times);
+        let (mut whole, mut skimmed) = (screen(before.as_bytes()), screen(before.as_bytes()));
+        whole.draw(flood.as_bytes());
+        if skimmed.skim(flood.as_bytes()).is_err() {
+            // Too few lines: nothing was drawn.
+            skimmed.draw(flood.as_bytes());
+        }
+        whole.draw(after.as_bytes());
+        skimmed.draw(after.as_bytes());
+        let [whole, skimmed] = [whole, skimmed].map(|mut screen| screen.snapshot());
+        prop_assert_eq!(String::from_utf8_lossy(&whole), String::from_utf8_lossy(&skimmed));
+    }
+}
+
+#[test]
+fn a_flood_is_skimmed_only_where_lines_scroll() {
+    let flood = "line\r\n".repeat(3000);
+    for (sentence, before, skims) in [
+        ("a plain screen", "", true),
+        ("a colored one", "\x1b[31mred", true),
+        ("the other screen", "\x1b[?1049h", false),
+        ("margins", "\x1b[2;4r", false),
+        ("a program that draws at once later", "\x1b[?2026hx", false),
+        ("a sequence the parser does not know, begun", "\x1b[!", false),
+    ] {
+        assert_eq!(screen(before.as_bytes()).skim(flood.as_bytes()).is_ok(), skims, "{sentence}");
     }
 }

@@ -1,0 +1,114 @@
+//! What of a flood can still be seen.
+//!
+//! A program that prints a hundred megabytes of lines leaves only the last of
+//! them on the screen and in its history; the others need not be drawn. That
+//! holds for lines and colors alone: whatever else a program does, moving the
+//! cursor or ringing the bell, must be done with it.
+
+use memchr::memchr_iter;
+
+/// Sequences of colors to repeat; with more of them it is no use.
+const COLORS: usize = 4096;
+
+/// A flood, reduced to what shows.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Skimmed<'a> {
+    /// The colors that hold where the rest begins.
+    pub(super) colors: Vec<u8>,
+    /// The last lines, with the end of the one before them.
+    pub(super) rest: &'a [u8],
+}
+
+/// Leaves out all but the last `lines` of a flood. An error tells up to where it
+/// is not made of lines and colors, and must be drawn.
+pub(super) fn skim(bytes: &[u8], lines: usize) -> Result<Skimmed<'_>, usize> {
+    let ends = memchr::memrchr_iter(b'\n', bytes).skip(lines);
+    let mut ends = ends.filter(|&at| at > 0 && bytes[at - 1] == b'\r');
+    let start = ends.next().ok_or(bytes.len())? - 1;
+    let (left_out, rest) = bytes.split_at(start);
+    let mut colors: Vec<&[u8]> = Vec::new();
+    for at in memchr_iter(0x1b, left_out) {
+        let color = color(&left_out[at..]).ok_or(at + 1)?;
+        if resets(color) {
+            colors.clear();
+        } else if colors.len() == COLORS {
+            return Err(at + 1);
+        }
+        colors.push(color);
+    }
+    if let Some(at) = acts(left_out) {
+        return Err(at + 1);
+    }
+    Ok(Skimmed { colors: colors.concat(), rest })
+}
+
+/// The sequence that begins here, if it sets colors and nothing else.
+fn color(bytes: &[u8]) -> Option<&[u8]> {
+    let parameters = bytes.strip_prefix(b"\x1b[")?;
+    let length = parameters.iter().take_while(|byte| matches!(byte, b'0'..=b';')).count();
+    (parameters.get(length) == Some(&b'm')).then(|| &bytes[..length + 3])
+}
+
+/// Whether what came before it does not matter any more.
+fn resets(color: &[u8]) -> bool {
+    matches!(color.get(2..), Some([b'm', ..] | [b'0', b'm' | b';', ..]))
+}
+
+/// The first byte that does anything but print, end a line or begin a color.
+fn acts(bytes: &[u8]) -> Option<usize> {
+    let control = |byte: u8| byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t' | 0x1b);
+    // All of it first, without stopping, which the processor does many at a time.
+    let found = bytes.iter().fold(false, |found, &byte| found | control(byte));
+    if found {
+        return bytes.iter().position(|&byte| control(byte));
+    }
+    // The other controls, as characters.
+    let mut high = memchr_iter(0xc2, bytes);
+    high.find(|&at| bytes.get(at + 1).is_some_and(|byte| (0x80..=0x9f).contains(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_and_colors_are_left_out() {
+        let skimmed = |colors: &str, rest| Ok(Skimmed { colors: colors.into(), rest });
+        for (sentence, bytes, expected) in [
+            ("lines", &b"1\r\n2\r\n3\r\n4"[..], skimmed("", &b"\r\n3\r\n4"[..])),
+            ("the last end counts", b"1\r\n2\r\n3\r\n", skimmed("", b"\r\n3\r\n")),
+            ("too few lines", b"1\r\n2", Err(4)),
+            (
+                "an end without return is no place to begin",
+                b"1\r\n2\n3\r\n4",
+                skimmed("", b"\r\n2\n3\r\n4"),
+            ),
+            (
+                "colors since the reset",
+                b"\x1b[1m\x1b[0;31ma\x1b[4mb\r\n2\r\n3",
+                skimmed("\x1b[0;31m\x1b[4m", b"\r\n2\r\n3"),
+            ),
+            (
+                "a reset without numbers",
+                b"\x1b[1m\x1b[m\r\n2\r\n3",
+                skimmed("\x1b[m", b"\r\n2\r\n3"),
+            ),
+            (
+                "colors without reset",
+                b"\x1b[38:2::1:2:3m\x1b[4m\r\n2\r\n3",
+                skimmed("\x1b[38:2::1:2:3m\x1b[4m", b"\r\n2\r\n3"),
+            ),
+            ("colors in what is drawn", b"1\r\n\x1b[2m2\r\n3", skimmed("", b"\r\n\x1b[2m2\r\n3")),
+            ("a motion", b"a\x1b[2A\r\n2\r\n3", Err(2)),
+            ("a motion in what is drawn", b"1\r\n\x1b[2A2\r\n3", skimmed("", b"\r\n\x1b[2A2\r\n3")),
+            ("a mode", b"\x1b[?1049h\r\n2\r\n3", Err(1)),
+            ("a title", b"\x1b]0;x\x07\r\n2\r\n3", Err(1)),
+            ("the bell", b"a\x07\r\n2\r\n3", Err(2)),
+            ("a control as a character", b"a\xc2\x9b2A\r\n2\r\n3", Err(2)),
+            ("letters that are none", "ä…漢\r\n2\r\n3".as_bytes(), skimmed("", b"\r\n2\r\n3")),
+            ("a color that is cut off", b"\x1b[3\r\n2\r\n3", Err(1)),
+        ] {
+            assert_eq!(skim(bytes, 1), expected, "{sentence}");
+        }
+    }
+}
