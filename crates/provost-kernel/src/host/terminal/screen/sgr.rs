@@ -55,6 +55,14 @@ impl Look {
         Self { fg: cell.fg, bg: cell.bg, underline, flags, link }
     }
 
+    /// Whether letters look as they do by themselves, whatever they lead to.
+    fn is_plain(&self) -> bool {
+        self.flags.is_empty()
+            && self.underline.is_none()
+            && self.fg == Color::Named(NamedColor::Foreground)
+            && self.has_plain_background()
+    }
+
     /// Whether a cell looks so; quicker than asking how it looks.
     pub(super) fn is_of(&self, cell: &Cell) -> bool {
         let same = self.fg == cell.fg && self.bg == cell.bg && self.flags == (cell.flags & SEEN);
@@ -85,7 +93,12 @@ impl Look {
             && self.flags == before.flags
             && self.underline == before.underline;
         if !same_letters {
-            out.extend_from_slice(b"\x1b[0");
+            out.extend_from_slice(b"\x1b[");
+            let start = out.len();
+            // Nothing at all also means zero: back to plain.
+            if !before.is_plain() {
+                out.push(b'0');
+            }
             for (flag, code) in CODES {
                 if self.flags.contains(flag) {
                     out.push(b';');
@@ -96,6 +109,12 @@ impl Look {
             color(self.bg, &Codes { first: 40, bright: 100, other: 48 }, out);
             if let Some(underline) = self.underline {
                 underlined(underline, out);
+            }
+            if out.get(start) == Some(&b';') {
+                out.remove(start);
+            }
+            if self.is_plain() {
+                out.truncate(start);
             }
             out.push(b'm');
         }

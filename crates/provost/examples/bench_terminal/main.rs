@@ -8,6 +8,8 @@
     reason = "a benchmark prints, and fails loudly"
 )]
 
+mod peers;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,8 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 const ROUNDS: usize = 5;
 const ECHOES: usize = 2000;
+/// What a shell prints when it has done a line, and not when it repeats the line.
+const END: &str = "echo e''nd-of-it";
 const SIZE: pty::Size = pty::Size { cols: 80, rows: 24 };
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -32,11 +36,13 @@ async fn main() {
     let daemon = Daemon::start().await;
     let logs = daemon.folder.path().join("app/logs");
     std::fs::write(&logs, colored(200_000_000)).unwrap();
+    let mut peers = peers::Peer::all().await;
     let mut client = daemon.attach().await;
     client.run("PS1=; bind 'set enable-bracketed-paste off'").await;
     let logs = format!("cat {}", logs.display());
     for (what, line) in [("seq 1 3000000", "seq 1 3000000"), ("a colored log of 200 MB", &logs)] {
         let (mut one, mut three, mut skipped) = (Vec::new(), Vec::new(), 0);
+        let mut others = vec![Vec::new(); peers.len()];
         for _ in 0..ROUNDS {
             // One after the other in one loop, so that whatever else runs disturbs all alike.
             let bare = bare(&daemon, line);
@@ -48,6 +54,9 @@ async fn main() {
             skipped += client.n_snapshots;
             reading.abort();
             drop(stalled);
+            for (peer, rates) in peers.iter_mut().zip(&mut others) {
+                rates.push(peer.run(line).await / bare);
+            }
         }
         report(&format!("bytes/s of {what} to one client / bare"), &mut one, "≥ 0.8");
         report(
@@ -55,29 +64,28 @@ async fn main() {
             &mut three,
             "≥ 0.6",
         );
+        for (peer, rates) in peers.iter().zip(&mut others) {
+            report(&format!("bytes/s of {what} through {} / bare", peer.name), rates, "less");
+        }
         println!("  the client was skipped ahead {skipped} times\n");
     }
     memory(&daemon, &mut client).await;
     snapshot(&daemon, &mut client).await;
-    client.run("stty raw -echo").await;
-    client.say("cat\n").await;
-    let mut ours = Vec::new();
-    for n in 0..ECHOES {
-        let letter = char::from(b'a' + u8::try_from(n % 26).unwrap());
-        let began = Instant::now();
-        client.say(&letter.to_string()).await;
-        client.seen.clear();
-        while !client.seen.contains(&u8::try_from(letter).unwrap()) {
-            client.next().await.unwrap();
-        }
-        ours.push(began.elapsed().as_secs_f64() * 1e6);
+    let ours = client.echoes().await;
+    let show = |name: &str, times: &[f64]| {
+        let (p50, p99) = (times[ECHOES / 2], times[ECHOES * 99 / 100]);
+        println!("echo through {name}: p50 {p50:.0} µs, p99 {p99:.0} µs");
+    };
+    show("Provost", &ours);
+    for peer in &mut peers {
+        show(peer.name, &peer.echoes(ECHOES).await);
     }
-    ours.sort_by(f64::total_cmp);
-    println!(
-        "echo through the WebSocket: p50 {:.0} µs, p99 {:.0} µs",
-        ours[ECHOES / 2],
-        ours[ECHOES * 99 / 100]
-    );
+}
+
+/// Whether a shell has done a line.
+fn ends(seen: &[u8]) -> bool {
+    let last = &seen[seen.len().saturating_sub(64)..];
+    last.windows(9).any(|part| part == b"end-of-it")
 }
 
 /// Lines as a build prints them.
@@ -219,13 +227,32 @@ impl Client {
         self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
     }
 
+    /// Microseconds until each letter comes back, in order.
+    async fn echoes(&mut self) -> Vec<f64> {
+        self.run("stty raw -echo").await;
+        self.say("cat\n").await;
+        let mut times = Vec::new();
+        for n in 0..ECHOES {
+            let letter = char::from(b'a' + u8::try_from(n % 26).unwrap());
+            let began = Instant::now();
+            self.say(&letter.to_string()).await;
+            self.seen.clear();
+            while !self.seen.contains(&u8::try_from(letter).unwrap()) {
+                self.next().await.unwrap();
+            }
+            times.push(began.elapsed().as_secs_f64() * 1e6);
+        }
+        times.sort_by(f64::total_cmp);
+        times
+    }
+
     /// Runs a line to its end; returns bytes per second.
     async fn run(&mut self, line: &str) -> f64 {
         let (began, from) = (Instant::now(), self.at);
         self.n_snapshots = 0;
         self.seen.clear();
-        self.say(&format!("{line}; echo e''nd-of-it\r")).await;
-        while !self.seen.windows(9).rev().take(100_000).any(|part| part == b"end-of-it") {
+        self.say(&format!("{line}; {END}\r")).await;
+        while !ends(&self.seen) {
             let keep = self.seen.len().saturating_sub(64);
             self.seen.drain(..keep);
             self.next().await.unwrap();
