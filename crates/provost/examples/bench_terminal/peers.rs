@@ -82,12 +82,11 @@ impl Peer {
             Message::Binary(bytes) => bytes.to_vec(),
             Message::Text(text) => match self.wire {
                 Wire::Bytes => text.as_bytes().to_vec(),
-                Wire::Json => match serde_json::from_str(&text).unwrap() {
-                    Value::Array(said) if said[0] == "stdout" => {
-                        said[1].as_str().unwrap().as_bytes().to_vec()
-                    }
-                    _ => Vec::new(),
-                },
+                Wire::Json => {
+                    let said: Vec<Value> = serde_json::from_str(&text).unwrap();
+                    let printed = said.get(1).filter(|_| said[0] == "stdout");
+                    printed.and_then(Value::as_str).unwrap_or_default().as_bytes().to_vec()
+                }
             },
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_) => {
                 Vec::new()
