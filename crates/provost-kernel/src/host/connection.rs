@@ -189,7 +189,10 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
         Ask::Execute { id, action, params, limits, terms } => {
             execute(host, id, (&action, params), (&limits, terms)).await
         }
-        Ask::Cancel { id } => Ok(json!({ "found": host.commands.cancel(id) })),
+        Ask::Cancel { id } => {
+            let found = host.commands.cancel(id) || host.runtime.cancel(id);
+            Ok(json!({ "found": found }))
+        }
         Ask::Outcomes { ids } => Ok(json!(host.commands.outcomes(&ids))),
         Ask::Shutdown {} => {
             host.stop_all().await;

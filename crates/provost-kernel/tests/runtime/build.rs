@@ -1,6 +1,7 @@
 //! Builds: on their own, before a run, failing, stopped.
 
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{Kernel, runtime};
 
@@ -68,4 +69,22 @@ async fn a_build_that_is_stopped_says_so_to_whoever_waits() {
     let (built, stopped) = tokio::join!(waits, stop);
     assert_eq!(built.unwrap_err()["code"], "CANCELLED");
     assert_eq!(stopped["runtime"]["build"]["status"], "stopped");
+}
+
+#[tokio::test]
+async fn a_build_that_is_called_off_is_stopped() {
+    let toml = runtime("build = \"echo began; exec sleep 1000\"");
+    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let id = Uuid::new_v4();
+    let waits = kernel.act_as(id, "runtime.build", json!({}));
+    let call_off = async {
+        kernel.until("buildStarted").await;
+        kernel.ask("cancel", json!({ "id": id })).await
+    };
+    let (built, called_off) = tokio::join!(waits, call_off);
+    assert_eq!(called_off["result"]["found"], true);
+    assert_eq!(built.unwrap_err()["code"], "CANCELLED");
+    assert_eq!(kernel.now().await["build"]["status"], "stopped");
+    let again = kernel.ask("cancel", json!({ "id": id })).await;
+    assert_eq!(again["result"]["found"], false, "it has ended");
 }

@@ -120,7 +120,11 @@ impl Kernel {
 
     /// Carries out an action; its result, or its fault.
     async fn act(&self, action: &str, params: Value) -> Result<Value, Value> {
-        let params = json!({ "id": Uuid::new_v4(), "action": action, "params": params });
+        self.act_as(Uuid::new_v4(), action, params).await
+    }
+
+    async fn act_as(&self, id: Uuid, action: &str, params: Value) -> Result<Value, Value> {
+        let params = json!({ "id": id, "action": action, "params": params });
         let answer = self.ask("execute", params).await;
         match answer.get("error") {
             Some(error) => Err(error["data"].clone()),

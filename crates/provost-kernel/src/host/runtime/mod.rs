@@ -8,7 +8,7 @@ pub(super) mod now;
 mod plan;
 mod said;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,12 +19,13 @@ use base64::engine::general_purpose::STANDARD;
 use provost_core::action::{FetchPreview, RuntimeAction};
 use provost_core::runtime::step::{Reply, Which};
 use provost_proto::runtime::{
-    BuildEnd, BuildView, CrashPhase, LogPage, PreviewStatus, RuntimeAnswer, RuntimeNow, RuntimeView,
+    BuildEnd, BuildStatus, BuildView, CrashPhase, LogPage, PreviewStatus, RuntimeAnswer,
+    RuntimeNow, RuntimeStatus, RuntimeView,
 };
 use provost_proto::{ActionId, Code};
 use provost_sandbox::beneath::Root;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::commands::Commands;
 use super::preview::choose::reached_at;
@@ -38,6 +39,9 @@ use now::Now;
 /// Those who ask and have not been heard.
 const INBOX: usize = 32;
 
+/// How long what was called off gets to end by itself, in milliseconds.
+const CALLED_OFF: u64 = 2_000;
+
 /// How long a page of the preview may take.
 const FETCH: Duration = Duration::from_secs(30);
 
@@ -48,8 +52,8 @@ pub(super) struct Runtime {
     now: Arc<Now>,
     log: Arc<Log>,
     busy: Arc<AtomicBool>,
-    /// The actions that wait here.
-    acting: Mutex<HashSet<ActionId>>,
+    /// The actions that wait here, and how to tell them that nobody does any more.
+    acting: Mutex<HashMap<ActionId, Arc<Notify>>>,
 }
 
 impl Runtime {
@@ -82,10 +86,18 @@ impl Runtime {
 
     /// The actions that wait here.
     pub(super) fn running(&self) -> Vec<ActionId> {
-        self.acting().iter().copied().collect()
+        self.acting().keys().copied().collect()
     }
 
-    fn acting(&self) -> std::sync::MutexGuard<'_, HashSet<ActionId>> {
+    /// Calls an action off; tells whether there was one.
+    pub(super) fn cancel(&self, id: ActionId) -> bool {
+        self.acting().get(&id).is_some_and(|called_off| {
+            called_off.notify_one();
+            true
+        })
+    }
+
+    fn acting(&self) -> std::sync::MutexGuard<'_, HashMap<ActionId, Arc<Notify>>> {
         self.acting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,10 +134,28 @@ impl Runtime {
         action: RuntimeAction,
         root: &Root,
     ) -> Result<Value, ActionError> {
-        self.acting().insert(id);
-        let result = self.act(id, action, root).await;
+        let called_off = Arc::new(Notify::new());
+        self.acting().insert(id, Arc::clone(&called_off));
+        let result = tokio::select! {
+            result = self.act(id, action, root) => result,
+            () = called_off.notified() => self.call_off(id).await,
+        };
         self.acting().remove(&id);
         result
+    }
+
+    /// Nobody wants what an action began and has not finished: it is stopped, unless
+    /// that would end what others began.
+    async fn call_off(&self, id: ActionId) -> Result<Value, ActionError> {
+        let RuntimeView { dev_server, build, .. } = self.now.look().runtime;
+        let own_run = dev_server.action == Some(id) && dev_server.status == RuntimeStatus::Starting;
+        let alone = matches!(dev_server.status, RuntimeStatus::Stopped | RuntimeStatus::Crashed);
+        let own_build = build.action == Some(id) && build.status == BuildStatus::Running;
+        let own_build = own_build && (alone || own_run);
+        if own_run || own_build {
+            self.ask(What::Stop(CALLED_OFF)).await?;
+        }
+        Err(ActionError::new(Code::Cancelled, "it was called off"))
     }
 
     async fn act(
