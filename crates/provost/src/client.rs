@@ -42,10 +42,8 @@ impl Client {
         let Some(running) = folder.running() else { return Ok(None) };
         let token = folder.token()?;
         // A proxy has no business between us and a daemon on this machine.
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .connect_timeout(Duration::from_secs(5))
-            .build()?;
+        let http =
+            provost_runner::model::plain_http().connect_timeout(Duration::from_secs(5)).build()?;
         let mut address = running.address;
         match address {
             SocketAddr::V4(_) if address.ip().is_unspecified() => {

@@ -88,6 +88,18 @@ const BANS: &[Ban] = &[
         except: &["xtask/src/tidy/sources.rs"],
         why: "only provost-sandbox opens a terminal",
     },
+    Ban {
+        text: "Client::new()",
+        below: EVERYWHERE,
+        except: &["crates/provost-runner/src/model/transport.rs", "xtask/src/tidy/sources.rs"],
+        why: "it panics without a provider of TLS; begin with provost_runner::model::http",
+    },
+    Ban {
+        text: "Client::builder()",
+        below: EVERYWHERE,
+        except: &["crates/provost-runner/src/model/transport.rs", "xtask/src/tidy/sources.rs"],
+        why: "it panics without a provider of TLS; begin with provost_runner::model::http",
+    },
     Ban { text: "std::fs", below: PURE, except: &[], why: "this crate does no I/O" },
     Ban { text: "std::net", below: PURE, except: &[], why: "this crate does no I/O" },
     Ban { text: "std::env", below: PURE, except: &[], why: "this crate reads no environment" },

@@ -69,7 +69,7 @@ impl Server {
         );
         let task = tokio::spawn(async { serve.await.unwrap() });
         let redirect = reqwest::redirect::Policy::none();
-        let http = reqwest::Client::builder().no_proxy().redirect(redirect).build().unwrap();
+        let http = provost_runner::model::plain_http().redirect(redirect).build().unwrap();
         let token = secret.reveal().to_owned();
         Self { address, token, gateway, http, folder, later, closing, task }
     }

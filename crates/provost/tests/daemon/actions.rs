@@ -10,7 +10,7 @@ use super::{Home, Running};
 
 impl Running {
     fn http() -> reqwest::Client {
-        reqwest::Client::builder().no_proxy().build().unwrap()
+        provost_runner::model::plain_http().build().unwrap()
     }
 
     pub(super) async fn get(&self, path: &str) -> Value {

@@ -48,7 +48,7 @@ server.listen(0, '127.0.0.1', () => console.log(`http://localhost:${server.addre
 
 fn http() -> Client {
     let redirect = reqwest::redirect::Policy::none();
-    Client::builder().no_proxy().redirect(redirect).build().unwrap()
+    provost_runner::model::plain_http().redirect(redirect).build().unwrap()
 }
 
 /// A preview that was entered.

@@ -22,7 +22,8 @@ type Refusal = (u16, Value);
 impl Running {
     async fn ticket(&self, token: &str) -> (StatusCode, Value) {
         let url = format!("{}/api/projects/app/terminal/ticket", self.base);
-        let request = reqwest::Client::new().request(Method::POST, url).bearer_auth(token);
+        let http = provost_runner::model::plain_http().build().unwrap();
+        let request = http.request(Method::POST, url).bearer_auth(token);
         let answer = request.send().await.unwrap();
         (answer.status(), answer.json().await.unwrap())
     }
@@ -167,11 +168,12 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
     let port = daemon.base.rsplit(':').next().unwrap();
     let login: Value = {
         let url = format!("{}/api/login-links", daemon.base);
-        let request = reqwest::Client::new().post(url).bearer_auth(&daemon.token).json(&json!({}));
+        let http = provost_runner::model::plain_http().build().unwrap();
+        let request = http.post(url).bearer_auth(&daemon.token).json(&json!({}));
         request.send().await.unwrap().json().await.unwrap()
     };
     let no_redirect = reqwest::redirect::Policy::none();
-    let http = reqwest::Client::builder().redirect(no_redirect).build().unwrap();
+    let http = provost_runner::model::plain_http().redirect(no_redirect).build().unwrap();
     let url = format!("{}{}", daemon.base, login["path"].as_str().unwrap());
     let answer = http.get(url).send().await.unwrap();
     let cookie =

@@ -1,0 +1,260 @@
+//! The server: it keeps what it is asked and sends what it is told to.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::stream::{self, StreamExt};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::{Answer, Format};
+
+/// The longest request that is taken.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// Path and query.
+    pub path: String,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body; null if there was none.
+    pub body: Value,
+}
+
+impl Received {
+    /// A header as text; empty if it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The wire format that its path asks for.
+    pub fn format(&self) -> Option<Format> {
+        Format::of_path(&self.path)
+    }
+}
+
+/// How a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// In order.
+    Whole,
+    /// The connection breaks.
+    Broken,
+    /// Nothing more comes, and the connection stays.
+    Silent,
+}
+
+/// What is answered.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// A model's answer, in the wire format that was asked.
+    Say(Answer),
+    /// A status with headers and a body.
+    Status {
+        /// The status.
+        status: u16,
+        /// Headers beside the type of the body, which is JSON.
+        headers: Vec<(&'static str, String)>,
+        /// The body.
+        body: Value,
+    },
+    /// Pieces of a stream, as they are.
+    Raw {
+        /// The pieces.
+        pieces: Vec<Bytes>,
+        /// The while between two of them.
+        pace: Duration,
+        /// What follows.
+        ending: Ending,
+    },
+    /// No answer at all, not even a status.
+    Nothing,
+}
+
+impl Reply {
+    /// A stream that ends like this.
+    pub fn raw(text: impl Into<String>, ending: Ending) -> Self {
+        let pieces = vec![Bytes::from(text.into())];
+        Self::Raw { pieces, pace: Duration::ZERO, ending }
+    }
+
+    /// A status with a body.
+    pub fn status(status: u16, body: Value) -> Self {
+        Self::Status { status, headers: Vec::new(), body }
+    }
+}
+
+type Rule = dyn Fn(usize, &Received) -> Reply + Send + Sync;
+
+struct Shared {
+    rule: Box<Rule>,
+    received: Mutex<Vec<Received>>,
+    /// How many answers are being sent now.
+    open: watch::Sender<usize>,
+}
+
+/// The server. It ends when this is dropped.
+pub struct FakeModel {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+impl std::fmt::Debug for FakeModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FakeModel({})", self.address)
+    }
+}
+
+impl Drop for FakeModel {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl FakeModel {
+    /// One that answers by a rule: it is given the number of the request, from 0, and
+    /// the request.
+    pub async fn answering(
+        rule: impl Fn(usize, &Received) -> Reply + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            rule: Box::new(rule),
+            received: Mutex::default(),
+            open: watch::Sender::new(0),
+        });
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let task = tokio::spawn(async move {
+            // It ends by being aborted; an error of the listener shows in the test.
+            drop(axum::serve(listener, router).await);
+        });
+        Ok(Self { address, shared, task })
+    }
+
+    /// One that gives these answers, one after the other, and the last again and again.
+    pub async fn replying(replies: Vec<Reply>) -> std::io::Result<Self> {
+        Self::answering(move |n, _| {
+            let reply = replies.get(n).or(replies.last());
+            reply.cloned().unwrap_or(Reply::Nothing)
+        })
+        .await
+    }
+
+    /// Its address, without a path.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The base address for a wire format, as a provider's configuration wants it.
+    pub fn base(&self, format: Format) -> String {
+        format!("{}{}", self.url(), format.base())
+    }
+
+    /// All requests so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.shared.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until no answer is being sent: all were read to the end, or given up.
+    pub async fn until_idle(&self) {
+        let mut open = self.shared.open.subscribe();
+        // The sender lives as long as this does.
+        drop(open.wait_for(|n| *n == 0).await);
+    }
+
+    /// Waits until an answer is being sent.
+    pub async fn until_busy(&self) {
+        let mut open = self.shared.open.subscribe();
+        drop(open.wait_for(|n| *n > 0).await);
+    }
+}
+
+/// Counts an answer while it is being sent.
+struct Sending(Arc<Shared>);
+
+impl Sending {
+    fn begin(shared: &Arc<Shared>) -> Self {
+        shared.open.send_modify(|n| *n += 1);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.0.open.send_modify(|n| *n -= 1);
+    }
+}
+
+async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, request: Request) -> Response {
+    let headers = request.headers().clone();
+    let body = to_bytes(request.into_body(), LONGEST).await.unwrap_or_default();
+    let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let received = Received { path, headers, body };
+    let n = {
+        let mut all = shared.received.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(received.clone());
+        all.len() - 1
+    };
+    match (shared.rule)(n, &received) {
+        Reply::Say(answer) => match received.format() {
+            Some(format) => {
+                let pieces = answer.events(format).into_iter().map(Bytes::from).collect();
+                streamed(&shared, pieces, answer.pace, Ending::Whole)
+            }
+            None => StatusCode::NOT_FOUND.into_response(),
+        },
+        Reply::Status { status, headers, body } => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let mut response = (status, axum::Json(body)).into_response();
+            for (name, value) in headers {
+                if let Ok(value) = value.parse() {
+                    response.headers_mut().insert(name, value);
+                }
+            }
+            response
+        }
+        Reply::Raw { pieces, pace, ending } => streamed(&shared, pieces, pace, ending),
+        Reply::Nothing => {
+            let _sending = Sending::begin(&shared);
+            std::future::pending().await
+        }
+    }
+}
+
+fn streamed(shared: &Arc<Shared>, pieces: Vec<Bytes>, pace: Duration, ending: Ending) -> Response {
+    let sending = Sending::begin(shared);
+    let pieces = stream::unfold((pieces.into_iter(), sending), move |mut rest| async move {
+        match rest.0.next() {
+            Some(piece) => {
+                if !pace.is_zero() {
+                    tokio::time::sleep(pace).await;
+                }
+                Some((Ok::<_, std::io::Error>(piece), rest))
+            }
+            None if ending == Ending::Silent => std::future::pending().await,
+            None => {
+                // What was sent leaves before the connection breaks.
+                tokio::task::yield_now().await;
+                None
+            }
+        }
+    });
+    let broken = (ending == Ending::Broken)
+        .then(|| Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
+    let body = Body::from_stream(pieces.chain(stream::iter(broken)));
+    ([("content-type", "text/event-stream")], body).into_response()
+}

@@ -1,0 +1,272 @@
+//! Which providers there are, where they are and how they are spoken to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reqwest::Url;
+use serde::Deserialize;
+
+use super::builtin::{BUILTIN, Builtin, ollama};
+use super::wire::Dialect;
+use super::{Key, ModelError, Origin, Script, Wire};
+
+/// The name under which scripts are found.
+pub(super) const SCRIPT: &str = "script";
+
+/// What the configuration says of a provider: more about one that is known, or all
+/// about another.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderConfig {
+    /// Its wire format; Chat Completions if it is not known.
+    pub wire: Option<Wire>,
+    /// Its base address, to which the paths of the wire format are added: with the
+    /// version for all but Anthropic (`https://host/v1`).
+    pub base_url: Option<String>,
+    /// Headers to send along. They are treated like keys.
+    pub headers: BTreeMap<String, Key>,
+    /// The variable that holds its key.
+    pub key_env: Option<String>,
+    /// Its key.
+    pub key: Option<Key>,
+}
+
+/// What is wrong in the configuration of a provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The name cannot be a part of a model's name.
+    #[error("`{0}` is no name for a provider: use letters, digits, `-` and `_`")]
+    BadName(String),
+    /// Nothing is known of it but its name.
+    #[error("the provider `{0}` needs a `base_url`")]
+    NoAddress(String),
+    /// The address is none.
+    #[error("the `base_url` of `{provider}` is no address: {why}")]
+    BadAddress {
+        /// Which provider.
+        provider: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A header cannot be sent.
+    #[error("`{header}` of the provider `{provider}` cannot be a header")]
+    BadHeader {
+        /// Which provider.
+        provider: String,
+        /// Which header.
+        header: String,
+    },
+}
+
+/// There is no such model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no model `{name}`: {why}")]
+pub struct UnknownModel {
+    /// What was asked for.
+    pub name: String,
+    /// What is wrong, and what there is.
+    pub why: String,
+}
+
+/// One provider, ready to be asked.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    /// Its name, the first part of its models' names.
+    pub name: String,
+    /// Its wire format.
+    pub wire: Wire,
+    pub(super) base: String,
+    pub(super) is_local: bool,
+    pub(super) headers: Vec<(String, Key)>,
+    pub(super) key: Option<Key>,
+    pub(super) dialect: Dialect,
+    needs_key: bool,
+    variables: Vec<String>,
+}
+
+/// Whether a provider can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It has its key, or needs none and was set up by hand.
+    Ready,
+    /// It lacks a key, which one of these variables could hold.
+    NoKey(Vec<String>),
+    /// It is on this machine if it runs; see [`super::Models::probe`].
+    Local,
+}
+
+impl Provider {
+    /// Its key if it needs one; an error if it has none.
+    pub(super) fn check(&self) -> Result<(), ModelError> {
+        match self.standing() {
+            Standing::Ready | Standing::Local => Ok(()),
+            Standing::NoKey(variables) => {
+                Err(ModelError::NoKey { provider: self.name.clone(), variables })
+            }
+        }
+    }
+
+    /// Whether it can be asked.
+    pub fn standing(&self) -> Standing {
+        match (&self.key, self.needs_key, self.is_local) {
+            (None, true, _) => Standing::NoKey(self.variables.clone()),
+            (None, false, true) => Standing::Local,
+            (Some(_), _, _) | (None, false, false) => Standing::Ready,
+        }
+    }
+
+    /// All that must not be shown of it.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
+        self.key.iter().chain(self.headers.iter().map(|(_, value)| value))
+    }
+}
+
+/// All providers and scripts.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    providers: BTreeMap<String, Arc<Provider>>,
+    scripts: BTreeMap<String, Arc<Script>>,
+}
+
+/// What a model's name stands for.
+#[derive(Debug, Clone)]
+pub(super) enum Found {
+    Model(Arc<Provider>, Origin),
+    Script(Arc<Script>, Origin),
+}
+
+impl Registry {
+    /// The known providers and those of the configuration, with the keys that this
+    /// environment holds.
+    pub fn new(
+        configs: &BTreeMap<String, ProviderConfig>,
+        env: &BTreeMap<String, String>,
+    ) -> Result<Self, ConfigError> {
+        let mut providers = BTreeMap::new();
+        let none = ProviderConfig::default();
+        for builtin in BUILTIN {
+            let config = configs.get(builtin.name).unwrap_or(&none);
+            let provider = provider(builtin.name, Some(builtin), config, env)?;
+            providers.insert(builtin.name.to_owned(), Arc::new(provider));
+        }
+        for (name, config) in configs.iter().filter(|(name, _)| !providers_has(name)) {
+            let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || !name.chars().all(letters) || name == SCRIPT {
+                return Err(ConfigError::BadName(name.clone()));
+            }
+            providers.insert(name.clone(), Arc::new(provider(name, None, config, env)?));
+        }
+        Ok(Self { providers, scripts: BTreeMap::new() })
+    }
+
+    /// Adds a script, to be asked for as `script/<name>`.
+    #[must_use]
+    pub fn with_script(mut self, name: impl Into<String>, script: Script) -> Self {
+        self.scripts.insert(name.into(), Arc::new(script));
+        self
+    }
+
+    /// All providers, by name.
+    pub fn providers(&self) -> impl Iterator<Item = &Provider> {
+        self.providers.values().map(AsRef::as_ref)
+    }
+
+    /// The names of the scripts, as models.
+    pub fn scripts(&self) -> impl Iterator<Item = String> {
+        self.scripts.keys().map(|name| format!("{SCRIPT}/{name}"))
+    }
+
+    /// A provider by its name.
+    pub fn provider(&self, name: &str) -> Option<&Provider> {
+        self.providers.get(name).map(AsRef::as_ref)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Result<Found, UnknownModel> {
+        let unknown = |why: String| UnknownModel { name: name.to_owned(), why };
+        let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty())
+        else {
+            return Err(unknown("write it as `provider/model`".to_owned()));
+        };
+        let origin = |wire| Origin { provider: provider.to_owned(), wire, model: model.to_owned() };
+        if provider == SCRIPT {
+            let script = self.scripts.get(model);
+            let all: Vec<_> = self.scripts().collect();
+            return script
+                .map(|script| Found::Script(Arc::clone(script), origin(None)))
+                .ok_or_else(|| unknown(format!("the scripts are {}", all.join(", "))));
+        }
+        let known = self.providers.get(provider);
+        let all: Vec<_> = self.providers.keys().map(String::as_str).collect();
+        known
+            .map(|known| Found::Model(Arc::clone(known), origin(Some(known.wire))))
+            .ok_or_else(|| unknown(format!("the providers are {}", all.join(", "))))
+    }
+}
+
+fn providers_has(name: &str) -> bool {
+    BUILTIN.iter().any(|builtin| builtin.name == name)
+}
+
+fn provider(
+    name: &str,
+    builtin: Option<&Builtin>,
+    config: &ProviderConfig,
+    env: &BTreeMap<String, String>,
+) -> Result<Provider, ConfigError> {
+    let from = |variable: &str| env.get(variable).map(|value| value.trim());
+    let address = config.base_url.clone().or_else(|| {
+        let builtin = builtin?;
+        let set = from(builtin.base_variable).filter(|value| !value.is_empty());
+        let set =
+            set.map(|value| if builtin.name == "ollama" { ollama(value) } else { value.into() });
+        Some(set.unwrap_or_else(|| builtin.base.to_owned()))
+    });
+    let address = address.ok_or_else(|| ConfigError::NoAddress(name.to_owned()))?;
+    let (base, is_local) = checked(name, &address)?;
+    let mut variables: Vec<String> = config.key_env.iter().cloned().collect();
+    if let Some(builtin) = builtin {
+        variables.extend(builtin.key_variables.iter().map(|&name| name.to_owned()));
+    }
+    let key = config.key.clone();
+    let key = key.or_else(|| variables.iter().filter_map(|name| from(name)).find_map(Key::new));
+    for header in config.headers.keys() {
+        if reqwest::header::HeaderName::from_bytes(header.as_bytes()).is_err() {
+            let (provider, header) = (name.to_owned(), header.clone());
+            return Err(ConfigError::BadHeader { provider, header });
+        }
+    }
+    // An address set by hand may be a proxy that has the key itself.
+    let own_address = builtin.is_none_or(|builtin| builtin.base != address);
+    let needs_key = builtin.is_some_and(|builtin| builtin.needs_key) && !own_address
+        || config.key_env.is_some();
+    Ok(Provider {
+        name: name.to_owned(),
+        wire: config.wire.or(builtin.map(|builtin| builtin.wire)).unwrap_or(Wire::Chat),
+        base,
+        is_local,
+        headers: config.headers.iter().map(|(name, key)| (name.clone(), key.clone())).collect(),
+        key,
+        dialect: builtin.map_or(Dialect::PLAIN, |builtin| builtin.dialect),
+        needs_key,
+        variables,
+    })
+}
+
+/// The address without a slash at its end, and whether it is on this machine.
+fn checked(provider: &str, address: &str) -> Result<(String, bool), ConfigError> {
+    let bad =
+        |why: &str| ConfigError::BadAddress { provider: provider.to_owned(), why: why.to_owned() };
+    let url = Url::parse(address).map_err(|error| bad(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(bad("it must begin with http:// or https://"));
+    }
+    // What is in an address is shown; keys belong into headers.
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+        return Err(bad("it must hold neither a name, a password nor a query; use `key`"));
+    }
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_loopback =
+        |host: &str| host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let is_local = host == "localhost" || host.ends_with(".localhost") || is_loopback(host);
+    Ok((url.as_str().trim_end_matches('/').to_owned(), is_local))
+}

@@ -1,0 +1,214 @@
+//! Scripts: conversations that are written down and played, without a network.
+//!
+//! A script is a TOML file of beats. A beat is what the model says in one turn: what
+//! it thinks, what it says, which tools it calls. After a beat with calls comes the
+//! next one when their results are there, after one without when the person has said
+//! something. Where a result is a denial or an error, the script may go elsewhere.
+//!
+//! ```toml
+//! title = "A short tour"
+//! pace = 25                        # milliseconds between words; 0 if absent
+//! over = "That was the tour."      # what is said when nothing is left; optional
+//!
+//! [[beat]]
+//! think = "They greeted me."
+//! say = "Hello! May I look at your README?"
+//! call = [{ tool = "fs_read", arguments = { path = "README.md" } }]
+//! denied = "sorry"                 # the beat after a denial; the next one if absent
+//! error = "sorry"                  # the beat after an error; the next one if absent
+//!
+//! [[beat]]
+//! say = "It says a lot."
+//! next = "sorry"                   # the beat that follows; the next one if absent
+//!
+//! [[beat]]
+//! name = "sorry"
+//! say = "As you like."
+//! ```
+//!
+//! Which beat is next is found from the conversation alone, by going through it from
+//! the beginning: the same conversation always goes on the same way.
+
+use std::time::Duration;
+
+use futures::stream;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{
+    CallId, Content, Item, Message, ModelEvent, ModelStream, Origin, Request, ResultStatus,
+    StopReason, ToolCall, Turn, Usage,
+};
+
+/// What is said when a script is over and does not say what then.
+const OVER: &str = "The script is over: this is not a model, and nothing more is written down.";
+
+/// A script that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAScript {
+    /// It is not the TOML that was expected.
+    #[error("the script cannot be read: {0}")]
+    Unreadable(String),
+    /// It goes to a beat that is not there.
+    #[error("the script goes to `{0}`, and no beat has that name")]
+    NoBeat(String),
+    /// Two beats have one name.
+    #[error("two beats of the script are named `{0}`")]
+    Twice(String),
+    /// There is nothing to play.
+    #[error("beat {0} neither thinks, says nor calls anything")]
+    Silent(usize),
+}
+
+/// A conversation that is written down.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// What it is, for people.
+    pub title: String,
+    #[serde(default)]
+    pace: u64,
+    #[serde(default)]
+    over: Option<String>,
+    #[serde(default, rename = "beat")]
+    beats: Vec<Beat>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beat {
+    name: Option<String>,
+    #[serde(default)]
+    think: String,
+    #[serde(default)]
+    say: String,
+    #[serde(default, rename = "call")]
+    calls: Vec<Call>,
+    next: Option<String>,
+    denied: Option<String>,
+    error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    tool: String,
+    #[serde(default)]
+    arguments: Map<String, Value>,
+}
+
+impl Script {
+    /// Reads a script and checks that all its ways lead somewhere.
+    pub fn parse(text: &str) -> Result<Self, NotAScript> {
+        let script: Self =
+            toml::from_str(text).map_err(|error| NotAScript::Unreadable(error.to_string()))?;
+        for (at, beat) in script.beats.iter().enumerate() {
+            if beat.think.is_empty() && beat.say.is_empty() && beat.calls.is_empty() {
+                return Err(NotAScript::Silent(at + 1));
+            }
+            for name in [&beat.next, &beat.denied, &beat.error].into_iter().flatten() {
+                if script.named(name).is_none() {
+                    return Err(NotAScript::NoBeat(name.clone()));
+                }
+            }
+            if let Some(name) = beat.name.as_ref().filter(|name| script.named(name) != Some(at)) {
+                return Err(NotAScript::Twice(name.clone()));
+            }
+        }
+        Ok(script)
+    }
+
+    fn named(&self, name: &str) -> Option<usize> {
+        self.beats.iter().position(|beat| beat.name.as_deref() == Some(name))
+    }
+
+    /// The beat after one whose calls went like this.
+    fn after(&self, at: usize, went: ResultStatus) -> usize {
+        let Some(beat) = self.beats.get(at) else { return at };
+        let next = beat.next.as_ref();
+        let name = match went {
+            ResultStatus::Ok => next,
+            ResultStatus::Denied => beat.denied.as_ref().or(next),
+            ResultStatus::Error => beat.error.as_ref().or(next),
+        };
+        name.and_then(|name| self.named(name)).unwrap_or(at + 1)
+    }
+
+    /// The place of the beat to play, and how many were played.
+    fn place(&self, messages: &[Message], origin: &Origin) -> (usize, usize) {
+        let (mut last, mut next, mut n_played) = (None, 0, 0);
+        for message in messages {
+            match message {
+                Message::Assistant { turn } if turn.origin == *origin => {
+                    last = Some(next);
+                    next = self.after(next, ResultStatus::Ok);
+                    n_played += 1;
+                }
+                Message::Results { results } => {
+                    let has = |status| results.iter().any(|result| result.status == status);
+                    let went = match (has(ResultStatus::Denied), has(ResultStatus::Error)) {
+                        (true, _) => ResultStatus::Denied,
+                        (false, true) => ResultStatus::Error,
+                        (false, false) => ResultStatus::Ok,
+                    };
+                    next = last.map_or(next, |last| self.after(last, went));
+                }
+                Message::User { .. } | Message::Assistant { .. } => {}
+            }
+        }
+        (next, n_played)
+    }
+
+    /// Plays the next beat.
+    pub(super) fn play(&self, request: &Request, origin: Origin) -> ModelStream {
+        let (at, n_played) = self.place(&request.messages, &origin);
+        let over = self.over.as_deref().unwrap_or(OVER);
+        let (think, say, calls) = match self.beats.get(at) {
+            Some(beat) => (beat.think.as_str(), beat.say.as_str(), beat.calls.as_slice()),
+            None => ("", over, [].as_slice()),
+        };
+        let mut events = Vec::new();
+        let mut items = Vec::new();
+        let mut keep = |content| items.push(Item { content, native: None });
+        for word in think.split_inclusive(' ') {
+            events.push(ModelEvent::ReasoningDelta { text: word.to_owned() });
+        }
+        if !think.is_empty() {
+            keep(Content::Reasoning { text: think.to_owned() });
+        }
+        for word in say.split_inclusive(' ') {
+            events.push(ModelEvent::TextDelta { text: word.to_owned() });
+        }
+        if !say.is_empty() {
+            keep(Content::Text { text: say.to_owned() });
+        }
+        for (index, call) in (0..).zip(calls) {
+            let id = CallId::new(format!("script_{n_played}_{index}"));
+            let arguments = Value::Object(call.arguments.clone()).to_string();
+            let name = call.tool.clone();
+            events.push(ModelEvent::ToolCallBegin { index, id: id.clone(), name: name.clone() });
+            events.push(ModelEvent::ToolCallArguments { index, delta: arguments.clone() });
+            events.push(ModelEvent::ToolCallEnd { index });
+            keep(Content::ToolCall(ToolCall { id, name, arguments }));
+        }
+        let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+        events.push(ModelEvent::End { turn: Box::new(spoken(origin, items, stop)) });
+        paced(events, Duration::from_millis(self.pace))
+    }
+}
+
+fn spoken(origin: Origin, items: Vec<Item>, stop: StopReason) -> Turn {
+    let (usage, answered_by, response, native_usage) = (Usage::default(), None, None, None);
+    Turn { origin, items, stop, usage, answered_by, response, native_usage }
+}
+
+/// The events, with a while before each.
+fn paced(events: Vec<ModelEvent>, pace: Duration) -> ModelStream {
+    Box::pin(stream::unfold(events.into_iter(), move |mut events| async move {
+        let event = events.next()?;
+        if !pace.is_zero() && event.is_shown() {
+            tokio::time::sleep(pace).await;
+        }
+        Some((Ok(event), events))
+    }))
+}

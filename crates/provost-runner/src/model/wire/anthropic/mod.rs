@@ -1,0 +1,7 @@
+//! Messages, of Anthropic.
+
+mod decode;
+mod encode;
+
+pub(super) use decode::Answer;
+pub(super) use encode::encode;

@@ -1,0 +1,132 @@
+//! Writes a request for Chat Completions.
+
+use serde_json::{Map, Value, json};
+
+use super::super::history::{Answered, Said, Step, fit, steps};
+use super::super::{Dialect, EffortField, Encoded};
+use crate::model::{Content, ModelError, Origin, Request, ToolChoice};
+
+/// Writes a request.
+pub(in super::super) fn encode(
+    request: &Request,
+    origin: &Origin,
+    dialect: &Dialect,
+) -> Result<Encoded, ModelError> {
+    let mut messages = Vec::new();
+    if !request.instructions.is_empty() {
+        messages.push(json!({ "role": "system", "content": request.instructions }));
+    }
+    for step in steps(request, origin)? {
+        match step {
+            Step::User(text) => messages.push(json!({ "role": "user", "content": text })),
+            Step::Turn(said) => {
+                messages.extend(assistant(&said, dialect));
+                messages.extend(said.results.iter().map(|answered| {
+                    let id = id(answered, said.verbatim, dialect);
+                    json!({ "role": "tool", "tool_call_id": id, "content": answered.output })
+                }));
+            }
+        }
+    }
+    let mut body = json!({ "model": origin.model, "messages": messages, "stream": true });
+    if dialect.asks_for_usage {
+        body["stream_options"] = json!({ "include_usage": true });
+    }
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+        if request.tool_choice == ToolChoice::None {
+            body["tool_choice"] = json!("none");
+        }
+    }
+    if let Some(most) = request.max_output_tokens {
+        body[dialect.limit] = json!(most);
+    }
+    if let Some(thinking) = request.thinking {
+        let word = thinking.effort.word();
+        match dialect.effort {
+            EffortField::None => {}
+            EffortField::Flat => body["reasoning_effort"] = json!(word),
+            EffortField::Nested => body["reasoning"] = json!({ "effort": word }),
+        }
+    }
+    if let (true, Some(key)) = (dialect.takes_cache_key, &request.cache_key) {
+        body["prompt_cache_key"] = json!(key);
+    }
+    Ok(Encoded { path: "/chat/completions".to_owned(), headers: Vec::new(), body })
+}
+
+fn tool(tool: &crate::model::Tool) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": tool.name(),
+            "description": tool.description,
+            "parameters": tool.schema,
+        },
+    })
+}
+
+fn id<'a>(answered: &Answered<'a>, verbatim: bool, dialect: &Dialect) -> std::borrow::Cow<'a, str> {
+    let id = answered.call.id.as_str();
+    if verbatim { id.into() } else { fit(id, dialect.ids) }
+}
+
+/// The message of a turn, or `None` if nothing was said in it.
+fn assistant(said: &Said<'_>, dialect: &Dialect) -> Option<Value> {
+    let mut message = Map::new();
+    let mut content = Value::Null;
+    let mut calls = Vec::new();
+    let mut results = said.results.iter();
+    for item in &said.turn.items {
+        let native = item.native.as_ref().filter(|_| said.verbatim);
+        if let Content::ToolCall(call) = &item.content {
+            let answered = results.next()?;
+            calls.push(native.cloned().unwrap_or_else(|| {
+                let function = json!({ "name": call.name, "arguments": call.sound() });
+                json!({ "id": id(answered, false, dialect), "type": "function", "function": function })
+            }));
+            continue;
+        }
+        let neutral = match &item.content {
+            Content::Text { text } | Content::Refusal { text } => json!({ "content": text }),
+            Content::Reasoning { .. } | Content::Other { .. } | Content::ToolCall(_) => json!({}),
+        };
+        let fragment = native.unwrap_or(&neutral).as_object().into_iter().flatten();
+        for (key, value) in fragment {
+            if key == "content" {
+                content = joined(content, value);
+            } else {
+                message.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    if message.is_empty() && content.is_null() && calls.is_empty() {
+        return None;
+    }
+    if dialect.needs_reasoning && !calls.is_empty() {
+        message.entry("reasoning_content").or_insert_with(|| json!(""));
+    }
+    message.insert("role".to_owned(), json!("assistant"));
+    message.insert("content".to_owned(), content);
+    if !calls.is_empty() {
+        message.insert("tool_calls".to_owned(), Value::Array(calls));
+    }
+    Some(Value::Object(message))
+}
+
+/// Two contents as one: texts as a text, parts and texts as parts.
+fn joined(have: Value, more: &Value) -> Value {
+    let parts = |value: &Value| match value.as_array() {
+        Some(parts) => parts.clone(),
+        None => vec![json!({ "type": "text", "text": value })],
+    };
+    match (have, more) {
+        (Value::Null, more) => more.clone(),
+        (Value::String(have), Value::String(more)) => json!(have + more),
+        (have, more) => {
+            let mut all = parts(&have);
+            all.extend(parts(more));
+            Value::Array(all)
+        }
+    }
+}

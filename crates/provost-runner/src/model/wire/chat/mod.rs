@@ -1,0 +1,8 @@
+//! Chat Completions, as `OpenAI` defined it and as compatible servers speak it.
+
+mod decode;
+mod encode;
+mod reasoning;
+
+pub(super) use decode::Answer;
+pub(super) use encode::encode;

@@ -1,0 +1,8 @@
+//! `streamGenerateContent`, of Gemini.
+
+mod arguments;
+mod decode;
+mod encode;
+
+pub(super) use decode::Answer;
+pub(super) use encode::encode;

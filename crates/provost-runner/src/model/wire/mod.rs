@@ -1,0 +1,214 @@
+//! The wire formats: a request written down, and a stream read. Pure.
+
+mod anthropic;
+mod chat;
+mod draft;
+pub(crate) mod fault;
+mod gemini;
+mod history;
+mod responses;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ModelError, ModelEvent, Origin, Request, Sse, SseEvent, StopReason};
+use draft::Draft;
+
+/// The longest answer, in bytes of the stream. A guard against a server that
+/// never ends, far above what any model writes.
+const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
+
+/// A wire format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Wire {
+    /// Responses, of `OpenAI`.
+    Responses,
+    /// Chat Completions, as `OpenAI` and everybody who imitates it speak it.
+    Chat,
+    /// Messages, of Anthropic.
+    Messages,
+    /// `streamGenerateContent`, of Gemini.
+    Gemini,
+}
+
+/// A request as it goes over the wire, without the key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Encoded {
+    /// What follows the provider's base address.
+    pub path: String,
+    /// Headers of the wire format.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Value,
+}
+
+/// How a provider's Chat Completions differ from those of `OpenAI`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dialect {
+    /// Which ids of calls it takes.
+    pub ids: Ids,
+    /// The field for the longest answer.
+    pub limit: &'static str,
+    /// How it is told how much to think.
+    pub effort: EffortField,
+    /// Whether it must be asked for usage, and may be.
+    pub asks_for_usage: bool,
+    /// Whether each message with calls must say what was thought, be it nothing.
+    pub needs_reasoning: bool,
+    /// Whether it takes `prompt_cache_key`.
+    pub takes_cache_key: bool,
+}
+
+/// Which ids of calls a provider takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ids {
+    /// Letters, digits, `_` and `-`, at most this many.
+    Short(usize),
+    /// Exactly nine letters and digits.
+    Nine,
+}
+
+/// How a provider is told how much to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffortField {
+    /// It cannot be told.
+    None,
+    /// `reasoning_effort`.
+    Flat,
+    /// `reasoning.effort`.
+    Nested,
+}
+
+impl Dialect {
+    /// What nearly every server understands.
+    pub const PLAIN: Self = Self {
+        ids: Ids::Short(40),
+        limit: "max_tokens",
+        effort: EffortField::None,
+        asks_for_usage: true,
+        needs_reasoning: false,
+        takes_cache_key: false,
+    };
+}
+
+impl Wire {
+    /// The request in this format. `origin` says whom it is for: turns that come from
+    /// there are sent as they came.
+    pub fn encode(
+        self,
+        request: &Request,
+        origin: &Origin,
+        dialect: &Dialect,
+    ) -> Result<Encoded, ModelError> {
+        match self {
+            Self::Responses => responses::encode(request, origin),
+            Self::Chat => chat::encode(request, origin, dialect),
+            Self::Messages => anthropic::encode(request, origin),
+            Self::Gemini => gemini::encode(request, origin),
+        }
+    }
+
+    /// Reads an answer in this format.
+    pub fn decoder(self, origin: Origin) -> Decoder {
+        let decode: Box<dyn Decode + Send + Sync> = match self {
+            Self::Responses => Box::new(responses::Answer::default()),
+            Self::Chat => Box::new(chat::Answer::default()),
+            Self::Messages => Box::new(anthropic::Answer::default()),
+            Self::Gemini => Box::new(gemini::Answer::default()),
+        };
+        Decoder { sse: Sse::new(), draft: Draft::new(origin), decode, n_bytes: 0 }
+    }
+}
+
+/// Reads one answer: bytes in, events out. The same events come of the same bytes,
+/// however they are cut. After an error it must not be used again.
+pub struct Decoder {
+    sse: Sse,
+    draft: Draft,
+    decode: Box<dyn Decode + Send + Sync>,
+    n_bytes: usize,
+}
+
+impl std::fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decoder").field("n_bytes", &self.n_bytes).finish_non_exhaustive()
+    }
+}
+
+impl Decoder {
+    /// Takes bytes of the body and adds the events that they complete, also those
+    /// before an error.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        self.n_bytes += bytes.len();
+        if self.n_bytes > LONGEST_ANSWER {
+            return Err(ModelError::Protocol(format!("more than {LONGEST_ANSWER} bytes")));
+        }
+        let mut events = Vec::new();
+        let read = self.sse.push(bytes, &mut events);
+        for event in &events {
+            self.push(event, out)?;
+        }
+        read
+    }
+
+    /// Takes one event of the stream.
+    pub fn push(&mut self, event: &SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        let pushed = self.decode.push(event, &mut self.draft);
+        out.append(&mut self.draft.out);
+        pushed
+    }
+
+    /// Whether anything came yet.
+    pub fn has_begun(&self) -> bool {
+        self.n_bytes > 0
+    }
+
+    /// Whether the provider has said that nothing more comes.
+    pub fn is_done(&self) -> bool {
+        self.decode.is_done()
+    }
+
+    /// The body has ended: adds what was left, and the end of the turn.
+    ///
+    /// If the model has not said why it stopped, the answer is [`ModelError::Truncated`].
+    /// If it has, half an event at the end changes nothing.
+    pub fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        let last = std::mem::take(&mut self.sse).finish();
+        if let Some(event) = last.filter(|event| !is_half(event)) {
+            self.push(&event, out)?;
+        }
+        let stop = self.decode.finish(&mut self.draft);
+        out.append(&mut self.draft.out);
+        let turn = self.draft.end(stop?);
+        out.push(ModelEvent::End { turn: Box::new(turn) });
+        Ok(())
+    }
+}
+
+/// Whether an event that was not ended lacks a part: it is no JSON, nor the one word
+/// that some streams end with.
+fn is_half(event: &SseEvent) -> bool {
+    event.data.trim() != "[DONE]" && json(event).is_err()
+}
+
+/// The part of a decoder that differs by wire format.
+trait Decode {
+    /// Takes one event.
+    fn push(&mut self, event: &SseEvent, draft: &mut Draft) -> Result<(), ModelError>;
+    /// Whether nothing more comes.
+    fn is_done(&self) -> bool;
+    /// Completes what is open, and says why the model stopped.
+    fn finish(&mut self, draft: &mut Draft) -> Result<StopReason, ModelError>;
+}
+
+/// The JSON of an event.
+fn json(event: &SseEvent) -> Result<Value, ModelError> {
+    serde_json::from_str(&event.data)
+        .map_err(|error| ModelError::Protocol(format!("an event is not JSON: {error}")))
+}
+
+/// The stream ended too early.
+fn truncated() -> ModelError {
+    ModelError::Truncated("the stream ended before the model said why it stopped".to_owned())
+}

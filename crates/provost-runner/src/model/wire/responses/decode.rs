@@ -1,0 +1,244 @@
+//! Reads the events of Responses.
+//!
+//! Items are told as they grow and kept as `response.output_item.done` gives them,
+//! whole: reasoning with its id, its summary and what is encrypted. Events carry a
+//! number; one that came before is a repetition and is skipped.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::super::draft::{Begun, Draft, count};
+use super::super::fault::Fault;
+use super::super::{Decode, json, truncated};
+use crate::model::{Content, Item, ModelError, SseEvent, StopReason, Usage};
+
+/// An answer while it is read.
+#[derive(Default)]
+pub(in super::super) struct Answer {
+    last: u64,
+    open: BTreeMap<u64, Open>,
+    finished: BTreeMap<u64, Item>,
+    end: Option<Value>,
+    refused: bool,
+}
+
+/// An item while it is read.
+#[derive(Default)]
+struct Open {
+    call: Option<Begun>,
+    /// How much was told of the arguments, or of the text.
+    arguments: String,
+    texts: usize,
+    ended: bool,
+}
+
+impl Decode for Answer {
+    fn push(&mut self, event: &SseEvent, draft: &mut Draft) -> Result<(), ModelError> {
+        if event.data.trim() == "[DONE]" || self.end.is_some() {
+            return Ok(());
+        }
+        let data = json(event)?;
+        // Servers that do not count give every event the number 0.
+        if let Some(number) = data["sequence_number"].as_u64().filter(|number| *number > 0) {
+            if number <= self.last {
+                return Ok(());
+            }
+            self.last = number;
+        }
+        let kind = data["type"].as_str().unwrap_or(&event.event).to_owned();
+        let at = count(&data["output_index"]);
+        let delta = data["delta"].as_str().unwrap_or_default();
+        match kind.as_str() {
+            "response.created" | "response.in_progress" => {
+                draft.answered(&data["response"]["id"], &data["response"]["model"]);
+            }
+            "response.output_item.added" => self.added(at, &data["item"], draft),
+            "response.output_item.done" => self.done(at, &data["item"], draft),
+            "response.output_text.delta" => {
+                self.open.entry(at).or_default().texts += delta.len();
+                draft.text(delta);
+            }
+            "response.refusal.delta" => {
+                self.open.entry(at).or_default().texts += delta.len();
+                draft.refusal(delta);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.open.entry(at).or_default().texts += delta.len();
+                draft.reasoning(delta);
+            }
+            "response.reasoning_summary_part.added" if count(&data["summary_index"]) > 0 => {
+                draft.reasoning("\n\n");
+            }
+            "response.function_call_arguments.delta" => self.arguments(at, delta, draft),
+            "response.function_call_arguments.done" => {
+                self.rest(at, data["arguments"].as_str().unwrap_or_default(), draft);
+            }
+            "response.completed" | "response.incomplete" => {
+                self.completed(&data["response"], draft);
+            }
+            "response.failed" => return Err(Fault::of_value(&data["response"]).into_error()),
+            "error" => return Err(Fault::of_value(&data).into_error()),
+            // More of what is already told another way, or of tools that are never offered.
+            _ if !data["error"].is_null() => return Err(Fault::of_value(&data).into_error()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn finish(&mut self, draft: &mut Draft) -> Result<StopReason, ModelError> {
+        let Some(response) = self.end.take() else { return Err(truncated()) };
+        for (_, item) in std::mem::take(&mut self.finished) {
+            draft.items.push(item);
+        }
+        if response["status"] != "incomplete" {
+            let natural = draft.natural_stop();
+            let refused = self.refused && natural == StopReason::EndTurn;
+            return Ok(if refused { StopReason::Refusal } else { natural });
+        }
+        Ok(match response["incomplete_details"]["reason"].as_str() {
+            Some("max_output_tokens") => StopReason::MaxTokens,
+            Some("content_filter") => StopReason::ContentFilter,
+            Some(reason) => StopReason::Other { native: reason.to_owned() },
+            None => StopReason::Other { native: "incomplete".to_owned() },
+        })
+    }
+}
+
+impl Answer {
+    fn added(&mut self, at: u64, item: &Value, draft: &mut Draft) {
+        if item["type"] == "function_call" && !self.open.contains_key(&at) {
+            let name = item["name"].as_str().unwrap_or_default();
+            let call = Some(draft.begin(item["call_id"].as_str(), name));
+            self.open.insert(at, Open { call, ..Open::default() });
+            self.arguments(at, item["arguments"].as_str().unwrap_or_default(), draft);
+        }
+    }
+
+    fn arguments(&mut self, at: u64, delta: &str, draft: &mut Draft) {
+        let open = self.open.entry(at).or_default();
+        if let Some(call) = &open.call {
+            open.arguments.push_str(delta);
+            draft.arguments(call.index, delta);
+        }
+    }
+
+    /// Tells what is missing of the arguments, which now are known whole.
+    fn rest(&mut self, at: u64, whole: &str, draft: &mut Draft) {
+        let told = self.open.get(&at).map_or(0, |open| open.arguments.len());
+        if let Some(rest) = whole.get(told..) {
+            self.arguments(at, rest, draft);
+        }
+    }
+
+    /// Keeps an item that is whole, and tells what was not told of it.
+    fn done(&mut self, at: u64, item: &Value, draft: &mut Draft) {
+        if self.finished.contains_key(&at) {
+            return;
+        }
+        self.added(at, item, draft);
+        let untold = self.open.get(&at).is_none_or(|open| open.texts == 0);
+        let parts = |field: &str, kind: &str| -> Vec<&str> {
+            let parts = item[field].as_array().into_iter().flatten();
+            let parts = parts.filter(|part| part["type"] == kind);
+            parts.filter_map(|part| part["text"].as_str().or(part["refusal"].as_str())).collect()
+        };
+        let mut native = item.clone();
+        let content = match item["type"].as_str().unwrap_or_default() {
+            "message" => {
+                let (text, refusal) = (
+                    parts("content", "output_text").concat(),
+                    parts("content", "refusal").concat(),
+                );
+                self.refused |= !refusal.is_empty();
+                if untold {
+                    draft.text(&text);
+                    draft.refusal(&refusal);
+                }
+                let is_refusal = text.is_empty() && !refusal.is_empty();
+                if is_refusal { Content::Refusal { text: refusal } } else { Content::Text { text } }
+            }
+            "reasoning" => {
+                let mut texts = parts("summary", "summary_text");
+                texts.extend(parts("content", "reasoning_text"));
+                let text = texts.join("\n\n");
+                if untold {
+                    draft.reasoning(&text);
+                }
+                Content::Reasoning { text }
+            }
+            "function_call" => {
+                self.rest(at, item["arguments"].as_str().unwrap_or_default(), draft);
+                let Some(open) = self.open.get_mut(&at) else { return };
+                let Some(call) = open.call.clone() else { return };
+                draft.end_call(&call);
+                open.ended = true;
+                let call = call.with(&open.arguments);
+                native["call_id"] = json!(call.id);
+                native["arguments"] = json!(call.sound());
+                Content::ToolCall(call)
+            }
+            kind => Content::Other { kind: kind.to_owned() },
+        };
+        self.finished.insert(at, Item { content, native: Some(native) });
+    }
+
+    /// The end: what was never told to be done is taken from the whole.
+    fn completed(&mut self, response: &Value, draft: &mut Draft) {
+        draft.answered(&response["id"], &response["model"]);
+        let known: Vec<Value> = self
+            .finished
+            .values()
+            .filter_map(|item| item.native.as_ref().map(|native| native["id"].clone()))
+            .collect();
+        for (at, item) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
+            let missing = item["id"].is_null() || !known.contains(&item["id"]);
+            if missing && !self.finished.contains_key(&at) {
+                self.done(at, item, draft);
+            }
+        }
+        self.leave_open(draft);
+        let usage = &response["usage"];
+        if usage["input_tokens"].is_number() {
+            draft.usage(used(usage), usage);
+        }
+        self.end = Some(json!({
+            "status": response["status"],
+            "incomplete_details": response["incomplete_details"],
+        }));
+    }
+
+    /// Calls that broke off, since the answer was too long.
+    fn leave_open(&mut self, draft: &mut Draft) {
+        for (at, open) in &mut self.open {
+            if let (Some(call), false) = (&open.call, open.ended) {
+                draft.end_call(call);
+                let call = call.with(&open.arguments);
+                let native = json!({
+                    "type": "function_call",
+                    "call_id": call.id,
+                    "name": call.name,
+                    "arguments": call.sound(),
+                });
+                let content = Content::ToolCall(call);
+                self.finished.insert(*at, Item { content, native: Some(native) });
+            }
+        }
+    }
+}
+
+/// Usage in the neutral form.
+fn used(usage: &Value) -> Usage {
+    Usage {
+        input: count(&usage["input_tokens"]),
+        output: count(&usage["output_tokens"]),
+        cached_input: count(&usage["input_tokens_details"]["cached_tokens"]),
+        cache_write: count(&usage["input_tokens_details"]["cache_write_tokens"]),
+        reasoning: count(&usage["output_tokens_details"]["reasoning_tokens"]),
+        reported_usd: None,
+    }
+}
