@@ -41,17 +41,21 @@ async fn main() {
     client.run("PS1=; bind 'set enable-bracketed-paste off'").await;
     let logs = format!("cat {}", logs.display());
     for (what, line) in [("seq 1 3000000", "seq 1 3000000"), ("a colored log of 200 MB", &logs)] {
-        let (mut one, mut three, mut skipped) = (Vec::new(), Vec::new(), 0);
+        let (mut one, mut three, mut passed) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
         let mut others = vec![Vec::new(); peers.len()];
         for _ in 0..ROUNDS {
             // One after the other in one loop, so that whatever else runs disturbs all alike.
             let bare = bare(&daemon, line);
+            // One that is not read for a while is taken for gone.
+            client = daemon.attach().await;
+            client.run("true").await;
             one.push(client.run(line).await / bare);
+            passed[0].push(client.passed);
             let stalled = daemon.attach().await;
             let mut second = daemon.attach().await;
             let reading = tokio::spawn(async move { while second.next().await.is_some() {} });
             three.push(client.run(line).await / bare);
-            skipped += client.n_snapshots;
+            passed[1].push(client.passed);
             reading.abort();
             drop(stalled);
             for (peer, rates) in peers.iter_mut().zip(&mut others) {
@@ -67,7 +71,14 @@ async fn main() {
         for (peer, rates) in peers.iter().zip(&mut others) {
             report(&format!("bytes/s of {what} through {} / bare", peer.name), rates, "less");
         }
-        println!("  the client was skipped ahead {skipped} times\n");
+        for (who, passed) in ["one client", "three clients"].into_iter().zip(&mut passed) {
+            passed.sort_by(f64::total_cmp);
+            let share = passed[ROUNDS / 2] * 100.0;
+            println!(
+                "  {who}: {share:.0} % of it came byte by byte, the rest as what it looks like"
+            );
+        }
+        println!();
     }
     memory(&daemon, &mut client).await;
     snapshot(&daemon, &mut client).await;
@@ -193,6 +204,10 @@ struct Client {
     at: u64,
     n_snapshots: usize,
     snapshot: bool,
+    /// Bytes of output that came.
+    n_bytes: usize,
+    /// The share of the output of the last line that came, and was not skipped.
+    passed: f64,
 }
 
 impl Client {
@@ -203,6 +218,7 @@ impl Client {
                 self.at = u64::from_be_bytes(*place);
                 if !std::mem::take(&mut self.snapshot) {
                     self.at += u64::try_from(output.len()).ok()?;
+                    self.n_bytes += output.len();
                 }
                 self.seen.extend_from_slice(output);
                 let ack = json!({ "type": "ack", "offset": self.at }).to_string();
@@ -249,7 +265,7 @@ impl Client {
     /// Runs a line to its end; returns bytes per second.
     async fn run(&mut self, line: &str) -> f64 {
         let (began, from) = (Instant::now(), self.at);
-        self.n_snapshots = 0;
+        (self.n_snapshots, self.n_bytes) = (0, 0);
         self.seen.clear();
         self.say(&format!("{line}; {END}\r")).await;
         while !ends(&self.seen) {
@@ -257,8 +273,15 @@ impl Client {
             self.seen.drain(..keep);
             self.next().await.unwrap();
         }
-        rate(usize::try_from(self.at - from).unwrap(), began)
+        let all = usize::try_from(self.at - from).unwrap();
+        self.passed = share(self.n_bytes, all);
+        rate(all, began)
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio")]
+fn share(part: usize, all: usize) -> f64 {
+    part as f64 / all.max(1) as f64
 }
 
 struct Daemon {
@@ -323,7 +346,15 @@ impl Daemon {
         let stream = TcpStream::connect(&self.base).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (socket, _) = client_async(format!("ws://{}{path}", self.base), stream).await.unwrap();
-        Client { socket, seen: Vec::new(), at: 0, n_snapshots: 0, snapshot: false }
+        Client {
+            socket,
+            seen: Vec::new(),
+            at: 0,
+            n_snapshots: 0,
+            snapshot: false,
+            n_bytes: 0,
+            passed: 1.0,
+        }
     }
 }
 
