@@ -31,6 +31,7 @@ export class Daemon {
     const daemon = new Daemon(await realpath(await mkdtemp(join(tmpdir(), 'provost-e2e-'))))
     try {
       await writeFile(join(daemon.#root, 'config.toml'), '')
+      await writeFile(join(daemon.#root, '.bashrc'), "PS1='$ '\n")
       await daemon.#run('127.0.0.1:0')
     } catch (error) {
       await daemon.end()
@@ -102,18 +103,26 @@ export class Daemon {
   /** Kills it and its kernels, which outlive it, and removes all it has written. */
   async end(): Promise<void> {
     await this.kill()
-    for (const pid of await this.#kernels()) {
+    for (const pid of await this.kernels()) {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
         // It ended by itself in the meantime.
       }
     }
-    await rm(this.#root, { recursive: true, force: true })
+    // What the kernels ran may still be writing its last lines.
+    await rm(this.#root, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+  }
+
+  /** The process of the daemon itself. */
+  get pid(): number {
+    const pid = this.#child?.pid
+    if (pid === undefined) throw new Error('the daemon does not run')
+    return pid
   }
 
   /** The kernels of this daemon: processes whose place is in its folder. */
-  async #kernels(): Promise<readonly number[]> {
+  async kernels(): Promise<readonly number[]> {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
     const own = await Promise.all(
       pids.map(async (pid) => {
@@ -127,7 +136,7 @@ export class Daemon {
   async #run(listen: string): Promise<void> {
     const child = spawn(BINARY, ['serve', '--listen', listen, '--data', join(this.#root, 'data')], {
       cwd: this.#root,
-      env: { PATH: process.env['PATH'], HOME: this.#root, PROVOST_CONFIG: join(this.#root, 'config.toml') },
+      env: { PATH: process.env['PATH'], HOME: this.#root, SHELL: '/bin/bash', PROVOST_CONFIG: join(this.#root, 'config.toml') },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child
