@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { write } from './agent.ts'
-import { expect, login, test } from './provost.ts'
+import { Daemon, expect, login, test } from './provost.ts'
 import { bar, inside, isNow, look, server, viteProject, work } from './work.ts'
 
 test('an edit shows in the preview of a real Vite project without a reload', async ({ page, daemon }) => {
@@ -62,7 +62,7 @@ test('ports are to choose, and widths', async ({ page, daemon }) => {
   const app = await work(daemon, {
     'server.js': `
       const http = require('http')
-      const say = (text) => http.createServer((_, response) => response.setHeader('content-type', 'text/html').end('<h1>' + text + '</h1><p id=w></p><script>w.textContent = innerWidth</script>'))
+      const say = (text) => http.createServer((_, response) => response.setHeader('content-type', 'text/html').end('<h1>' + text + '</h1><p id=w></p><script>setInterval(() => (w.textContent = innerWidth), 20)</script>'))
       const main = say('main').listen(0, '127.0.0.1', () => console.log('http://localhost:' + main.address().port + '/'))
       say('other').listen(0, '127.0.0.1')`,
     'provost.toml': '[runtime]\ndev = "node server.js"\n',
@@ -178,4 +178,26 @@ test('a browser that was not let in sees nothing of a preview', async ({ page, b
   await stranger.goto(`http://app.localhost:${new URL(daemon.origin).port}/`)
   await expect(stranger.getByRole('heading')).toHaveText('Not open to this browser')
   await stranger.close()
+})
+
+test('a second port shows previews where names under .localhost are not known', async ({ page }) => {
+  const daemon = await Daemon.start('--preview-port', '0')
+  try {
+    const app = await server(daemon)
+    await login(page, daemon)
+    await look(page, daemon, app, 'preview')
+    await app.act('run')
+    await expect(inside(page).getByRole('heading')).toHaveText('Hello from the app')
+    const frame = page.frames().find((one) => one !== page.mainFrame())
+    expect(new URL(frame?.url() ?? '').hostname).toBe('127.0.0.1')
+    expect(new URL(frame?.url() ?? '').origin).not.toBe(daemon.origin)
+    // The port is no part of a site, so the cookies come along; the door looks at more than those.
+    const came = await frame?.evaluate(
+      async (target) => fetch(`${target}/api/projects`, { credentials: 'include' }).then((response) => response.status, () => 'failed'),
+      daemon.origin,
+    )
+    expect(came).toBe('failed')
+  } finally {
+    await daemon.end()
+  }
 })

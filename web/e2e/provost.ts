@@ -17,18 +17,20 @@ const START_MS = 15_000
 /** A running daemon. */
 export class Daemon {
   readonly #root: string
+  readonly #args: readonly string[]
   #child: ChildProcess | null = null
   #address = ''
   #said = ''
 
-  private constructor(root: string) {
+  private constructor(root: string, args: readonly string[]) {
     this.#root = root
+    this.#args = args
   }
 
   /** Starts one on a free port. */
-  static async start(): Promise<Daemon> {
+  static async start(...args: readonly string[]): Promise<Daemon> {
     if (!existsSync(BINARY)) throw new Error(`${BINARY} does not exist: build it, or set PROVOST_BIN`)
-    const daemon = new Daemon(await realpath(await mkdtemp(join(tmpdir(), 'provost-e2e-'))))
+    const daemon = new Daemon(await realpath(await mkdtemp(join(tmpdir(), 'provost-e2e-'))), args)
     try {
       await writeFile(join(daemon.#root, 'config.toml'), '')
       await writeFile(join(daemon.#root, '.bashrc'), "PS1='$ '\n")
@@ -134,9 +136,9 @@ export class Daemon {
   }
 
   async #run(listen: string): Promise<void> {
-    const child = spawn(BINARY, ['serve', '--listen', listen, '--data', join(this.#root, 'data')], {
+    const child = spawn(BINARY, ['serve', '--listen', listen, '--data', join(this.#root, 'data'), ...this.#args], {
       cwd: this.#root,
-      env: { PATH: process.env['PATH'], HOME: this.#root, SHELL: '/bin/bash', PROVOST_CONFIG: join(this.#root, 'config.toml') },
+      env: { PATH: process.env['PATH'], HOME: this.#root, SHELL: '/bin/bash', LANG: 'C.UTF-8', PROVOST_CONFIG: join(this.#root, 'config.toml') },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child

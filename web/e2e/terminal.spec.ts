@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { roleText, trustRole } from './agent.ts'
-import { expect, isLive, login, press, test } from './provost.ts'
+import { expect, isLive, login, press, test, type Page } from './provost.ts'
 import { look, pane, screen, shows, terminalIs, type, work } from './work.ts'
 import { watch } from './watch.ts'
 
@@ -75,6 +75,13 @@ test('a program asks the terminal, and one answer comes, however many look', asy
   expect((await screen(page)).slice(-2)).toEqual(['end', '$'])
 })
 
+/** A point in the first letters of a row. The pointer is the terminal's, not the row's. */
+async function rowAt(page: Page, text: RegExp): Promise<{ readonly x: number; readonly y: number }> {
+  const box = await page.locator('.xterm-rows > div', { hasText: text }).first().boundingBox()
+  if (box === null) throw new Error(`no row ${String(text)}`)
+  return { x: box.x + 10, y: box.y + box.height / 2 }
+}
+
 /** Draws on the alternate screen, in color, with a scroll region and wide characters, until a key is pressed. */
 const FULL_SCREEN = `
 import sys, termios, tty, os
@@ -93,24 +100,33 @@ out.flush()
 termios.tcsetattr(fd, termios.TCSADRAIN, old)
 `
 
-test('a full-screen program looks the same after a reload', async ({ page, daemon }) => {
-  const app = await work(daemon, { 'full.py': FULL_SCREEN })
-  await login(page, daemon)
-  await look(page, daemon, app, 'terminal')
-  await terminalIs(page, 'live')
-  await type(page, 'echo before; python3 full.py; echo after\n')
-  await shows(page, /press q/)
-  const styled = (): Promise<string> => page.locator('.xterm-rows').evaluate((rows) => rows.innerHTML.replaceAll(/ xterm-cursor[a-z-]*/g, ''))
-  const [before, look1] = [await screen(page), await styled()]
-  expect(before.join('\n')).toContain('row 3 漢字 👍')
-  await page.reload()
-  await terminalIs(page, 'live')
-  await expect.poll(() => screen(page)).toEqual(before)
-  await expect.poll(styled).toBe(look1)
-  await type(page, 'q')
-  await shows(page, 'after')
-  expect(await screen(page)).toContain('before')
-})
+const POEM = Array.from({ length: 200 }, (_, n) => `line ${String(n)} of the poem, 漢字 and 👍 too`).join('\n')
+
+for (const [name, command, sign, quit] of [
+  ['a program of its own', 'python3 full.py', /press q/, 'q'],
+  ['vim', 'vim -u NONE -N "+set number" "+normal 50G" poem.txt', /line 45 of the poem/, ':q!\n'],
+  ['less', 'less -N +30 poem.txt', /line 40 of the poem/, 'q'],
+] as const) {
+  test(`a full-screen program looks the same after a reload: ${name}`, async ({ page, daemon }) => {
+    const app = await work(daemon, { 'full.py': FULL_SCREEN, 'poem.txt': POEM })
+    await login(page, daemon)
+    await look(page, daemon, app, 'terminal')
+    await terminalIs(page, 'live')
+    await type(page, `echo before; ${command}; echo after\n`)
+    await shows(page, sign)
+    // The class of the cursor follows the focus.
+    const styled = (): Promise<string> => page.locator('.xterm-rows').evaluate((rows) => rows.innerHTML.replaceAll(/ ?xterm-cursor[a-z-]*/g, ''))
+    const [before, drawn] = [await screen(page), await styled()]
+    expect(before.join('\n')).toContain('漢字')
+    await page.reload()
+    await terminalIs(page, 'live')
+    await expect.poll(() => screen(page)).toEqual(before)
+    await expect.poll(styled).toBe(drawn)
+    await type(page, quit)
+    await shows(page, 'after')
+    expect(await screen(page)).toContain('before')
+  })
+}
 
 test('the clipboard is the person’s, links are followed only when meant, and nothing of it breaks a policy', async ({ page, context, daemon }) => {
   const app = await work(daemon, {})
@@ -125,10 +141,11 @@ test('the clipboard is the person’s, links are followed only when meant, and n
   await expect(pane(page)).toContainText('a title')
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('mine')
   // A press alone opens nothing; where it leads is shown.
-  const link = page.locator('.xterm-rows > div', { hasText: /^innocent/ })
-  await link.hover({ position: { x: 10, y: 5 } })
+  const innocent = await rowAt(page, /^innocent/)
+  await page.mouse.move(innocent.x + 3, innocent.y)
+  await page.mouse.move(innocent.x, innocent.y)
   await expect(pane(page)).toContainText('open http://evil.example/')
-  await link.click({ position: { x: 10, y: 5 } })
+  await page.mouse.click(innocent.x, innocent.y)
   expect(context.pages()).toHaveLength(1)
   // A paste arrives as one text.
   await pane(page).locator('.xterm-helper-textarea').focus()
@@ -138,7 +155,8 @@ test('the clipboard is the person’s, links are followed only when meant, and n
   await page.keyboard.press('Enter')
   await shows(page, 'pasted text')
   // What is marked is copied.
-  await page.locator('.xterm-rows > div', { hasText: /^pasted text/ }).dblclick({ position: { x: 10, y: 5 } })
+  const pasted = await rowAt(page, /^pasted text/)
+  await page.mouse.dblclick(pasted.x, pasted.y)
   await page.keyboard.press('Control+Shift+C')
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe('pasted')
   expect(await heard()).toEqual([])
@@ -205,6 +223,17 @@ test('a page of another origin gets no terminal, with the cookie or without', as
     server.closeAllConnections()
     server.close()
   }
+})
+
+test('a flood of output ends with the right screen, and the page answers all the while', async ({ page, daemon }) => {
+  const app = await work(daemon, {})
+  await login(page, daemon)
+  await look(page, daemon, app, 'terminal')
+  await terminalIs(page, 'live')
+  await type(page, 'seq 1 1000000; echo over\n')
+  await expect(page.getByRole('link', { name: 'Terminal', exact: true })).toBeVisible()
+  await expect.poll(async () => (await screen(page)).slice(-3), { timeout: 40_000 }).toEqual(['1000000', 'over', '$'])
+  await terminalIs(page, 'live')
 })
 
 test('a window that is resized makes the terminal fit, and programs are told', async ({ page, daemon }) => {

@@ -1,5 +1,5 @@
 /** A project with something to run, and what the page and the kernel say of it. */
-import { readdir, readFile, readlink, symlink, mkdir } from 'node:fs/promises'
+import { mkdir, readdir, readFile, symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { write } from './agent.ts'
 import { expect, type Daemon, type Page } from './provost.ts'
@@ -98,11 +98,11 @@ export async function marked(marker: string): Promise<readonly number[]> {
   return pids.filter((_, index) => lines[index]?.includes(marker))
 }
 
-/** How many terminals a process holds the other end of. */
+/** How many terminals a process holds the other end of, by however many handles. */
 export async function terminalsOf(pid: number): Promise<number> {
-  const names = await readdir(`/proc/${String(pid)}/fd`).catch(() => [])
-  const links = await Promise.all(names.map((name) => readlink(`/proc/${String(pid)}/fd/${name}`).catch(() => '')))
-  return links.filter((link) => link.endsWith('/ptmx')).length
+  const names = await readdir(`/proc/${String(pid)}/fdinfo`).catch(() => [])
+  const infos = await Promise.all(names.map((name) => readFile(`/proc/${String(pid)}/fdinfo/${name}`, 'utf8').catch(() => '')))
+  return new Set(infos.flatMap((info) => /^tty-index:\s*(\d+)/m.exec(info)?.[1] ?? [])).size
 }
 
 /** The group of controls in the header. */

@@ -195,12 +195,13 @@ export class Store {
     const { log, operations } = this
     const project = $derived(this.#view.kind === 'project' ? this.#view.project.id : null)
     const sealed = $derived(project !== null && operations.of(project).sealed)
+    const kernel = $derived(project === null ? 'none' : operations.of(project).kernel.kind)
     const settled = $derived(!log.replaying && log.connection.kind === 'live')
     return $effect.root(() => {
       $effect(() => {
         const id = project
-        // Read here, because it is a reason to ask at once.
-        void sealed
+        // Read here, because each is a reason to ask at once.
+        void [sealed, kernel]
         if (id === null || !settled) return
         const look = (): void => {
           if (!document.hidden) void untrack(() => operations.refresh(id))

@@ -53,7 +53,7 @@ export const DEEDS = {
 export function kernelLook(kernel: KernelNow, beat: Heartbeat | null): Look & { readonly more: string } {
   switch (kernel.kind) {
     case 'connected': {
-      const took = beat === null ? '' : beat.ms === null ? ', no heartbeat' : `, heartbeat ${String(beat.ms)} ms`
+      const took = beat === null ? '' : beat.ms === null ? ', no heartbeat yet' : `, heartbeat ${beat.ms < 1 ? 'under 1' : String(beat.ms)} ms`
       return { word: 'Kernel answers', icon: HeartPulse, tone: 'good', turning: false, more: `process ${String(kernel.pid ?? '?')}${took}` }
     }
     case 'unresponsive':
