@@ -65,6 +65,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`no grave fault of access in what governs, ${colorScheme}`, async ({ page, daemon }) => {
+    test.setTimeout(120_000)
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     const { ask, folder } = await agent(daemon)
     await write(folder, 'notes.md', 'one\ntwo\n')

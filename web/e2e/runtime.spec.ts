@@ -291,3 +291,66 @@ test('(10) the state of the page equals that of the kernel at every step of a ra
     await agrees(page, app, `seed ${String(seed)}: ${walked.join(', ')}`)
   }
 })
+
+test('what is too long for the log is shown all the same: a crash and a build with many lines', async ({ page, daemon }) => {
+  const app = await work(daemon, {
+    'build.sh': 'for n in $(seq 1 90); do echo "src/part$n.c:$n:7: error: a message that is long enough to matter, number $n"; done; exit 1\n',
+    'dev.sh': 'for n in $(seq 1 400); do echo "line $n of what it printed before it went down, one after the other"; done; exit 9\n',
+    'provost.toml': '[runtime]\nbuild = "sh build.sh"\ndev = "sh dev.sh"\n',
+  })
+  await login(page, daemon)
+  await look(page, daemon, app, 'run')
+  await page.keyboard.press('Alt+b')
+  const errors = page.getByRole('list', { name: 'What is wrong' }).getByRole('listitem')
+  await expect(errors).toHaveCount(90)
+  await expect(errors.last()).toContainText('src/part90.c:90:7')
+  // The deed has ended, though the log only names its end.
+  await expect(bar(page)).not.toHaveAttribute('data-pending')
+  await page.keyboard.press('Alt+r')
+  await isNow(page, 'crashed')
+  const crash = page.getByRole('region', { name: 'Crash' })
+  await expect(crash).toContainText('exit code 9')
+  await expect(crash).toContainText('line 400 of what it printed')
+  await expect(bar(page)).not.toHaveAttribute('data-pending')
+  await page.reload()
+  await expect(crash).toContainText('line 400 of what it printed')
+  await expect(output(page)).toContainText('line 400 of what it printed')
+})
+
+test('a kernel that does not answer is not called well', async ({ page, daemon }) => {
+  const app = await server(daemon)
+  await app.act('run')
+  await login(page, daemon)
+  await look(page, daemon, app, 'run')
+  await expect(bar(page).getByRole('button', { name: /Kernel answers/ })).toBeVisible()
+  await expect(page.getByText(/heartbeat (?:under )?\d+ ms/).first()).toBeVisible()
+  const { pid } = (await app.status()).kernel
+  if (pid === null) throw new Error('no kernel')
+  process.kill(pid, 'SIGSTOP')
+  try {
+    await expect(bar(page).getByRole('button', { name: /Kernel does not answer/ })).toBeVisible({ timeout: 30_000 })
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+  await expect(bar(page).getByRole('button', { name: /Kernel answers/ })).toBeVisible({ timeout: 30_000 })
+  await isNow(page, 'running')
+})
+
+test('what is run in one browser shows in the other, and a refusal is said where it was asked', async ({ browser, daemon }) => {
+  const app = await work(daemon, {})
+  const [one, two] = await Promise.all([browser.newPage(), browser.newPage()])
+  await login(one, daemon)
+  await login(two, daemon)
+  await look(one, daemon, app, 'run')
+  await look(two, daemon, app, 'run')
+  await one.keyboard.press('Alt+r')
+  await expect(one.getByRole('log', { name: 'Notices' })).toContainText('provost.toml')
+  await expect(bar(one)).not.toHaveAttribute('data-pending')
+  await write(app.folder, 'index.html', '<h1>hi</h1>')
+  await one.keyboard.press('Alt+r')
+  await isNow(two, 'running')
+  await two.keyboard.press('Alt+r')
+  await isNow(one, 'stopped')
+  await one.context().close()
+  await two.context().close()
+})

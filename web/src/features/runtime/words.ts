@@ -49,8 +49,11 @@ export const DEEDS = {
   build: { name: 'Build', icon: Hammer, means: 'Build once, and show what is wrong', key: 'Alt B' },
 } as const satisfies Record<Deed, { readonly name: string; readonly icon: IconNode; readonly means: string; readonly key: string }>
 
+/** The look of a kernel, and what more there is to say. */
+export type KernelLook = Look & { readonly more: string }
+
 /** The heart of a kernel. */
-export function kernelLook(kernel: KernelNow, beat: Heartbeat | null): Look & { readonly more: string } {
+export function kernelLook(kernel: KernelNow, beat: Heartbeat | null): KernelLook {
   switch (kernel.kind) {
     case 'connected': {
       const took = beat === null ? '' : beat.ms === null ? ', no heartbeat yet' : `, heartbeat ${beat.ms < 1 ? 'under 1' : String(beat.ms)} ms`
