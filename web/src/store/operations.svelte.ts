@@ -38,7 +38,8 @@ const SHOWN: ReadonlySet<string | null> = new Set(['BUILD_FAILED', 'RUNTIME_CRAS
 export class Operations {
   readonly #parts: OperationsParts
   #heartbeat = $state.raw<Heartbeat | null>(null)
-  #reading = false
+  /** Whose state is being asked for. */
+  #asking: ProjectId | null = null
 
   constructor(parts: OperationsParts) {
     this.#parts = parts
@@ -90,10 +91,10 @@ export class Operations {
 
   /** Asks the daemon how it stands: the heartbeat, and what the log only names. */
   async refresh(project: ProjectId): Promise<void> {
-    if (this.#reading) return
-    this.#reading = true
+    if (this.#asking === project) return
+    this.#asking = project
     const answer = await ask<RuntimeState>({ method: 'GET', path: `${projectPath(project)}/runtime/status` })
-    this.#reading = false
+    if (this.#asking === project) this.#asking = null
     if (answer.kind === 'loggedOut') this.#parts.log.loggedOut()
     if (answer.kind !== 'ok') return
     const state = answer.value

@@ -36,6 +36,7 @@ type Step =
 const SCROLLBACK = 5_000
 /** As the kernel takes them. */
 const [COLS, ROWS] = [1_000, 500]
+const READER = 'provost.terminal.reader'
 /** Full reset: in the same write as the snapshot, so that nothing blank is seen between. */
 const RESET = new Uint8Array([0x1b, 0x63])
 
@@ -58,6 +59,7 @@ export class Screen implements Display {
       lineHeight: 1.15,
       macOptionIsMeta: true,
       minimumContrastRatio: 4.5,
+      screenReaderMode: remembered(),
       scrollback: SCROLLBACK,
       theme: paletteOf(dark),
       linkHandler: {
@@ -90,6 +92,21 @@ export class Screen implements Display {
     return () => {
       watch.disconnect()
       terminal.dispose()
+    }
+  }
+
+  /** Whether what is drawn is also written for a screen reader. It costs speed, so it is a choice. */
+  get reads(): boolean {
+    return this.terminal.options.screenReaderMode === true
+  }
+
+  /** Chooses that, and remembers. */
+  read(on: boolean): void {
+    this.terminal.options.screenReaderMode = on
+    try {
+      localStorage.setItem(READER, on ? 'on' : 'off')
+    } catch {
+      // Storage may be forbidden; the choice then lasts as long as the pane.
     }
   }
 
@@ -151,6 +168,14 @@ export class Screen implements Display {
       parsed()
       this.#go()
     })
+  }
+}
+
+function remembered(): boolean {
+  try {
+    return localStorage.getItem(READER) === 'on'
+  } catch {
+    return false
   }
 }
 
