@@ -104,6 +104,20 @@ describe('a seat at a terminal', () => {
     expect(ws.sent.map((data) => new TextDecoder().decode(data as Uint8Array))).toEqual(['early'])
   })
 
+  it('types a large paste in pieces that a message holds, and all of it', async () => {
+    const { one } = seat()
+    void one.sit('open')
+    const ws = await socket(1)
+    ws.open()
+    ws.say(snapshot)
+    ws.piece(40, 'screen')
+    expect(one.type(new Uint8Array(150_000).fill(120))).toBe(true)
+    expect(ws.sent.map((data) => data.length)).toEqual([65_536, 65_536, 18_928])
+    ws.drop()
+    expect(one.type(keys('x'))).toBe(false)
+    one.leave()
+  })
+
   it('comes back for exactly the missing bytes, without a new screen', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true })
     const { one, states, drawn, last } = seat()

@@ -8,18 +8,10 @@
  * and it does not ask again where the answer was no.
  */
 import type { Code, ProjectId, TerminalHears, TerminalSays } from '../proto/index.ts'
-import type { Attachment, Display, Size, Surroundings, Watcher } from './attachment.ts'
+import { BROWSER, type Attachment, type Display, type Size, type Surroundings, type Watcher } from './attachment.ts'
 import { backoff } from './backoff.ts'
 import { frameOf, sayingOf } from './frames.ts'
-import { ask } from './http.ts'
 import { Nap } from './nap.ts'
-
-const BROWSER: Surroundings = {
-  ticket: (project) => ask({ method: 'POST', path: `/api/projects/${encodeURIComponent(project)}/terminal/ticket`, body: {} }),
-  socket: (path) => new WebSocket(new URL(path, location.href.replace(/^http/, 'ws'))),
-  now: Date.now,
-  random: Math.random,
-}
 
 /** Further than anything was printed: what it looks like now, and no new shell if it has ended. */
 const LOOK = '18446744073709551615'
@@ -33,6 +25,8 @@ const SILENCE_MS = 45_000
 const STEADY_MS = 2_000
 /** Acknowledged in steps of this many bytes: an eighth of what may be under way. */
 const ACK_STEP = 64 * 1024
+/** The most that is typed with one message; a paste may have more. */
+const PIECE = 64 * 1024
 /** What may be typed while the screen is not drawn yet. */
 const HELD_LIMIT = 64 * 1024
 
@@ -117,7 +111,7 @@ export class Seat {
       return true
     }
     if (this.#socket?.readyState !== OPEN) return false
-    this.#socket.send(keys as Uint8Array<ArrayBuffer>)
+    for (let at = 0; at < keys.length; at += PIECE) this.#socket.send(keys.slice(at, at + PIECE))
     return true
   }
 

@@ -1,6 +1,6 @@
-/** What a seat at a terminal says, and what it needs: the types of `attach.ts`. */
+/** What a seat at a terminal says, and what it needs. */
 import type { Code, ProjectId, TerminalTicket } from '../proto/index.ts'
-import type { Answer } from './http.ts'
+import { ask, type Answer } from './http.ts'
 
 /** How it stands with the terminal. Times are milliseconds of the browser's clock. */
 export type Attachment =
@@ -43,4 +43,12 @@ export type Surroundings = {
   readonly socket: (path: string) => WebSocket
   readonly now: () => number
   readonly random: () => number
+}
+
+/** A browser, with the daemon behind the page. */
+export const BROWSER: Surroundings = {
+  ticket: (project) => ask({ method: 'POST', path: `/api/projects/${encodeURIComponent(project)}/terminal/ticket`, body: {} }),
+  socket: (path) => new WebSocket(new URL(path, location.href.replace(/^http/, 'ws'))),
+  now: Date.now,
+  random: Math.random,
 }

@@ -3,6 +3,7 @@ import type { ProjectId } from '../proto/index.ts'
 import { Seat, type Attachment, type Display, type Size } from '../net/index.ts'
 
 const ENCODER = new TextEncoder()
+const NOWHERE = 'What you type now goes nowhere: the terminal is not connected.'
 
 /** See the head of this file. */
 export class Session {
@@ -37,7 +38,8 @@ export class Session {
     this.#seat = new Seat(project, shown, {
       state: (state) => {
         this.#state = state
-        if (state.kind === 'live') this.#note = null
+        // Other notes stay until something is typed again.
+        if (state.kind === 'live' && this.#note === NOWHERE) this.#note = null
         if (state.kind === 'loggedOut') loggedOut()
       },
       note: (text) => (this.#note = text),
@@ -78,7 +80,7 @@ export class Session {
   /** Types a text, or bytes. */
   type(keys: string | Uint8Array): void {
     const sent = this.#seat.type(typeof keys === 'string' ? ENCODER.encode(keys) : keys)
-    if (!sent && this.#state.kind !== 'live') this.#note = 'What you type now goes nowhere: the terminal is not connected.'
+    this.#note = sent ? null : NOWHERE
   }
 
   /** The window has this size now. */
