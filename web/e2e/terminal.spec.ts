@@ -1,6 +1,8 @@
 /** The terminal in the page: what stands there is what the terminal shows, and what is typed goes there once. */
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { roleText, trustRole } from './agent.ts'
 import { expect, isLive, login, press, test, type Page } from './provost.ts'
 import { look, pane, screen, shows, terminalIs, type, work } from './work.ts'
@@ -160,6 +162,23 @@ test('the clipboard is the person’s, links are followed only when meant, and n
   await page.keyboard.press('Control+Shift+C')
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe('pasted')
   expect(await heard()).toEqual([])
+})
+
+test('a large paste arrives whole', async ({ page, context, daemon }) => {
+  const app = await work(daemon, {})
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await login(page, daemon)
+  await look(page, daemon, app, 'terminal')
+  await terminalIs(page, 'live')
+  const text = Array.from({ length: 5000 }, (_, n) => `line ${String(n).padStart(5, '0')} of what was pasted in one go\n`).join('')
+  await page.evaluate((pasted) => navigator.clipboard.writeText(pasted), text)
+  await type(page, 'cat > pasted.txt; wc -c < pasted.txt\n')
+  await shows(page, /wc -c/)
+  await page.keyboard.press('Control+Shift+V')
+  await shows(page, 'line 04999 of what was pasted in one go')
+  await page.keyboard.press('Control+d')
+  await shows(page, String(text.length))
+  expect(await readFile(join(app.folder, 'pasted.txt'), 'utf8')).toBe(text)
 })
 
 test('what an agent typed is marked as an agent’s', async ({ page, daemon }) => {
