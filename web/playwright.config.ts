@@ -21,6 +21,8 @@ export default defineConfig({
         '--disable-background-networking',
         '--disable-component-update',
         '--disable-sync',
+        // Without WebGL the terminal draws with elements, whose text the tests can read.
+        '--disable-3d-apis',
       ],
     },
   },

@@ -3,6 +3,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 import { agent, roleText, write } from './agent.ts'
 import { MOD_KEY } from './keys.ts'
 import { chip, drawer, events, expect, isLive, login, openProject, press, test, type Page } from './provost.ts'
+import { inside, isNow, look, output, pane, server, SERVER, shows, terminalIs, type, work } from './work.ts'
 
 async function isAccessible(page: Page, view: string): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze()
@@ -64,6 +65,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`no grave fault of access in what governs, ${colorScheme}`, async ({ page, daemon }) => {
+    test.setTimeout(120_000)
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     const { ask, folder } = await agent(daemon)
     await write(folder, 'notes.md', 'one\ntwo\n')
@@ -125,3 +127,74 @@ for (const colorScheme of ['light', 'dark'] as const) {
     await isAccessible(page, 'a story')
   })
 }
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`no grave fault of access where things run, ${colorScheme}`, async ({ page, daemon }) => {
+    test.setTimeout(120_000)
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    const app = await work(daemon, {
+      'server.js': SERVER,
+      'build.sh': "echo 'src/a.c:3:7: error: no'; exit 1\n",
+      'provost.toml': '[runtime]\nbuild = "sh build.sh"\nbuild_first = true\ndev = "node server.js x alone"\n',
+    })
+    await login(page, daemon)
+    await look(page, daemon, app, 'run')
+    await expect(page.getByText('Nothing was printed yet')).toBeVisible()
+    await isAccessible(page, 'nothing runs')
+    await page.keyboard.press('Alt+r')
+    await expect(page.getByRole('region', { name: 'Build errors' })).toBeVisible()
+    await isAccessible(page, 'a build that failed')
+    await write(app.folder, 'build.sh', 'for n in 0 1 2 3 4 5 6 7; do printf "\\033[3${n}mcolor\\033[0m \\033[9${n}mbright\\033[0m\\n"; done\n')
+    await page.keyboard.press('Alt+r')
+    await isNow(page, 'running')
+    await expect(output(page)).toContainText('ready')
+    await isAccessible(page, 'the output')
+    await page.getByRole('button', { name: /^Runtime: / }).click()
+    await isAccessible(page, 'the menu of the runtime')
+    await page.keyboard.press('Escape')
+    await write(app.folder, 'die', '')
+    await expect(page.getByRole('region', { name: 'Crash' })).toBeVisible()
+    await isAccessible(page, 'a crash')
+    await look(page, daemon, app, 'preview')
+    await expect(page.getByRole('heading', { name: 'Crashed' })).toBeVisible()
+    await isAccessible(page, 'a preview that is down')
+    await page.keyboard.press('Alt+r')
+    await expect(inside(page).getByRole('heading')).toHaveText('Hello from the app')
+    await look(page, daemon, app, 'terminal', 'preview')
+    await terminalIs(page, 'live')
+    await expect(inside(page).getByRole('heading')).toHaveText('Hello from the app')
+    await isAccessible(page, 'the terminal beside the preview')
+    await pane(page).getByRole('button', { name: 'Find in the terminal' }).click()
+    await isAccessible(page, 'a search in the terminal')
+    await page.keyboard.press('Escape')
+    await type(page, 'exit 7\n')
+    await terminalIs(page, 'ended')
+    await isAccessible(page, 'a terminal that has ended')
+    await daemon.kill()
+    await expect(chip(page)).toHaveAttribute('data-connection', 'lost')
+    await isAccessible(page, 'without the daemon')
+  })
+}
+
+test('a project is run, looked at and stopped with the keyboard alone', async ({ page, daemon }) => {
+  const app = await server(daemon)
+  await login(page, daemon)
+  await look(page, daemon, app, 'run')
+  await page.keyboard.press('Alt+r')
+  await isNow(page, 'running')
+  await page.keyboard.press('Alt+p')
+  await expect(inside(page).getByRole('heading')).toHaveText('Hello from the app')
+  await page.keyboard.press('Alt+t')
+  await terminalIs(page, 'live')
+  await expect(page.getByRole('textbox', { name: 'Terminal' })).toBeFocused()
+  await page.keyboard.type('echo by keyboard\n')
+  await shows(page, 'by keyboard')
+  await page.keyboard.press('Control+Shift+K')
+  await page.keyboard.type('stop app')
+  await page.keyboard.press('Enter')
+  await isNow(page, 'stopped')
+  await page.keyboard.press('Control+Shift+K')
+  await page.keyboard.type('output of')
+  await page.keyboard.press('Enter')
+  await expect(output(page)).toContainText('ready')
+})

@@ -17,20 +17,23 @@ const START_MS = 15_000
 /** A running daemon. */
 export class Daemon {
   readonly #root: string
+  readonly #args: readonly string[]
   #child: ChildProcess | null = null
   #address = ''
   #said = ''
 
-  private constructor(root: string) {
+  private constructor(root: string, args: readonly string[]) {
     this.#root = root
+    this.#args = args
   }
 
   /** Starts one on a free port. */
-  static async start(): Promise<Daemon> {
+  static async start(...args: readonly string[]): Promise<Daemon> {
     if (!existsSync(BINARY)) throw new Error(`${BINARY} does not exist: build it, or set PROVOST_BIN`)
-    const daemon = new Daemon(await realpath(await mkdtemp(join(tmpdir(), 'provost-e2e-'))))
+    const daemon = new Daemon(await realpath(await mkdtemp(join(tmpdir(), 'provost-e2e-'))), args)
     try {
       await writeFile(join(daemon.#root, 'config.toml'), '')
+      await writeFile(join(daemon.#root, '.bashrc'), "PS1='$ '\n")
       await daemon.#run('127.0.0.1:0')
     } catch (error) {
       await daemon.end()
@@ -102,18 +105,26 @@ export class Daemon {
   /** Kills it and its kernels, which outlive it, and removes all it has written. */
   async end(): Promise<void> {
     await this.kill()
-    for (const pid of await this.#kernels()) {
+    for (const pid of await this.kernels()) {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
         // It ended by itself in the meantime.
       }
     }
-    await rm(this.#root, { recursive: true, force: true })
+    // What the kernels ran may still be writing its last lines.
+    await rm(this.#root, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+  }
+
+  /** The process of the daemon itself. */
+  get pid(): number {
+    const pid = this.#child?.pid
+    if (pid === undefined) throw new Error('the daemon does not run')
+    return pid
   }
 
   /** The kernels of this daemon: processes whose place is in its folder. */
-  async #kernels(): Promise<readonly number[]> {
+  async kernels(): Promise<readonly number[]> {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
     const own = await Promise.all(
       pids.map(async (pid) => {
@@ -125,9 +136,9 @@ export class Daemon {
   }
 
   async #run(listen: string): Promise<void> {
-    const child = spawn(BINARY, ['serve', '--listen', listen, '--data', join(this.#root, 'data')], {
+    const child = spawn(BINARY, ['serve', '--listen', listen, '--data', join(this.#root, 'data'), ...this.#args], {
       cwd: this.#root,
-      env: { PATH: process.env['PATH'], HOME: this.#root, PROVOST_CONFIG: join(this.#root, 'config.toml') },
+      env: { PATH: process.env['PATH'], HOME: this.#root, SHELL: '/bin/bash', LANG: 'C.UTF-8', PROVOST_CONFIG: join(this.#root, 'config.toml') },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child

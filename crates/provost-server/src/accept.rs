@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Door, Meter, Settings, guard, preview, routes};
+use crate::{Door, Meter, Settings, assets, guard, preview, routes};
 
 /// Connections at one time, at most; more wait in the listener's queue.
 const CONNECTIONS: usize = 1024;
@@ -36,11 +36,13 @@ pub async fn serve(
 ) -> io::Result<()> {
     let meter = Meter::default();
     let port = settings.listen.port();
+    let previews_at = preview::Previews::new(port, settings.previews);
     let door = Arc::new(Door {
         gateway,
         meter: meter.clone(),
         hosts: guard::Hosts::new(settings.listen, &settings.allowed_hosts),
-        previews: preview::Previews::new(port, settings.previews),
+        ui_policy: assets::policy(&previews_at),
+        previews: previews_at,
         // Cookies are not kept apart by port, so two daemons need two names.
         cookie: format!("provost_{port}"),
         closing: closing.clone(),

@@ -1,6 +1,9 @@
 //! The web UI, embedded.
 
+use std::sync::Arc;
+
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
     HeaderMap, HeaderValue, IF_NONE_MATCH, VARY,
@@ -10,6 +13,8 @@ use axum::response::{Html, IntoResponse, Response};
 use provost_proto::{Code, Hash};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
+use crate::Door;
+use crate::preview::Previews;
 use crate::problem::Failure;
 
 #[derive(RustEmbed)]
@@ -20,14 +25,20 @@ struct Web;
 /// Stands in for a UI that was not built, and says how to build it.
 const PLACEHOLDER: &str = include_str!("../placeholder.html");
 
-/// What the pages of the UI may do: talk to their own origin, and nothing else.
-/// Inline styles are allowed because the terminal and the editor need them.
-const UI_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
-     img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
-     form-action 'none'; frame-ancestors 'none'";
+/// What the pages of the UI may do: talk to their own origin and show previews in
+/// frames, and nothing else. Inline styles are allowed because the terminal and the
+/// editor need them.
+pub(crate) fn policy(previews: &Previews) -> String {
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+         img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'; frame-src {}",
+        previews.frames()
+    )
+}
 
 /// Serves a file of the UI. Its routes live behind `#`, so there is one page.
-pub(crate) async fn asset(uri: Uri, headers: HeaderMap) -> Response {
+pub(crate) async fn asset(State(door): State<Arc<Door>>, uri: Uri, headers: HeaderMap) -> Response {
     let path = match uri.path() {
         "/" => "index.html",
         path => path.trim_start_matches('/'),
@@ -35,16 +46,17 @@ pub(crate) async fn asset(uri: Uri, headers: HeaderMap) -> Response {
     // The compressed copies are reached by negotiation only.
     let plain = std::path::Path::new(path).extension().is_none_or(|extension| extension != "br");
     match Web::get(path).filter(|_| plain) {
-        Some(file) => respond(path, file, &headers),
+        Some(file) => respond(&door.ui_policy, path, file, &headers),
         None if path == "index.html" => {
-            ([(CONTENT_SECURITY_POLICY, UI_POLICY)], Html(PLACEHOLDER)).into_response()
+            ([(CONTENT_SECURITY_POLICY, door.ui_policy.as_str())], Html(PLACEHOLDER))
+                .into_response()
         }
         None => Failure::new(Code::NotFound, format!("there is nothing at {}", uri.path()))
             .into_response(),
     }
 }
 
-fn respond(path: &str, file: EmbeddedFile, request: &HeaderMap) -> Response {
+fn respond(policy: &str, path: &str, file: EmbeddedFile, request: &HeaderMap) -> Response {
     let etag = format!("\"{}\"", Hash::new(file.metadata.sha256_hash()));
     let lasting = path.starts_with("assets/");
     let mut headers = HeaderMap::new();
@@ -59,7 +71,7 @@ fn respond(path: &str, file: EmbeddedFile, request: &HeaderMap) -> Response {
     set(ETAG, &etag);
     set(VARY, "accept-encoding");
     set(CONTENT_TYPE, content_type(path, &file));
-    set(CONTENT_SECURITY_POLICY, UI_POLICY);
+    set(CONTENT_SECURITY_POLICY, policy);
     let known = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     if known.flat_map(|list| list.split(',')).any(|tag| same_tag(tag, &etag)) {
         return (StatusCode::NOT_MODIFIED, headers).into_response();

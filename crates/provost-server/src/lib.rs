@@ -46,6 +46,8 @@ pub(crate) struct Door {
     pub(crate) hosts: guard::Hosts,
     pub(crate) previews: preview::Previews,
     pub(crate) cookie: String,
+    /// What the pages of the UI may do.
+    pub(crate) ui_policy: String,
     /// Cancelled when the daemon stops; ends every stream.
     pub(crate) closing: CancellationToken,
 }

@@ -10,6 +10,7 @@ import { backoff } from './backoff.ts'
 import { Cursor } from './cursor.ts'
 import { decodeEvent } from './decode.ts'
 import { whyNot } from './http.ts'
+import { Nap } from './nap.ts'
 import { SseParser } from './sse.ts'
 
 /** How things stand with the daemon. Times are milliseconds of the browser's clock. */
@@ -60,7 +61,7 @@ export class Follower {
   readonly #cursor = new Cursor()
   #stopped = new AbortController()
   #running = false
-  #wake: (() => void) | null = null
+  readonly #nap = new Nap()
   #liveSince: number | null = null
 
   constructor(sink: Sink, world: World = BROWSER) {
@@ -82,13 +83,13 @@ export class Follower {
 
   /** Ends the wait, if it is waiting. */
   retryNow(): void {
-    this.#wake?.()
+    this.#nap.wake()
   }
 
   /** Ends for good. */
   stop(): void {
     this.#stopped.abort()
-    this.#wake?.()
+    this.#nap.wake()
   }
 
   async #stay(): Promise<void> {
@@ -116,7 +117,7 @@ export class Follower {
       const wait = backoff(failures++, random)
       const reason = end.kind === 'lost' ? end.reason : 'the log has to be read again'
       this.#sink.state({ kind: 'lost', since: lostSince, retryAt: now() + wait, reason })
-      await this.#pause(wait)
+      await this.#nap.take(wait)
     }
   }
 
@@ -206,16 +207,5 @@ export class Follower {
     if (step.events.length > 0) await this.#sink.events(step.events)
     if (caughtUp) this.#sink.caughtUp()
     return true
-  }
-
-  async #pause(ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      this.#wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-    this.#wake = null
   }
 }

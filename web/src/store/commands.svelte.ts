@@ -3,10 +3,11 @@
  *
  * The answer to a request decides nothing that is shown: it only says that the
  * command was refused, or that nothing had to be done. That it was done is
- * known when an event with its id is in the log.
+ * known when an event with its id is in the log; of an action, when its end is.
  */
-import type { Code, Event, Project } from '../proto/index.ts'
+import type { ActionAnswer, ActionId, ActionView, Code, Event, Project, ProjectId } from '../proto/index.ts'
 import { ask, commandId, type Answer } from '../net/index.ts'
+import { isSealed } from './approvals.ts'
 import { requestOf, type Wish } from './wishes.ts'
 
 /** A command that the log has not confirmed yet. */
@@ -14,18 +15,26 @@ export type Pending = { readonly id: string; readonly wish: Wish }
 
 /** How a command ended. */
 export type Outcome =
-  | { readonly kind: 'done'; readonly event: Event }
+  | { readonly kind: 'done'; readonly event: Event | null }
   | { readonly kind: 'already'; readonly project: Project }
   /** The daemon agreed; what comes of it shows in a file, or under another name in the log. */
   | { readonly kind: 'agreed' }
   | { readonly kind: 'failed'; readonly reason: string; readonly code: Code | null }
+
+/** A command that is waited for. */
+type Waiting = {
+  readonly wish: Wish
+  readonly end: (outcome: Outcome) => void
+  /** The action it became, once that is known. */
+  action: ActionId | null
+}
 
 const CONFIRM_MS = 30_000
 
 /** See the head of this file. */
 export class Commands {
   #pending = $state.raw<readonly Pending[]>([])
-  readonly #waiting = new Map<string, (outcome: Outcome) => void>()
+  readonly #waiting = new Map<string, Waiting>()
   readonly #loggedOut: () => void
 
   constructor(loggedOut: () => void) {
@@ -41,7 +50,7 @@ export class Commands {
   async send(wish: Wish): Promise<Outcome> {
     const id = commandId()
     this.#pending = [...this.#pending, { id, wish }]
-    const confirmed = new Promise<Outcome>((resolve) => this.#waiting.set(id, resolve))
+    const confirmed = new Promise<Outcome>((end) => this.#waiting.set(id, { wish, end, action: null }))
     const outcome = await Promise.race([confirmed, this.#request(wish, id, confirmed)])
     this.#waiting.delete(id)
     this.#pending = this.#pending.filter((pending) => pending.id !== id)
@@ -52,8 +61,31 @@ export class Commands {
   confirm(events: readonly Event[]): void {
     if (this.#waiting.size === 0) return
     for (const event of events) {
-      if (event.command !== null) this.#waiting.get(event.command)?.({ kind: 'done', event })
+      const waiting = event.command === null ? undefined : this.#waiting.get(event.command)
+      if (waiting?.wish.kind === 'runtime') begun(waiting, event)
+      else waiting?.end({ kind: 'done', event })
+      if (event.kind === 'ACTION_FINISHED' || event.kind === 'ACTION_DENIED') this.#ended(event)
     }
+  }
+
+  /** An action has ended: perhaps one that is waited for. */
+  #ended(event: Extract<Event, { kind: 'ACTION_FINISHED' | 'ACTION_DENIED' }>): void {
+    for (const waiting of this.#waiting.values()) {
+      if (waiting.action === null) continue
+      // Whose end it is, only its body tells, and that is kept beside the log.
+      if (isSealed(event)) void this.#lookUp(waiting, waiting.action)
+      else if (event.body.action === waiting.action) {
+        const fault = event.kind === 'ACTION_DENIED' ? event.body.fault : event.body.outcome.fault
+        waiting.end(fault === null ? { kind: 'done', event } : { kind: 'failed', reason: fault.message, code: fault.code })
+      }
+    }
+  }
+
+  async #lookUp(waiting: Waiting, action: ActionId): Promise<void> {
+    const answer = await ask<ActionView>({ method: 'GET', path: `/api/actions/${encodeURIComponent(action)}` })
+    if (answer.kind !== 'ok' || answer.value.status !== 'finished') return
+    const fault = answer.value.outcome?.fault ?? null
+    waiting.end(fault === null ? { kind: 'done', event: null } : { kind: 'failed', reason: fault.message, code: fault.code })
   }
 
   async #request(wish: Wish, command: string, confirmed: Promise<Outcome>): Promise<Outcome> {
@@ -61,10 +93,22 @@ export class Commands {
     const failed = this.#failure(answer)
     if (failed !== null) return failed
     if (wish.kind === 'model' || wish.kind === 'answer') return { kind: 'agreed' }
+    // It takes as long as it takes, and the log says when it is over.
+    if (wish.kind === 'runtime') return this.#follow(command, answer, confirmed)
     if (answer.kind === 'ok' && answer.status === 200 && wish.kind === 'open') {
       return { kind: 'already', project: answer.value as Project }
     }
     return Promise.race([confirmed, unconfirmed()])
+  }
+
+  async #follow(command: string, answer: Answer<unknown>, confirmed: Promise<Outcome>): Promise<Outcome> {
+    const waiting = this.#waiting.get(command)
+    if (waiting !== undefined && answer.kind === 'ok') {
+      waiting.action = (answer.value as ActionAnswer).actionId
+      // Its end may have been in the log before we knew its name.
+      await this.#lookUp(waiting, waiting.action)
+    }
+    return confirmed
   }
 
   #failure(answer: Answer<unknown>): Outcome | null {
@@ -86,7 +130,18 @@ export class Commands {
   }
 }
 
+/** The log has the request of a command: from now on its action is known. */
+function begun(waiting: Waiting, event: Event): void {
+  if (event.kind === 'ACTION_REQUESTED' && !isSealed(event)) waiting.action = event.body.action
+}
+
 async function unconfirmed(): Promise<Outcome> {
   await new Promise((resolve) => setTimeout(resolve, CONFIRM_MS))
   return { kind: 'failed', reason: 'The daemon agreed, but its log does not show it yet.', code: null }
+}
+
+/** The deeds that are under way in a project. */
+export function deedOf(pending: readonly Pending[], project: ProjectId): Extract<Wish, { kind: 'runtime' }>['deed'] | null {
+  for (const { wish } of pending) if (wish.kind === 'runtime' && wish.project === project) return wish.deed
+  return null
 }

@@ -1,7 +1,8 @@
 /** Commands: pending until the log says so. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Commands } from './commands.svelte.ts'
-import { opened, sample } from './sample.ts'
+import type { Fact } from '../proto/index.ts'
+import { Commands, deedOf } from './commands.svelte.ts'
+import { opened, sample, sealed } from './sample.ts'
 
 /** Answers every request like this, and tells the id of the last command. */
 function daemon(status: number, body: unknown): () => string {
@@ -50,5 +51,40 @@ describe('a command', () => {
     const loggedOut = vi.fn()
     await new Commands(loggedOut).send({ kind: 'close', project: 'p1', name: 'x' })
     expect(loggedOut).toHaveBeenCalledOnce()
+  })
+
+  const ended = (fault: object | null): Fact =>
+    ({ kind: 'ACTION_FINISHED', body: { action: 'a1', project: 'p1', report: null, outcome: { exitCode: null, signal: null, durationMs: 1, fault, summary: {} } } }) as Fact
+  const requested: Fact = { kind: 'ACTION_REQUESTED', body: { action: 'a1', project: 'p1', name: 'runtime.run', params: {}, what: 'run', actionHash: 'h' } }
+
+  it.each([
+    [null, { kind: 'done' }],
+    [{ code: 'NOTHING_TO_RUN', message: 'Nothing to run.', details: null }, { kind: 'failed', reason: 'Nothing to run.', code: 'NOTHING_TO_RUN' }],
+  ])('that is an action is pending until its end is in the log: %j', async (fault, expected) => {
+    const id = daemon(202, { actionId: 'a1', status: 'running' })
+    const commands = new Commands(() => undefined)
+    const outcome = commands.send({ kind: 'runtime', project: 'p1', deed: 'run' })
+    await soon()
+    commands.confirm([sample(1, requested, { command: id() }), sample(2, { ...ended(null), body: { ...ended(null).body, action: 'another' } } as Fact)])
+    await soon()
+    expect(deedOf(commands.pending, 'p1')).toBe('run')
+    commands.confirm([sample(3, ended(fault))])
+    expect(await outcome).toMatchObject(expected)
+    expect(commands.pending).toEqual([])
+  })
+
+  it('that is an action whose end is kept beside the log is looked up', async () => {
+    let over = false
+    vi.stubGlobal('fetch', (path: string) => {
+      const action = { id: 'a1', status: over ? 'finished' : 'running', outcome: over ? { fault: { code: 'BUILD_FAILED', message: 'No.' } } : null }
+      return Promise.resolve(new Response(JSON.stringify(path.startsWith('/api/actions/') ? action : { actionId: 'a1' }), { status: 200 }))
+    })
+    const commands = new Commands(() => undefined)
+    const outcome = commands.send({ kind: 'runtime', project: 'p1', deed: 'build' })
+    await soon()
+    expect(commands.pending).toHaveLength(1)
+    over = true
+    commands.confirm([sample(1, sealed(ended(null)))])
+    expect(await outcome).toEqual({ kind: 'failed', reason: 'No.', code: 'BUILD_FAILED' })
   })
 })

@@ -6,6 +6,8 @@ import { foldGrant, NO_GRANTS, type Grants } from './grants.ts'
 import { foldMarks, NO_MARKS, type Marks } from './marks.ts'
 import { foldMode, NO_MODES, type Modes } from './modes.ts'
 import { foldProject, NO_PROJECTS, type Projects } from './projects.ts'
+import { foldRuntime, NO_RUNTIMES, type Runtimes } from './runtimes.ts'
+import { foldTyping, NO_TYPING, type Typing } from './typing.ts'
 
 /** What the log says, apart from the events themselves. */
 export type Folded = {
@@ -15,6 +17,8 @@ export type Folded = {
   readonly modes: Modes
   readonly grants: Grants
   readonly marks: Marks
+  readonly runtimes: Runtimes
+  readonly typing: Typing
 }
 
 /** Before the first event. */
@@ -25,6 +29,8 @@ export const NOTHING: Folded = {
   modes: NO_MODES,
   grants: NO_GRANTS,
   marks: NO_MARKS,
+  runtimes: NO_RUNTIMES,
+  typing: NO_TYPING,
 }
 
 /**
@@ -32,7 +38,7 @@ export const NOTHING: Folded = {
  * A batch that changes nothing gives back the same value, so nothing is redrawn.
  */
 export function fold(before: Folded, events: readonly Event[]): Folded {
-  let { projects, daemon, approvals, modes, grants, marks } = before
+  let { projects, daemon, approvals, modes, grants, marks, runtimes, typing } = before
   for (const event of events) {
     projects = foldProject(projects, event)
     daemon = foldDaemon(daemon, event)
@@ -40,8 +46,10 @@ export function fold(before: Folded, events: readonly Event[]): Folded {
     modes = foldMode(modes, event)
     grants = foldGrant(grants, event)
     marks = foldMarks(marks, event)
+    runtimes = foldRuntime(runtimes, event)
+    typing = foldTyping(typing, event)
   }
-  const after: Folded = { projects, daemon, approvals, modes, grants, marks }
+  const after: Folded = { projects, daemon, approvals, modes, grants, marks, runtimes, typing }
   const same = (Object.keys(after) as (keyof Folded)[]).every((part) => after[part] === before[part])
   return same ? before : after
 }

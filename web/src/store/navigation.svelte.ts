@@ -1,6 +1,6 @@
 /** The address of the page as state. The browser's history is its only memory. */
 import type { ApprovalId } from '../proto/index.ts'
-import { formatRoute, HOME, parseRoute, type Place, type Route } from './route.ts'
+import { formatRoute, HOME, parseRoute, type Beside, type Place, type Route } from './route.ts'
 import { NO_FILTER, type Filter } from './filter.ts'
 
 /** Where we are, and the ways to go elsewhere. */
@@ -12,9 +12,9 @@ export class Navigation {
     return this.#route
   }
 
-  /** The address of a place, for links. */
+  /** The address of a place, for links. What stands beside it stays. */
   href(place: Place): string {
-    return formatRoute({ place, filter: NO_FILTER, event: null, approval: null })
+    return formatRoute({ ...HOME, place, beside: this.#route.beside })
   }
 
   /** Goes to a place; filters and the open event stay behind, an open question comes along. */
@@ -30,6 +30,11 @@ export class Navigation {
   /** Opens the particulars of an event, or closes them. */
   event(seq: number | null): void {
     this.#move({ ...this.#route, event: seq }, 'replace')
+  }
+
+  /** Shows another page of the project beside the one that is shown, or none. */
+  beside(page: Beside | null): void {
+    this.#move({ ...this.#route, beside: page }, 'replace')
   }
 
   /** Looks at a question in the drawer, or at none. */

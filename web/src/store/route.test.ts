@@ -14,7 +14,9 @@ describe('an address', () => {
     ['#/projects/atlas/grants', { ...HOME, place: { kind: 'project', slug: 'atlas', page: 'grants' } }],
     ['#/actions/0197-a', { ...HOME, place: { kind: 'action', id: '0197-a' } }],
     ['#/timeline?approval=0197-b', { ...HOME, place: { kind: 'all' }, approval: '0197-b' }],
-    ['#/timeline?kind=A&kind=B&actor=agent%3Ax&q=two+words', { place: { kind: 'all' }, filter: { kinds: ['A', 'B'], actors: ['agent:x'], text: 'two words' }, event: null, approval: null }],
+    ['#/timeline?kind=A&kind=B&actor=agent%3Ax&q=two+words', { ...HOME, place: { kind: 'all' }, filter: { kinds: ['A', 'B'], actors: ['agent:x'], text: 'two words' } }],
+    ['#/projects/atlas/terminal', { ...HOME, place: { kind: 'project', slug: 'atlas', page: 'terminal' } }],
+    ['#/projects/atlas/run?beside=preview', { ...HOME, place: { kind: 'project', slug: 'atlas', page: 'run' }, beside: 'preview' }],
   ])('%s is read and written', (hash, route) => {
     expect(parseRoute(hash)).toEqual(route)
     expect(formatRoute(route)).toBe(hash)
@@ -22,6 +24,10 @@ describe('an address', () => {
 
   it.each(['', '#', '#/nowhere', '#/projects/', '#/projects/%E0%A4%A/timeline', '#/timeline/x', '#/projects/atlas/nonsense', '#/actions/', '#/actions/%E0%A4%A'])('%s is home', (hash) => {
     expect(parseRoute(hash).place).toEqual({ kind: 'home' })
+  })
+
+  it.each(['roles', 'x', ''])('nothing called %s stands beside another page', (name) => {
+    expect(parseRoute(`#/projects/atlas/run?beside=${name}`).beside).toBeNull()
   })
 
   it.each(['x', '-1', '0', '1.5', '1e99'])('an event called %s is none', (event) => {

@@ -6,10 +6,16 @@ import type { ActionId, ApprovalId } from '../proto/index.ts'
 import { NO_FILTER, type Filter } from './filter.ts'
 
 /** What can be looked at of a project. */
-export const PAGES = ['timeline', 'roles', 'policy', 'grants'] as const
+export const PAGES = ['run', 'terminal', 'preview', 'timeline', 'roles', 'policy', 'grants'] as const
 
 /** One of them. */
 export type Page = (typeof PAGES)[number]
+
+/** What can be looked at beside another page. */
+export const BESIDE = ['run', 'terminal', 'preview', 'timeline'] as const
+
+/** One of them. */
+export type Beside = (typeof BESIDE)[number]
 
 /** Where in the page we are. */
 export type Place =
@@ -26,10 +32,12 @@ export type Route = {
   readonly event: number | null
   /** The question that is looked at in the drawer. */
   readonly approval: ApprovalId | null
+  /** The page of the project that is shown at the right of the other. */
+  readonly beside: Beside | null
 }
 
 /** Where the page begins. */
-export const HOME: Route = { place: { kind: 'home' }, filter: NO_FILTER, event: null, approval: null }
+export const HOME: Route = { place: { kind: 'home' }, filter: NO_FILTER, event: null, approval: null, beside: null }
 
 /** Reads `location.hash`; what it does not understand is home. */
 export function parseRoute(hash: string): Route {
@@ -41,6 +49,7 @@ export function parseRoute(hash: string): Route {
     filter: { kinds: params.getAll('kind'), actors: params.getAll('actor'), text: params.get('q') ?? '' },
     event: Number.isSafeInteger(seq) && seq > 0 ? seq : null,
     approval: params.get('approval'),
+    beside: BESIDE.find((name) => name === params.get('beside')) ?? null,
   }
 }
 
@@ -52,6 +61,7 @@ export function formatRoute(route: Route): string {
   if (route.filter.text !== '') params.set('q', route.filter.text)
   if (route.event !== null) params.set('event', String(route.event))
   if (route.approval !== null) params.set('approval', route.approval)
+  if (route.beside !== null && route.place.kind === 'project') params.set('beside', route.beside)
   const query = params.toString()
   return `#${formatPlace(route.place)}${query === '' ? '' : `?${query}`}`
 }

@@ -121,3 +121,53 @@ export function granted(grant: string, until: number | null = null): Fact {
 export function sealed(fact: Fact): Fact {
   return { ...fact, body: { $blob: 'b10b', size: 5000 } } as unknown as Fact
 }
+
+const about = { action: 'a1', project: 'p1', report: 1 } as const
+const port = (http: boolean) => ({ port: 5173, address: '127.0.0.1', pid: 7, http })
+const run = { pid: 7, command: 'npm run dev', profile: 'serve', cause: 'run', restarts: 0 } as const
+
+/** What a project runs, as its kernel reports it. */
+export const ran = {
+  starting: (): Fact => ({ kind: 'RUNTIME_STARTING', body: { ...about, run: { command: 'npm run dev', why: 'package.json', cause: 'run', restarts: 0 } } }),
+  started: (): Fact => ({ kind: 'RUNTIME_STARTED', body: { ...about, run } }),
+  stopping: (): Fact => ({ kind: 'RUNTIME_STOPPING', body: { ...about, run: { cause: 'stop' } } }),
+  stopped: (): Fact => ({ kind: 'RUNTIME_STOPPED', body: { ...about, run: { cause: 'stop', exitCode: null, signal: 15 } } }),
+  crashed: (restartInMs: number | null): Fact => ({
+    kind: 'RUNTIME_CRASHED',
+    body: { ...about, run: { phase: 'running', crash: { exitCode: 3, signal: null, why: null, lastLines: ['oops'], at: 1 }, restartInMs } },
+  }),
+  buildStarted: (): Fact => ({ kind: 'BUILD_STARTED', body: { ...about, build: { pid: 5, command: 'npm run build' } } }),
+  buildSucceeded: (): Fact => ({ kind: 'BUILD_SUCCEEDED', body: { ...about, build: { durationMs: 9, warnings: [] } } }),
+  buildFailed: (): Fact => ({
+    kind: 'BUILD_FAILED',
+    body: { ...about, build: { end: 'failed', exitCode: 1, signal: null, why: null, durationMs: 9, errors: [{ file: 'a.c', line: 3, column: 7, message: 'no', severity: 'error' }], omitted: 0 } },
+  }),
+  detected: (): Fact => ({ kind: 'PREVIEW_DETECTED', body: { ...about, preview: { port: 5173, by: 'output', ports: [port(false)] } } }),
+  ready: (): Fact => ({ kind: 'PREVIEW_READY', body: { ...about, preview: { port: 5173, by: 'output', ports: [port(true)] } } }),
+  lost: (): Fact => ({ kind: 'PREVIEW_LOST', body: { ...about, preview: { port: 5173, why: 'it hung up', ports: [] } } }),
+  opened: (): Fact => ({ kind: 'TERMINAL_OPENED', body: { ...about, terminal: { pid: 9, command: '/bin/bash', profile: 'terminal', cols: 80, rows: 24 } } }),
+  resized: (): Fact => ({ kind: 'TERMINAL_RESIZED', body: { ...about, terminal: { cols: 100, rows: 30 } } }),
+  closed: (): Fact => ({ kind: 'TERMINAL_CLOSED', body: { ...about, terminal: { cause: 'exit', exitCode: 0, signal: null } } }),
+  kernel: (kind: 'KERNEL_STARTED' | 'KERNEL_LOST' | 'KERNEL_STOPPED' | 'KERNEL_UNRESPONSIVE' | 'KERNEL_RESPONSIVE'): Fact =>
+    ({ kind, body: { project: 'p1', boot: 'b1', pid: 3, version: '0.1.0', why: 'it died' } }) as Fact,
+} as const
+
+/** A random but repeatable log of what runs, whether it could have come so or not. */
+export function randomRuns(length: number, seed: number): readonly Event[] {
+  const { crashed, kernel, ...others } = ran
+  const facts: readonly Fact[] = [
+    ...Object.values(others).map((make) => make()),
+    crashed(null),
+    crashed(500),
+    kernel('KERNEL_STARTED'),
+    kernel('KERNEL_LOST'),
+    kernel('KERNEL_STOPPED'),
+    kernel('KERNEL_UNRESPONSIVE'),
+    sealed(crashed(null)),
+  ]
+  let state = seed
+  return Array.from({ length }, (_, index) => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return sample(index + 1, facts[state % facts.length] ?? UNKNOWN, { stream: 'project/p1', actor: 'kernel' })
+  })
+}

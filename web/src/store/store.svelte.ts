@@ -13,9 +13,15 @@ import { Governance } from './governance.svelte.ts'
 import { Log } from './log.svelte.ts'
 import { Navigation } from './navigation.svelte.ts'
 import { Notices } from './notices.svelte.ts'
+import { Operations } from './operations.svelte.ts'
 import { closedProjects, openProjects, projectBySlug } from './projects.ts'
 import type { Page } from './route.ts'
 import { ThemeChoice } from './theme.svelte.ts'
+
+/** How often the kernel of the project that is looked at is asked after. */
+const HEARTBEAT_MS = 5_000
+/** How often, while something of it is kept beside the log. */
+const SEALED_MS = 300
 
 /** What the address points at, as far as the log knows it. */
 export type View =
@@ -43,6 +49,7 @@ export class Store {
     navigation: this.navigation,
     notices: this.notices,
   })
+  readonly operations = new Operations({ log: this.log, commands: this.#commands, notices: this.notices })
 
   readonly #open = $derived(openProjects(this.log.folded.projects))
   readonly #closed = $derived(closedProjects(this.log.folded.projects))
@@ -86,7 +93,7 @@ export class Store {
       case 'agreed':
         return null
       case 'done':
-        if (outcome.event.kind === 'PROJECT_OPENED') {
+        if (outcome.event?.kind === 'PROJECT_OPENED') {
           this.navigation.go({ kind: 'project', slug: outcome.event.body.slug, page: 'timeline' })
         }
         return null
@@ -101,7 +108,7 @@ export class Store {
 
   /** Begins: follows the log, the address, and the signs that a retry is worthwhile. */
   start(): () => void {
-    const ends = [this.navigation.listen(), this.#wakeups(), this.#look(), this.#govern()]
+    const ends = [this.navigation.listen(), this.#wakeups(), this.#look(), this.#govern(), this.#operate()]
     this.log.follow()
     return () => {
       for (const end of ends) end()
@@ -179,6 +186,29 @@ export class Store {
         const id = linked
         if (log.replaying) return
         untrack(() => (id === null ? desk.remind() : governance.showLinked(id)))
+      })
+    })
+  }
+
+  /** Asks how the kernel of the project that is looked at stands, and for what the log only names. */
+  #operate(): () => void {
+    const { log, operations } = this
+    const project = $derived(this.#view.kind === 'project' ? this.#view.project.id : null)
+    const sealed = $derived(project !== null && operations.of(project).sealed)
+    const kernel = $derived(project === null ? 'none' : operations.of(project).kernel.kind)
+    const settled = $derived(!log.replaying && log.connection.kind === 'live')
+    return $effect.root(() => {
+      $effect(() => {
+        const id = project
+        // Read here, because each is a reason to ask at once.
+        void [sealed, kernel]
+        if (id === null || !settled) return
+        const look = (): void => {
+          if (!document.hidden) void untrack(() => operations.refresh(id))
+        }
+        look()
+        const timer = setInterval(look, sealed ? SEALED_MS : HEARTBEAT_MS)
+        return () => clearInterval(timer)
       })
     })
   }

@@ -3,6 +3,7 @@
  *
  * `public/theme.js` reads the same key before the first paint.
  */
+import { MediaQuery } from 'svelte/reactivity'
 
 /** The choice. */
 export type Theme = 'system' | 'light' | 'dark'
@@ -12,10 +13,16 @@ const KEY = 'provost.theme'
 /** The choice as state, remembered in this browser. */
 export class ThemeChoice {
   #theme = $state<Theme>(read())
+  readonly #system = new MediaQuery('(prefers-color-scheme: dark)')
 
   /** What is chosen. */
   get theme(): Theme {
     return this.#theme
+  }
+
+  /** Whether that is dark, for what cannot be drawn with the design tokens. */
+  get dark(): boolean {
+    return this.#theme === 'system' ? this.#system.current : this.#theme === 'dark'
   }
 
   /** Chooses, and remembers. */

@@ -11,6 +11,10 @@ export type Wish =
   | { readonly kind: 'trust'; readonly project: ProjectId; readonly what: Governing; readonly file: string; readonly hash: Hash }
   | { readonly kind: 'model'; readonly project: ProjectId; readonly role: string; readonly model: string }
   | { readonly kind: 'revoke'; readonly grant: GrantId }
+  | { readonly kind: 'runtime'; readonly project: ProjectId; readonly deed: Deed }
+
+/** What can be done with what a project runs. */
+export type Deed = 'run' | 'stop' | 'restart' | 'build'
 
 /** The request for a wish. */
 export function requestOf(wish: Wish): Ask {
@@ -37,6 +41,9 @@ export function requestOf(wish: Wish): Ask {
       }
     case 'revoke':
       return { method: 'DELETE', path: `/api/grants/${encodeURIComponent(wish.grant)}` }
+    case 'runtime':
+      // Not waited for: how it goes, and how it ended, is in the log.
+      return { method: 'POST', path: `${projectPath(wish.project)}/runtime/${wish.deed}?wait=0`, body: {} }
   }
 }
 

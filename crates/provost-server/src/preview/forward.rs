@@ -64,7 +64,7 @@ pub(super) async fn forward(
     let switched = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
     let server = hyper::upgrade::on(&mut answer);
     let protocol = headers::strip_hops(answer.headers_mut());
-    headers::downwards(answer.headers_mut(), &door.previews.ancestors(), ends);
+    headers::downwards(answer.headers_mut(), ends);
     if switched {
         let Some(protocol) = protocol.filter(|_| upgrade) else {
             return failed("it changed the protocol, and nobody asked for that");

@@ -70,6 +70,15 @@ impl Previews {
         format!("{}{}enter?code={code}", self.url(slug, port), OWN.trim_start_matches('/'))
     }
 
+    /// What our own pages may show in a frame: previews, and nothing else.
+    pub(crate) fn frames(&self) -> String {
+        let named = format!("http://*.localhost:{}", self.port);
+        match self.second {
+            None => named,
+            Some(_) => format!("{named} {}", self.url("", None).trim_end_matches('/')),
+        }
+    }
+
     /// The pages that may show a preview in a frame: our own.
     pub(crate) fn ancestors(&self) -> String {
         let port = self.port;
@@ -82,6 +91,18 @@ impl Previews {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_pages_frame_previews_and_nothing_else() {
+        let frames = |second: Option<&str>| {
+            Previews::new(3001, second.map(|second| second.parse().unwrap())).frames()
+        };
+        assert_eq!(frames(None), "http://*.localhost:3001");
+        let second = frames(Some("127.0.0.1:3002"));
+        assert_eq!(second, "http://*.localhost:3001 http://127.0.0.1:3002");
+        let second = frames(Some("0.0.0.0:3002"));
+        assert_eq!(second, "http://*.localhost:3001 http://localhost:3002");
+    }
 
     #[test]
     fn a_host_is_a_preview_or_is_not() {

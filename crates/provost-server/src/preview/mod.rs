@@ -11,20 +11,31 @@ mod waiting;
 
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::http::header::{COOKIE, HOST, LOCATION, SET_COOKIE};
+use axum::extract::{Query, Request};
+use axum::http::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use provost_gateway::Shown;
 use provost_proto::runtime::{Port, PreviewStatus, PreviewView};
 use provost_proto::{Project, ProjectId};
+use serde::Deserialize;
 
 use crate::Door;
 use headers::COOKIES;
 pub(crate) use hosts::{OWN, Place, Previews};
 
-/// Answers a request for a preview.
+/// Answers a request for a preview. Whatever the answer is, only our own pages may
+/// show it in a frame.
 pub(crate) async fn answer(door: Arc<Door>, place: Place, request: Request) -> Response {
+    let ancestors = HeaderValue::try_from(door.previews.ancestors());
+    let mut response = reply(door, place, request).await;
+    if let Ok(ancestors) = ancestors {
+        response.headers_mut().append(CONTENT_SECURITY_POLICY, ancestors);
+    }
+    response
+}
+
+async fn reply(door: Arc<Door>, place: Place, request: Request) -> Response {
     let path = request.uri().path();
     if path == format!("{OWN}enter") {
         return enter(&door, &place, &request);
@@ -80,12 +91,29 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     })
 }
 
+/// What comes with someone who enters.
+#[derive(Deserialize)]
+struct Entering {
+    code: String,
+    /// The page that is meant.
+    to: Option<String>,
+}
+
+/// Whether this is a path on this very origin: browsers take `//` and `/\` for
+/// another one, and skip tabs and line ends between.
+fn is_path(to: &str) -> bool {
+    let mut bytes = to.bytes();
+    bytes.next() == Some(b'/')
+        && !matches!(bytes.next(), Some(b'/' | b'\\'))
+        && to.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Takes a code, gives a cookie, and leads to the page.
 fn enter(door: &Door, place: &Place, request: &Request) -> Response {
-    let query = request.uri().query().unwrap_or_default();
-    let field =
-        |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-    let shown = field("code").and_then(|code| door.gateway.enter_preview(code));
+    let Ok(Query(Entering { code, to })) = Query::try_from_uri(request.uri()) else {
+        return waiting::closed();
+    };
+    let shown = door.gateway.enter_preview(&code);
     let Some(shown) = shown.filter(|shown| leads_to(door, place, shown.project)) else {
         return waiting::closed();
     };
@@ -107,7 +135,8 @@ fn enter(door: &Door, place: &Place, request: &Request) -> Response {
             headers.append(SET_COOKIE, cookie);
         }
     }
-    headers.insert(LOCATION, HeaderValue::from_static("/"));
+    let place = to.filter(|to| is_path(to)).and_then(|to| HeaderValue::try_from(to).ok());
+    headers.insert(LOCATION, place.unwrap_or(HeaderValue::from_static("/")));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     headers.insert("cache-control", HeaderValue::from_static("no-store"));
     response
@@ -128,4 +157,28 @@ fn host(request: &Request) -> String {
     let named = request.uri().authority().map(|authority| authority.as_str().to_owned());
     let header = || request.headers().get(HOST)?.to_str().ok().map(str::to_owned);
     named.or_else(header).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_enters_stays_on_the_previews_origin() {
+        for (to, expected) in [
+            ("/", true),
+            ("/a/b?c=d#e", true),
+            ("/%2F%2Fevil.example", true),
+            ("", false),
+            ("a", false),
+            ("//evil.example", false),
+            ("/\\evil.example", false),
+            ("/\t/evil.example", false),
+            ("/a\r\nset-cookie: x=y", false),
+            ("http://evil.example/", false),
+            ("/é", false),
+        ] {
+            assert_eq!(is_path(to), expected, "{to:?}");
+        }
+    }
 }

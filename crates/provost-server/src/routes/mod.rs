@@ -122,11 +122,11 @@ pub(crate) fn previews(door: Arc<Door>) -> Router {
     Router::new().fallback(show).with_state(door)
 }
 
-async fn fallback(request: Request) -> Response {
+async fn fallback(door: State<Arc<Door>>, request: Request) -> Response {
     let path = request.uri().path();
     let page = !path.starts_with("/api/") && matches!(request.method().as_str(), "GET" | "HEAD");
     if page {
-        return assets::asset(request.uri().clone(), request.headers().clone()).await;
+        return assets::asset(door, request.uri().clone(), request.headers().clone()).await;
     }
     Failure::new(Code::NotFound, format!("there is no route {path}")).into_response()
 }

@@ -162,6 +162,23 @@ async fn nobody_sees_a_preview_without_its_cookie_and_no_route_answers_there() {
 }
 
 #[tokio::test]
+async fn the_way_in_leads_to_the_page_that_was_meant_and_never_elsewhere() {
+    let (_home, daemon, _preview) = with_server().await;
+    for (to, expected) in [
+        ("%2Fpage%3Fx%3D1%23y", "/page?x=1#y"),
+        ("%2F%2Fevil.example%2F", "/"),
+        ("http%3A%2F%2Fevil.example%2F", "/"),
+        ("%2Fa%0D%0Aset-cookie:%20x", "/"),
+    ] {
+        let answer = daemon.get("/api/projects/app/preview/url").await;
+        let url = answer["url"].as_str().unwrap();
+        let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let response = daemon.as_host(host, &format!("/{path}&to={to}")).await;
+        assert_eq!(response.headers()[LOCATION], expected, "{to}");
+    }
+}
+
+#[tokio::test]
 async fn bodies_and_events_stream_both_ways_and_answers_lead_back() {
     let (_home, _daemon, preview) = with_server().await;
     let response = preview.get("/events").send().await.unwrap();
@@ -240,6 +257,11 @@ async fn while_there_is_nothing_to_see_the_page_says_why_and_the_cookie_outlives
     let stopped = page(&preview).await;
     assert_eq!(stopped.status(), 503);
     assert_eq!(stopped.headers()["cache-control"], "no-store");
+    let policies = stopped.headers().get_all("content-security-policy");
+    let framed = |policy: &&reqwest::header::HeaderValue| {
+        policy.to_str().unwrap().starts_with("frame-ancestors 'self' http://localhost:")
+    };
+    assert_eq!(policies.iter().filter(framed).count(), 1, "{policies:?}");
     let text = stopped.text().await.unwrap();
     assert!(text.contains("Not running") && text.contains("/.provost/wait.js"), "{text}");
     assert_eq!(preview.json("/.provost/state").await["answers"], false);

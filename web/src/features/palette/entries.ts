@@ -2,13 +2,19 @@
 import {
   Activity,
   Box,
+  CircleStop,
   FolderOpen,
   FolderPlus,
+  Hammer,
   Inbox,
   KeyRound,
+  Monitor,
+  Play,
   RotateCw,
   Scale,
+  ScrollText,
   ShieldCheck,
+  SquareTerminal,
   SunMoon,
   UserCog,
   X,
@@ -41,7 +47,7 @@ export function entries(store: Store, askPath: () => void): readonly Entry[] {
     const go = (): void => navigation.go({ kind: 'project', slug: project.slug, page: 'timeline' })
     out.push({ id: `go ${project.id}`, title: `Go to ${project.name}`, icon: FolderOpen, hint: project.path, blocked: false, run: go })
   }
-  out.push(...governing(store))
+  out.push(...running(store), ...governing(store))
   if (store.log.connection.kind === 'lost') {
     out.unshift({ id: 'retry', title: 'Retry the connection now', icon: RotateCw, hint: '', blocked: false, run: () => store.log.retryNow() })
   }
@@ -56,6 +62,26 @@ export function entries(store: Store, askPath: () => void): readonly Entry[] {
     out.push({ id: `close ${project.id}`, title: `Close ${project.name}`, icon: X, hint: blocked ? hint : project.path, blocked, run: close })
   }
   return out
+}
+
+/** What runs: its pages and deeds, of the project that is looked at, or of all. */
+function running(store: Store): readonly Entry[] {
+  const { navigation, operations } = store
+  const projects = store.view.kind === 'project' ? [store.view.project] : store.projects
+  return projects.filter(({ status }) => status === 'open').flatMap((project) => {
+    const pages = [['terminal', 'Terminal', SquareTerminal, 'Alt T'], ['preview', 'Preview', Monitor, 'Alt P'], ['run', 'Output', ScrollText, 'Alt O']] as const
+    const deeds = [['run', 'Run', Play], ['stop', 'Stop', CircleStop], ['restart', 'Restart', RotateCw], ['build', 'Build', Hammer]] as const
+    return [
+      ...pages.map(([page, name, icon, hint]): Entry => ({
+        id: `${page} ${project.id}`, title: `${name} of ${project.name}`, icon, hint, blocked: false,
+        run: () => navigation.go({ kind: 'project', slug: project.slug, page }),
+      })),
+      ...deeds.map(([deed, name, icon]): Entry => {
+        const why = operations.blocked(project, deed)
+        return { id: `deed ${deed} ${project.id}`, title: `${name} ${project.name}`, icon, hint: why ?? '', blocked: why !== null, run: () => void operations.act(project, deed) }
+      }),
+    ]
+  })
 }
 
 /** Requests, and the pages and modes of the project that is looked at, or of the only one. */

@@ -1,0 +1,203 @@
+/** The preview: the project's own page on its own origin, honest while there is none. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { write } from './agent.ts'
+import { Daemon, expect, login, test } from './provost.ts'
+import { bar, inside, isNow, look, server, viteProject, work } from './work.ts'
+
+test('an edit shows in the preview of a real Vite project without a reload', async ({ page, daemon }) => {
+  const app = await viteProject(daemon)
+  await login(page, daemon)
+  await look(page, daemon, app, 'preview')
+  await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
+  await expect(inside(page).locator('#greeting')).toHaveText('before', { timeout: 30_000 })
+  // What a person typed into the page would be lost by a reload.
+  await inside(page).locator('#field').fill('typed')
+  await write(app.folder, 'greeting.js', "export const greeting = 'after'\n")
+  await expect(inside(page).locator('#greeting')).toHaveText('after')
+  await expect(inside(page).locator('#field')).toHaveValue('typed')
+})
+
+test('while there is nothing to see it says why, and becomes the page by itself', async ({ page, daemon }) => {
+  const app = await work(daemon, {
+    'server.js': `
+      const { existsSync } = require('fs')
+      const server = require('http').createServer((_, response) => response.end('<h1>there</h1>'))
+      const wait = setInterval(() => existsSync('listen') && (clearInterval(wait), server.listen(0, '127.0.0.1')), 20)
+      setInterval(() => existsSync('die') && (console.log('the last words'), process.exit(4)), 20)`,
+    'provost.toml': '[runtime]\ndev = "node server.js"\n',
+  })
+  await login(page, daemon)
+  await look(page, daemon, app, 'preview')
+  const heading = page.locator('[data-preview]').getByRole('heading')
+  await expect(heading).toHaveText('Not running')
+  await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
+  await expect(heading).toHaveText('Waiting')
+  await writeFile(join(app.folder, 'listen'), '')
+  await expect(inside(page).getByRole('heading')).toHaveText('there')
+  await writeFile(join(app.folder, 'die'), '')
+  await expect(page.locator('[data-preview]').getByRole('heading', { name: 'Crashed' })).toBeVisible()
+  await expect(page.getByLabel('Last lines')).toContainText('the last words')
+  await expect(page.locator('[data-preview]')).toContainText('exit code 4')
+})
+
+test('the waiting page of a preview in its own tab becomes the app by itself', async ({ page, context, daemon }) => {
+  const app = await server(daemon)
+  await app.act('run')
+  await app.until(({ preview }) => preview.status === 'ready')
+  await login(page, daemon)
+  await look(page, daemon, app, 'preview')
+  await expect(inside(page).getByRole('heading')).toHaveText('Hello from the app')
+  const [tab] = await Promise.all([context.waitForEvent('page'), page.getByRole('button', { name: 'Open in a tab' }).click()])
+  await expect(tab.getByRole('heading')).toHaveText('Hello from the app')
+  expect(await tab.evaluate(() => window.opener)).toBeNull()
+  await app.act('stop')
+  await tab.reload()
+  await expect(tab.getByRole('heading')).toHaveText('Not running')
+  await app.act('run')
+  await expect(tab.getByRole('heading')).toHaveText('Hello from the app', { timeout: 15_000 })
+})
+
+test('ports are to choose, and widths', async ({ page, daemon }) => {
+  const app = await work(daemon, {
+    'server.js': `
+      const http = require('http')
+      const say = (text) => http.createServer((_, response) => response.setHeader('content-type', 'text/html').end('<h1>' + text + '</h1><p id=w></p><script>setInterval(() => (w.textContent = innerWidth), 20)</script>'))
+      const main = say('main').listen(0, '127.0.0.1', () => console.log('http://localhost:' + main.address().port + '/'))
+      say('other').listen(0, '127.0.0.1')`,
+    'provost.toml': '[runtime]\ndev = "node server.js"\n',
+  })
+  await login(page, daemon)
+  await look(page, daemon, app, 'preview')
+  await app.act('run')
+  const { preview } = await app.until(({ preview }) => preview.status === 'ready' && preview.ports.length === 2)
+  await expect(inside(page).getByRole('heading')).toHaveText('main')
+  const other = preview.ports.find(({ port }) => port !== preview.port)?.port ?? 0
+  await page.getByLabel('Port').selectOption(String(other))
+  await expect(inside(page).getByRole('heading')).toHaveText('other')
+  await expect(page.locator('[data-preview]')).toContainText(`http://${String(other)}--app.localhost:`)
+  await page.getByLabel('Width').selectOption('phone')
+  await page.getByRole('button', { name: 'Reload the preview' }).click()
+  await expect(inside(page).locator('#w')).toHaveText('390')
+  await page.getByLabel('Path of the page').fill('http://evil.example/')
+  await page.keyboard.press('Enter')
+  await expect(page.getByLabel('Path of the page')).toHaveAttribute('aria-invalid', 'true')
+})
+
+test('a page in the preview can neither read nor drive Provost', async ({ page, context, daemon }) => {
+  const app = await work(daemon, {
+    'index.html': '<!doctype html><title>hostile</title><h1>hostile</h1>',
+    'provost.toml': '[runtime]\nstatic = "."\n',
+  })
+  await login(page, daemon)
+  await look(page, daemon, app, 'preview')
+  await app.act('run')
+  await expect(inside(page).getByRole('heading')).toHaveText('hostile')
+  const frame = page.frames().find((one) => one.url().includes('.localhost:'))
+  if (frame === undefined) throw new Error('no frame')
+  const here = page.url()
+  const came = await frame.evaluate(
+    async ([target, project]) => {
+      const attempt = async (path: string, init: RequestInit = {}): Promise<string> => {
+        try {
+          const response = await fetch(target + path, { credentials: 'include', ...init })
+          return response.type === 'opaque' ? 'opaque' : `read ${String(response.status)}`
+        } catch {
+          return 'failed'
+        }
+      }
+      const socket = (more: string): Promise<string> =>
+        new Promise((done) => {
+          const ws = new WebSocket(`${target.replace('http', 'ws')}/api/projects/${project}/terminal/attach?cols=80&rows=24${more}`)
+          ws.onopen = () => done('read')
+          ws.onerror = () => done('failed')
+        })
+      const touch = (deed: () => unknown): string => {
+        try {
+          return `read ${String(deed())}`
+        } catch {
+          return 'failed'
+        }
+      }
+      return {
+        read: await attempt('/api/projects'),
+        events: await attempt('/api/events?after=0'),
+        run: await attempt(`/api/projects/${project}/runtime/stop`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
+        blind: await attempt(`/api/projects/${project}/runtime/stop`, { method: 'POST', body: '{}', mode: 'no-cors' }),
+        mode: await attempt(`/api/projects/${project}/mode`, { method: 'PUT', body: '{"mode":"full","minutes":60}', headers: { 'content-type': 'application/json' } }),
+        own: await fetch('/api/projects').then((response) => `${String(response.status)}`),
+        socket: await socket(''),
+        parent: touch(() => window.parent.document.title),
+        storage: touch(() => window.parent.localStorage.length),
+        top: touch(() => {
+          ;(window.top as Window).location.href = 'http://127.0.0.1:1/'
+          return 'went'
+        }),
+        cookies: document.cookie,
+      }
+    },
+    [daemon.origin, app.project] as const,
+  )
+  expect(came).toEqual({ read: 'failed', events: 'failed', run: 'failed', blind: 'failed', mode: 'failed', own: '404', socket: 'failed', parent: 'failed', storage: 'failed', top: 'failed', cookies: '' })
+  expect(page.url()).toBe(here)
+  await isNow(page, 'running')
+  expect(await daemon.ask('GET', `/api/projects/${app.project}/mode`)).toMatchObject({ mode: 'sandbox' })
+
+  // Nor does the page let anything else into a frame, or itself into one of theirs.
+  const framed = await frame.evaluate(
+    (target) =>
+      new Promise<string>((done) => {
+        const victim = document.createElement('iframe')
+        victim.src = target
+        victim.onload = () => done('loaded')
+        document.body.append(victim)
+      }),
+    daemon.origin,
+  )
+  expect(framed).toBe('loaded')
+  await expect.poll(() => page.frames().map((one) => one.url()).filter((url) => url.startsWith('chrome-error:')).length).toBe(1)
+  const blocked = await page.evaluate(
+    () =>
+      new Promise<string>((done) => {
+        document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => done(effectiveDirective), { once: true })
+        const other = document.createElement('iframe')
+        other.src = 'http://127.0.0.1:1/'
+        document.body.append(other)
+      }),
+  )
+  expect(blocked).toBe('frame-src')
+  expect(context.pages()).toHaveLength(1)
+})
+
+test('a browser that was not let in sees nothing of a preview', async ({ page, browser, daemon }) => {
+  const app = await server(daemon)
+  await app.act('run')
+  await app.until(({ preview }) => preview.status === 'ready')
+  await login(page, daemon)
+  const stranger = await browser.newPage()
+  await stranger.goto(`http://app.localhost:${new URL(daemon.origin).port}/`)
+  await expect(stranger.getByRole('heading')).toHaveText('Not open to this browser')
+  await stranger.close()
+})
+
+test('a second port shows previews where names under .localhost are not known', async ({ page }) => {
+  const daemon = await Daemon.start('--preview-port', '0')
+  try {
+    const app = await server(daemon)
+    await login(page, daemon)
+    await look(page, daemon, app, 'preview')
+    await app.act('run')
+    await expect(inside(page).getByRole('heading')).toHaveText('Hello from the app')
+    const frame = page.frames().find((one) => one !== page.mainFrame())
+    expect(new URL(frame?.url() ?? '').hostname).toBe('127.0.0.1')
+    expect(new URL(frame?.url() ?? '').origin).not.toBe(daemon.origin)
+    // The port is no part of a site, so the cookies come along; the door looks at more than those.
+    const came = await frame?.evaluate(
+      async (target) => fetch(`${target}/api/projects`, { credentials: 'include' }).then((response) => response.status, () => 'failed'),
+      daemon.origin,
+    )
+    expect(came).toBe('failed')
+  } finally {
+    await daemon.end()
+  }
+})

@@ -1,0 +1,221 @@
+/** A seat at a terminal: nothing twice, nothing missing, and never live before it is. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Seat } from './attach.ts'
+import type { Attachment, Display } from './attachment.ts'
+import type { Answer } from './http.ts'
+import type { TerminalTicket } from '../proto/index.ts'
+
+class FakeSocket {
+  static made: FakeSocket[] = []
+  readonly sent: (string | Uint8Array)[] = []
+  readyState: number = 0
+  onopen: (() => void) | null = null
+  onclose: (() => void) | null = null
+  onmessage: ((event: { readonly data: unknown }) => void) | null = null
+  constructor(readonly path: string) {
+    FakeSocket.made.push(this)
+  }
+  open(): void {
+    this.readyState = 1
+    this.onopen?.()
+  }
+  send(data: string | Uint8Array): void {
+    this.sent.push(data)
+  }
+  close(): void {
+    this.readyState = 3
+  }
+  drop(): void {
+    this.readyState = 3
+    this.onclose?.()
+  }
+  say(value: object): void {
+    this.onmessage?.({ data: JSON.stringify(value) })
+  }
+  piece(offset: number, text: string): void {
+    const bytes = new TextEncoder().encode(text)
+    const data = new Uint8Array(8 + bytes.length)
+    new DataView(data.buffer).setBigUint64(0, BigInt(offset))
+    data.set(bytes, 8)
+    this.onmessage?.({ data: data.buffer })
+  }
+  get after(): string | null {
+    return new URL(this.path, 'http://x').searchParams.get('after')
+  }
+}
+
+/** A seat with all that it says; what is drawn is parsed at once unless `late`. */
+function seat(answer: Answer<TerminalTicket> = { kind: 'ok', status: 200, value: { ticket: 't' } }, late = false) {
+  const states: Attachment[] = []
+  const drawn: string[] = []
+  const waiting: (() => void)[] = []
+  const done = (parsed: () => void): void => void (late ? waiting.push(parsed) : parsed())
+  const display: Display = {
+    size: () => ({ cols: 80, rows: 24 }),
+    snapshot: ({ cols, rows }, bytes, parsed) => {
+      drawn.push(`snapshot ${String(cols)}x${String(rows)} ${new TextDecoder().decode(bytes)}`)
+      done(parsed)
+    },
+    output: (bytes, parsed) => {
+      drawn.push(new TextDecoder().decode(bytes))
+      done(parsed)
+    },
+    resize: ({ cols, rows }) => drawn.push(`resize ${String(cols)}x${String(rows)}`),
+    title: () => undefined,
+    bell: () => undefined,
+  }
+  const notes: string[] = []
+  const one = new Seat('p1', display, { state: (state) => states.push(state), note: (text) => notes.push(text) }, {
+    ticket: () => Promise.resolve(answer),
+    socket: (path) => new FakeSocket(path) as unknown as WebSocket,
+    now: () => 1_000_000,
+    random: () => 0,
+  })
+  return { one, states, drawn, waiting, notes, last: () => states.at(-1)?.kind }
+}
+
+const socket = async (n: number): Promise<FakeSocket> => {
+  await vi.waitFor(() => expect(FakeSocket.made).toHaveLength(n))
+  const made = FakeSocket.made[n - 1]
+  if (made === undefined) throw new Error('no socket')
+  return made
+}
+const snapshot = { type: 'snapshot', cols: 100, rows: 30, offset: 40, bytes: 6 } as const
+const keys = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+describe('a seat at a terminal', () => {
+  beforeEach(() => void (FakeSocket.made = []))
+  afterEach(() => vi.useRealTimers())
+
+  it('is live when the snapshot is drawn, not before, and holds keys back until then', async () => {
+    const { one, last, waiting, drawn } = seat(undefined, true)
+    void one.sit('open')
+    const ws = await socket(1)
+    expect(ws.after).toBeNull()
+    ws.open()
+    expect(last()).toBe('connecting')
+    expect(one.type(keys('early'))).toBe(true)
+    ws.say(snapshot)
+    ws.piece(40, 'screen')
+    expect(drawn).toEqual(['snapshot 100x30 screen'])
+    expect([last(), ws.sent]).toEqual(['connecting', []])
+    waiting.shift()?.()
+    expect(last()).toBe('live')
+    expect(ws.sent.map((data) => new TextDecoder().decode(data as Uint8Array))).toEqual(['early'])
+  })
+
+  it('types a large paste in pieces that a message holds, and all of it', async () => {
+    const { one } = seat()
+    void one.sit('open')
+    const ws = await socket(1)
+    ws.open()
+    ws.say(snapshot)
+    ws.piece(40, 'screen')
+    expect(one.type(new Uint8Array(150_000).fill(120))).toBe(true)
+    expect(ws.sent.map((data) => data.length)).toEqual([65_536, 65_536, 18_928])
+    ws.drop()
+    expect(one.type(keys('x'))).toBe(false)
+    one.leave()
+  })
+
+  it('comes back for exactly the missing bytes, without a new screen', async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true })
+    const { one, states, drawn, last } = seat()
+    void one.sit('open')
+    const first = await socket(1)
+    first.open()
+    first.say(snapshot)
+    first.piece(40, 'screen')
+    first.piece(40, 'abc')
+    first.piece(43, 'def')
+    first.drop()
+    await vi.waitFor(() => expect(last()).toBe('lost'))
+    expect(states.at(-1)).toMatchObject({ reason: 'the connection broke', since: 1_000_000, retryAt: 1_000_250 })
+    const second = await socket(2)
+    expect(second.after).toBe('46')
+    second.open()
+    second.say({ type: 'resize', offset: 46, cols: 100, rows: 30 })
+    expect(last()).toBe('live')
+    // What was sent twice is drawn once.
+    second.piece(43, 'defghi')
+    expect(drawn).toEqual(['snapshot 100x30 screen', 'abc', 'def', 'resize 100x30', 'ghi'])
+  })
+
+  it('does not draw over a hole', async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true })
+    const { one, states } = seat()
+    void one.sit('open')
+    const first = await socket(1)
+    first.open()
+    first.say(snapshot)
+    first.piece(40, 'screen')
+    first.piece(50, 'later')
+    await vi.waitFor(() => expect(states.at(-1)).toMatchObject({ kind: 'lost', reason: 'some of its output is missing' }))
+    expect((await socket(2)).after).toBeNull()
+  })
+
+  it('acknowledges what is parsed, in steps', async () => {
+    const { one, waiting } = seat(undefined, true)
+    void one.sit('look')
+    const ws = await socket(1)
+    expect(ws.after).toBe('18446744073709551615')
+    ws.open()
+    ws.say({ ...snapshot, offset: 0 })
+    ws.piece(0, '')
+    ws.piece(0, 'x'.repeat(40_000))
+    ws.piece(40_000, 'x'.repeat(40_000))
+    waiting.splice(0, 2).forEach((parsed) => parsed())
+    expect(ws.sent).toEqual([])
+    waiting.shift()?.()
+    expect(ws.sent).toEqual([JSON.stringify({ type: 'ack', offset: 80_000 })])
+  })
+
+  it.each([
+    [{ type: 'exit', exitCode: 3, signal: null }, { kind: 'ended', exitCode: 3, signal: null }],
+    [{ type: 'error', code: 'KERNEL_LOST', message: 'it is gone' }, { kind: 'refused', reason: 'it is gone', code: 'KERNEL_LOST' }],
+    [{ type: 'error', code: 'UNAUTHENTICATED', message: 'no' }, { kind: 'loggedOut' }],
+  ])('after %j it does not ask again', async (said, expected) => {
+    vi.useFakeTimers({ shouldAdvanceTime: true })
+    const { one, states } = seat()
+    void one.sit('open')
+    const ws = await socket(1)
+    ws.open()
+    ws.say(said)
+    ws.drop()
+    await vi.waitFor(() => expect(states.at(-1)).toEqual(expected))
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(FakeSocket.made).toHaveLength(1)
+    expect(one.type(keys('x'))).toBe(false)
+  })
+
+  it('says why it was refused, and does not try again', async () => {
+    const problem = { error: 'Only a person may.', code: 'FORBIDDEN', status: 403 } as const
+    const { one, states } = seat({ kind: 'refused', problem } as unknown as Answer<TerminalTicket>)
+    await one.sit('open')
+    expect(states).toEqual([{ kind: 'connecting', lostSince: null }, { kind: 'refused', reason: 'Only a person may.', code: 'FORBIDDEN' }])
+    expect(FakeSocket.made).toHaveLength(0)
+  })
+
+  it('that is left says nothing more', async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true })
+    const { one, states } = seat()
+    void one.sit('open')
+    const ws = await socket(1)
+    one.leave()
+    ws.say(snapshot)
+    ws.piece(40, 'screen')
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(states.map(({ kind }) => kind)).toEqual(['connecting'])
+    expect(FakeSocket.made).toHaveLength(1)
+  })
+
+  it('gives up a connection that says nothing', async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true })
+    const { one, states } = seat()
+    void one.sit('open')
+    ;(await socket(1)).open()
+    await vi.advanceTimersByTimeAsync(41_000)
+    expect(states.some((state) => state.kind === 'lost' && state.reason === 'the terminal did not answer in time')).toBe(true)
+    one.leave()
+  })
+})

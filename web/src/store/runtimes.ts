@@ -1,0 +1,104 @@
+/**
+ * What the projects run: a pure fold, the same as the daemon's own.
+ *
+ * An event whose body is kept beside the log cannot be folded; what it changed
+ * is then told by the daemon, with the place in the log up to which it is true.
+ */
+import type { Event, KernelStatus, ProjectId, RuntimeState, RuntimeView } from '../proto/index.ts'
+import { isSealed } from './approvals.ts'
+import { changed, nothingRan, withoutKernel, type RuntimeEvent } from './runtimeview.ts'
+
+/** A project's kernel process. */
+export type KernelNow =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'connected'; readonly pid: number | null }
+  | { readonly kind: 'unresponsive'; readonly pid: number | null }
+  | { readonly kind: 'lost'; readonly why: string }
+  | { readonly kind: 'stopped' }
+
+/** What a project runs, and how far in the log that is known. */
+export type Runtime = {
+  readonly view: RuntimeView
+  readonly kernel: KernelNow
+  /** The place of the last event that is in it. */
+  readonly seq: number
+  /** Whether something in it is kept beside the log, and has to be asked for. */
+  readonly sealed: boolean
+}
+
+/** Of all projects that ever ran something. */
+export type Runtimes = ReadonlyMap<ProjectId, Runtime>
+
+/** Before the first event. */
+export const NO_RUNTIMES: Runtimes = new Map()
+
+/** Of a project in which nothing has run yet. */
+export function noRuntime(project: ProjectId): Runtime {
+  return { view: nothingRan(project), kernel: { kind: 'none' }, seq: 0, sealed: false }
+}
+
+/** Folds one event; kinds that say nothing about what runs change nothing. */
+export function foldRuntime(runtimes: Runtimes, event: Event): Runtimes {
+  const project = projectOf(event)
+  if (project === null) return runtimes
+  const known = runtimes.get(project) ?? noRuntime(project)
+  if (event.seq <= known.seq) return runtimes
+  const after = isSealed(event) ? { ...known, sealed: true } : afterEvent(known, event)
+  return new Map(runtimes).set(project, { ...after, seq: event.seq })
+}
+
+/** Takes over what the daemon tells, unless the log is further already. */
+export function withRuntime(runtimes: Runtimes, state: RuntimeState): Runtimes {
+  const known = runtimes.get(state.project) ?? noRuntime(state.project)
+  // Nothing to add: a new value would only draw everything again.
+  if (known.seq > state.seq || !known.sealed) return runtimes
+  const { project, status, terminal, devServer, build, preview } = state
+  const ports = preview.ports.map(({ port, address, pid, http }) => ({ port, address, pid, http }))
+  const view: RuntimeView = {
+    project, status, devServer, build,
+    // What only the moment knows is not of the log.
+    terminal: { ...terminal, offset: null },
+    preview: { ...preview, url: null, ports },
+  }
+  return new Map(runtimes).set(project, { view, kernel: known.kernel, seq: state.seq, sealed: false })
+}
+
+/** How the daemon calls a kernel, from what the log says of it. */
+export function kernelStatus(kernel: KernelNow): KernelStatus {
+  switch (kernel.kind) {
+    case 'connected':
+    case 'unresponsive':
+      return 'connected'
+    case 'lost':
+      return 'lost'
+    case 'none':
+    case 'stopped':
+      return 'stopped'
+  }
+}
+
+function afterEvent(known: Runtime, event: Event): Runtime {
+  const pid = known.kernel.kind === 'connected' || known.kernel.kind === 'unresponsive' ? known.kernel.pid : null
+  switch (event.kind) {
+    case 'KERNEL_STARTED':
+      return { ...known, kernel: { kind: 'connected', pid: event.body.pid }, view: withoutKernel(known.view, event.at, 'lost') }
+    case 'KERNEL_UNRESPONSIVE':
+      return { ...known, kernel: { kind: 'unresponsive', pid } }
+    case 'KERNEL_RESPONSIVE':
+      return { ...known, kernel: { kind: 'connected', pid } }
+    case 'KERNEL_LOST':
+      return { ...known, kernel: { kind: 'lost', why: event.body.why }, view: withoutKernel(known.view, event.at, 'lost') }
+    case 'KERNEL_STOPPED':
+      return { ...known, kernel: { kind: 'stopped' }, view: withoutKernel(known.view, event.at, 'stopped') }
+    default:
+      return { ...known, view: changed(known.view, event as RuntimeEvent) }
+  }
+}
+
+const ABOUT = /^(?:KERNEL|BUILD|RUNTIME|PREVIEW|TERMINAL)_/
+
+function projectOf(event: Event): ProjectId | null {
+  if (!ABOUT.test(event.kind)) return null
+  if ('project' in event.body && typeof event.body.project === 'string') return event.body.project
+  return event.stream.startsWith('project/') ? event.stream.slice('project/'.length) : null
+}
