@@ -18,7 +18,6 @@ const LINGER: Duration = Duration::from_millis(200);
 
 /// Whom a request is for, and how it gets there.
 pub(super) struct Way {
-    pub(super) client: Client,
     pub(super) provider: Arc<Provider>,
     pub(super) origin: Origin,
     pub(super) retry: Retry,
@@ -28,7 +27,7 @@ pub(super) struct Way {
 /// A request on its way.
 pub(super) struct Asking {
     way: Way,
-    encoded: Option<Encoded>,
+    ready: Option<(Client, Encoded)>,
     attempt: u32,
     /// Something was shown since the beginning or the last `Restarted`.
     was_shown: bool,
@@ -49,13 +48,13 @@ enum State {
 
 impl Asking {
     /// A request that is about to be sent; one that cannot be sent fails at once.
-    pub(super) fn new(way: Way, encoded: Result<Encoded, ModelError>) -> Self {
-        let (encoded, state) = match encoded {
-            Ok(encoded) => (Some(encoded), State::Connect),
+    pub(super) fn new(way: Way, ready: Result<(Client, Encoded), ModelError>) -> Self {
+        let (ready, state) = match ready {
+            Ok(ready) => (Some(ready), State::Connect),
             Err(error) => (None, State::Fail(error)),
         };
         let (was_shown, is_void, queue) = (false, false, VecDeque::new());
-        Self { way, encoded, attempt: 1, was_shown, is_void, queue, state }
+        Self { way, ready, attempt: 1, was_shown, is_void, queue, state }
     }
 
     /// The next event. Runs inside the stream, which keeps it across polls, so that it
@@ -97,11 +96,11 @@ impl Asking {
     }
 
     async fn connect(&self) -> Result<Response, ModelError> {
-        let Some(encoded) = &self.encoded else {
+        let Some((client, encoded)) = &self.ready else {
             return Err(ModelError::Unsendable("there is nothing to send".to_owned()));
         };
         let address = format!("{}{}", self.way.provider.base, encoded.path);
-        let mut request = with_headers(self.way.client.post(address), &self.way.provider);
+        let mut request = with_headers(client.post(address), &self.way.provider);
         for (name, value) in &encoded.headers {
             request = request.header(*name, value);
         }

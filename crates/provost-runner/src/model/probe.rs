@@ -67,7 +67,7 @@ impl Models {
             Wire::Messages => "/v1/models?limit=1000",
             Wire::Gemini => "/models?pageSize=1000",
         };
-        let request = self.client(provider).get(format!("{}{path}", provider.base));
+        let request = self.client(provider)?.get(format!("{}{path}", provider.base));
         let mut request = with_headers(request, provider);
         if provider.wire == Wire::Messages {
             request = request.header("anthropic-version", "2023-06-01");
