@@ -16,10 +16,11 @@ use super::{ModelError, ModelStream, Provider, Registry, Request, Retry, Unknown
 pub struct Timeouts {
     /// To connect.
     pub connect: Duration,
-    /// Until the answer begins.
-    pub first_byte: Duration,
-    /// The same for servers on this machine, which may have to load a model first.
-    pub first_byte_local: Duration,
+    /// Until the first piece of the answer.
+    pub first: Duration,
+    /// The same for those of whom silence is usual: servers on this machine, which may
+    /// have to load a model first, and Gemini, which says nothing while it thinks.
+    pub first_of_silent: Duration,
     /// Between two pieces of the answer.
     pub idle: Duration,
 }
@@ -29,8 +30,8 @@ impl Default for Timeouts {
         let idle = Duration::from_mins(1);
         Self {
             connect: Duration::from_secs(10),
-            first_byte: idle,
-            first_byte_local: Duration::from_mins(5),
+            first: idle,
+            first_of_silent: Duration::from_mins(5),
             idle,
         }
     }
