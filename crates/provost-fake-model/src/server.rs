@@ -246,7 +246,11 @@ fn streamed(shared: &Arc<Shared>, pieces: Vec<Bytes>, pace: Duration, ending: En
                 Some((Ok::<_, std::io::Error>(piece), rest))
             }
             None if ending == Ending::Silent => std::future::pending().await,
-            None => None,
+            None => {
+                // What was sent leaves before the connection breaks.
+                tokio::task::yield_now().await;
+                None
+            }
         }
     });
     let broken = (ending == Ending::Broken)

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+/// Crates that only tests may depend on, and tools.
+const FOR_TESTS: &[&str] = &["provost-fake-model"];
+
 pub(crate) fn check(metadata: &Value) -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let ours: Vec<&Value> = packages.iter().filter(|package| package["source"].is_null()).collect();
@@ -24,6 +27,9 @@ pub(crate) fn check(metadata: &Value) -> Result<Vec<String>> {
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let to = dependency["name"].as_str().unwrap_or_default();
             let local = dependency["source"].is_null();
+            if FOR_TESTS.contains(&to) && dependency["kind"] != "dev" {
+                found.push(format!("{} needs {to} for more than tests", name(package)));
+            }
             match layers.get(to) {
                 Some(layer) if layer < own => {}
                 Some(layer) => found.push(format!(

@@ -10,7 +10,7 @@ use reqwest::{Client, Response};
 use super::key::scrub;
 use super::transport::{connect, told, with_headers};
 use super::wire::{Decoder, Encoded};
-use super::{ModelError, ModelEvent, Origin, Provider, Retry, Timeouts, answer};
+use super::{ModelError, ModelEvent, Origin, Provider, Retry, Timeouts, Wire, answer};
 
 /// How long to read on after the answer is complete, so that the connection can be
 /// used again.
@@ -18,7 +18,6 @@ const LINGER: Duration = Duration::from_millis(200);
 
 /// Whom a request is for, and how it gets there.
 pub(super) struct Way {
-    pub(super) client: Client,
     pub(super) provider: Arc<Provider>,
     pub(super) origin: Origin,
     pub(super) retry: Retry,
@@ -28,7 +27,7 @@ pub(super) struct Way {
 /// A request on its way.
 pub(super) struct Asking {
     way: Way,
-    encoded: Option<Encoded>,
+    ready: Option<(Client, Encoded)>,
     attempt: u32,
     /// Something was shown since the beginning or the last `Restarted`.
     was_shown: bool,
@@ -49,13 +48,13 @@ enum State {
 
 impl Asking {
     /// A request that is about to be sent; one that cannot be sent fails at once.
-    pub(super) fn new(way: Way, encoded: Result<Encoded, ModelError>) -> Self {
-        let (encoded, state) = match encoded {
-            Ok(encoded) => (Some(encoded), State::Connect),
+    pub(super) fn new(way: Way, ready: Result<(Client, Encoded), ModelError>) -> Self {
+        let (ready, state) = match ready {
+            Ok(ready) => (Some(ready), State::Connect),
             Err(error) => (None, State::Fail(error)),
         };
         let (was_shown, is_void, queue) = (false, false, VecDeque::new());
-        Self { way, encoded, attempt: 1, was_shown, is_void, queue, state }
+        Self { way, ready, attempt: 1, was_shown, is_void, queue, state }
     }
 
     /// The next event. Runs inside the stream, which keeps it across polls, so that it
@@ -81,8 +80,10 @@ impl Asking {
                     Err(error) => self.failed(error),
                 },
                 State::Read(mut response, decoder) => {
-                    match tokio::time::timeout(self.way.timeouts.idle, response.chunk()).await {
-                        Err(_) => self.failed(ModelError::Stalled(self.way.timeouts.idle)),
+                    let idle = self.way.timeouts.idle;
+                    let patience = if decoder.has_begun() { idle } else { self.patience() };
+                    match tokio::time::timeout(patience, response.chunk()).await {
+                        Err(_) => self.failed(ModelError::Stalled(patience)),
                         Ok(Err(error)) => self.failed(ModelError::Truncated(told(error))),
                         Ok(Ok(piece)) => self.read(response, decoder, piece),
                     }
@@ -96,19 +97,24 @@ impl Asking {
         }
     }
 
+    /// How long to wait for the first piece.
+    fn patience(&self) -> Duration {
+        let Way { provider, timeouts, .. } = &self.way;
+        let is_silent = provider.is_local || provider.wire == Wire::Gemini;
+        if is_silent { timeouts.first_of_silent } else { timeouts.first }
+    }
+
     async fn connect(&self) -> Result<Response, ModelError> {
-        let Some(encoded) = &self.encoded else {
+        let Some((client, encoded)) = &self.ready else {
             return Err(ModelError::Unsendable("there is nothing to send".to_owned()));
         };
         let address = format!("{}{}", self.way.provider.base, encoded.path);
-        let mut request = with_headers(self.way.client.post(address), &self.way.provider);
+        let mut request = with_headers(client.post(address), &self.way.provider);
         for (name, value) in &encoded.headers {
             request = request.header(*name, value);
         }
         let request = request.header("accept", "text/event-stream").json(&encoded.body);
-        let is_local = self.way.provider.is_local;
-        let Timeouts { first_byte, first_byte_local, .. } = self.way.timeouts;
-        let patience = if is_local { first_byte_local } else { first_byte };
+        let patience = self.patience();
         let response = match tokio::time::timeout(patience, request.send()).await {
             Err(_) => return Err(ModelError::Stalled(patience)),
             Ok(sent) => sent.map_err(connect)?,
@@ -157,7 +163,10 @@ impl Asking {
         let mut chance = [0];
         // Without randomness the waits are not spread, which is no reason to fail.
         let chance = getrandom::fill(&mut chance).map_or(128, |()| chance[0]);
-        let Some(wait) = self.way.retry.wait(&error, self.attempt, chance) else {
+        // What does not listen on this machine is not running, and waiting starts nothing.
+        let is_gone = self.way.provider.is_local && matches!(error, ModelError::Connect(_));
+        let wait = self.way.retry.wait(&error, self.attempt, chance);
+        let Some(wait) = wait.filter(|_| !is_gone) else {
             self.state = State::Fail(error);
             return;
         };

@@ -126,3 +126,24 @@ pub(super) fn ollama(host: &str) -> String {
     let path = if path.is_empty() { "v1" } else { path.trim_end_matches('/') };
     format!("{scheme}://{place}{port}/{path}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_ollama_is_read_as_ollama_reads_it() {
+        for (host, expected) in [
+            ("127.0.0.1:11434", "http://127.0.0.1:11434/v1"),
+            ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+            ("0.0.0.0:9999", "http://127.0.0.1:9999/v1"),
+            (":9999", "http://127.0.0.1:9999/v1"),
+            ("box.example", "http://box.example:11434/v1"),
+            ("http://box.example:80/", "http://box.example:80/v1"),
+            ("https://box.example", "https://box.example/v1"),
+            ("https://box.example/ollama/v1/", "https://box.example/ollama/v1"),
+        ] {
+            assert_eq!(ollama(host), expected, "{host}");
+        }
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::key::scrub;
 use super::transport::{connect, with_headers};
-use super::{ModelError, Models, Provider, Standing, Wire, answer};
+use super::{ModelError, Models, Provider, Wire, answer};
 
 /// How long a server on this machine may take to say that it is there.
 const PROBE: Duration = Duration::from_millis(300);
@@ -49,9 +49,8 @@ impl Models {
     /// The servers on this machine that answer within 300 ms, with their models.
     /// None of those that are known and not running costs more than that.
     pub async fn probe(&self) -> Vec<(String, Vec<ModelCard>)> {
-        let local = self.registry().providers().filter(|provider| {
-            provider.standing() == Standing::Local && provider.wire == Wire::Chat
-        });
+        let is_local = |provider: &&Provider| provider.is_local && provider.wire == Wire::Chat;
+        let local = self.registry().providers().filter(is_local);
         let probes = local.map(async |provider| {
             let listed = tokio::time::timeout(PROBE, self.listed(provider)).await;
             // Nothing there, or something else on the same port, is the usual case.
@@ -67,7 +66,7 @@ impl Models {
             Wire::Messages => "/v1/models?limit=1000",
             Wire::Gemini => "/models?pageSize=1000",
         };
-        let request = self.client(provider).get(format!("{}{path}", provider.base));
+        let request = self.client(provider)?.get(format!("{}{path}", provider.base));
         let mut request = with_headers(request, provider);
         if provider.wire == Wire::Messages {
             request = request.header("anthropic-version", "2023-06-01");

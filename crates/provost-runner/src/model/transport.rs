@@ -1,6 +1,6 @@
 //! The way to a provider and back: connections, timeouts, retries.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::stream;
@@ -16,10 +16,11 @@ use super::{ModelError, ModelStream, Provider, Registry, Request, Retry, Unknown
 pub struct Timeouts {
     /// To connect.
     pub connect: Duration,
-    /// Until the answer begins.
-    pub first_byte: Duration,
-    /// The same for servers on this machine, which may have to load a model first.
-    pub first_byte_local: Duration,
+    /// Until the first piece of the answer.
+    pub first: Duration,
+    /// The same for those of whom silence is usual: servers on this machine, which may
+    /// have to load a model first, and Gemini, which says nothing while it thinks.
+    pub first_of_silent: Duration,
     /// Between two pieces of the answer.
     pub idle: Duration,
 }
@@ -29,8 +30,8 @@ impl Default for Timeouts {
         let idle = Duration::from_mins(1);
         Self {
             connect: Duration::from_secs(10),
-            first_byte: idle,
-            first_byte_local: Duration::from_mins(5),
+            first: idle,
+            first_of_silent: Duration::from_mins(5),
             idle,
         }
     }
@@ -59,9 +60,10 @@ pub fn plain_http() -> ClientBuilder {
 #[derive(Debug, Clone)]
 pub struct Models {
     registry: Arc<Registry>,
-    /// Goes through the proxy that the environment names, if any.
-    outer: Client,
-    /// For servers on this machine: never through a proxy.
+    /// Goes through the proxy that the environment names, if any. Made when it is
+    /// first needed: it reads the certificates of the machine, which takes a while.
+    outer: Arc<OnceLock<Result<Client, ModelError>>>,
+    /// For plain HTTP with servers on this machine.
     inner: Client,
     retry: Retry,
     timeouts: Timeouts,
@@ -70,15 +72,9 @@ pub struct Models {
 impl Models {
     /// Those of the registry.
     pub fn new(registry: Registry, retry: Retry, timeouts: Timeouts) -> Result<Self, ModelError> {
-        let client = |builder: ClientBuilder| {
-            // A redirect would carry the key to where nobody decided to send it.
-            let builder =
-                builder.connect_timeout(timeouts.connect).redirect(redirect::Policy::none());
-            let agent = concat!("provost/", env!("CARGO_PKG_VERSION"));
-            builder.user_agent(agent).build().map_err(connect)
-        };
-        let (outer, inner) = (client(http())?, client(http().no_proxy())?);
-        Ok(Self { registry: Arc::new(registry), outer, inner, retry, timeouts })
+        let (registry, outer) = (Arc::new(registry), Arc::default());
+        let inner = built(plain_http(), timeouts.connect)?;
+        Ok(Self { registry, outer, inner, retry, timeouts })
     }
 
     /// The providers and scripts.
@@ -93,22 +89,26 @@ impl Models {
             Found::Script(script, origin) => return Ok(script.play(request, origin)),
             Found::Model(provider, origin) => (provider, origin),
         };
-        let checked = provider.check();
-        let encoded =
-            checked.and_then(|()| provider.wire.encode(request, &origin, &provider.dialect));
-        let way = Way {
-            client: self.client(&provider).clone(),
-            provider,
-            origin,
-            retry: self.retry,
-            timeouts: self.timeouts,
-        };
-        Ok(Box::pin(stream::unfold(Asking::new(way, encoded), Asking::next)))
+        let encode = || provider.wire.encode(request, &origin, &provider.dialect);
+        let client = || self.client(&provider);
+        let ready = provider.check().and_then(|()| Ok((client()?, encode()?)));
+        let way = Way { provider, origin, retry: self.retry, timeouts: self.timeouts };
+        Ok(Box::pin(stream::unfold(Asking::new(way, ready), Asking::next)))
     }
 
-    pub(super) fn client(&self, provider: &Provider) -> &Client {
-        if provider.is_local { &self.inner } else { &self.outer }
+    pub(super) fn client(&self, provider: &Provider) -> Result<Client, ModelError> {
+        if provider.is_local && provider.base.starts_with("http:") {
+            return Ok(self.inner.clone());
+        }
+        self.outer.get_or_init(|| built(http(), self.timeouts.connect)).clone()
     }
+}
+
+fn built(builder: ClientBuilder, patience: Duration) -> Result<Client, ModelError> {
+    let agent = concat!("provost/", env!("CARGO_PKG_VERSION"));
+    // A redirect would carry the key to where nobody decided to send it.
+    let builder = builder.connect_timeout(patience).redirect(redirect::Policy::none());
+    builder.user_agent(agent).build().map_err(connect)
 }
 
 /// The headers that a provider wants: its key, and those of the configuration.

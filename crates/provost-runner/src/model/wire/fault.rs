@@ -33,7 +33,10 @@ impl Fault {
         if fault.message.is_empty() {
             fault.message = format!("status {status} without a message");
         }
-        fault.status = Some(status);
+        // Some servers answer 200 and put the status into the error.
+        if status >= 400 {
+            fault.status = Some(status);
+        }
         fault.retry_after = retry_after.or(fault.retry_after);
         fault
     }

@@ -159,6 +159,11 @@ impl Decoder {
         pushed
     }
 
+    /// Whether anything came yet.
+    pub fn has_begun(&self) -> bool {
+        self.n_bytes > 0
+    }
+
     /// Whether the provider has said that nothing more comes.
     pub fn is_done(&self) -> bool {
         self.decode.is_done()

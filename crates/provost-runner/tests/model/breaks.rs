@@ -1,0 +1,160 @@
+//! Streams that break, servers that fall silent, streams that are given up.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply};
+use provost_runner::model::{ModelError, ModelEvent, Retry, Timeouts};
+use serde_json::{Value, json};
+
+use crate::faults::{QUICK, all, hello, left, models, models_at, turn};
+use crate::support::{kind, short};
+
+/// The pieces of an answer, up to this many events.
+fn begun(format: Format, text: &str, n_events: usize) -> String {
+    Answer::text(text).events(format).into_iter().take(n_events).collect()
+}
+
+#[tokio::test]
+async fn what_breaks_after_it_was_shown_is_begun_anew_and_shown_once() {
+    for format in Format::ALL {
+        let n = if format == Format::Messages { 4 } else { 3 };
+        let first = begun(format, "One two three", n);
+        for ending in [Ending::Broken, Ending::Whole] {
+            let broken = Reply::raw(first.clone(), ending);
+            let whole = Reply::Say(Answer::text("One two three"));
+            let server = FakeModel::replying(vec![broken.clone(), broken, whole]).await.unwrap();
+            let (events, result) = all(&models(&server, format), &hello()).await;
+            result.unwrap();
+            assert_eq!(left(&events), "One two three", "{format:?}");
+            let lines = short(&events, &Ok(()));
+            let at = |name: &str| lines.iter().filter(|line| line[0] == name).count();
+            assert_eq!((at("waiting"), at("restarted")), (2, 2), "{format:?}: {lines:?}");
+            // The mark stands directly before what begins anew.
+            for (place, line) in lines.iter().enumerate() {
+                if line[0] == "restarted" {
+                    assert_eq!(lines[place + 1], json!(["text", "One "]), "{format:?}: {lines:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_breaks_before_anything_was_shown_is_begun_anew_without_a_mark() {
+    for format in Format::ALL {
+        let broken = Reply::raw(begun(format, "One two", 0), Ending::Broken);
+        let whole = Reply::Say(Answer::text("One two"));
+        let server = FakeModel::replying(vec![broken, whole]).await.unwrap();
+        let (events, result) = all(&models(&server, format), &hello()).await;
+        result.unwrap();
+        let lines = short(&events, &Ok(()));
+        assert_eq!(lines[0], json!(["waiting", 2]), "{format:?}: {lines:?}");
+        assert!(lines.iter().all(|line| line[0] != "restarted"), "{format:?}: {lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_shown_stays_when_no_attempt_gets_further() {
+    let first = Reply::raw(begun(Format::Chat, "One two", 2), Ending::Broken);
+    let overloaded = json!({ "error": { "type": "overloaded_error", "message": "Overloaded" } });
+    let server = FakeModel::replying(vec![first, Reply::status(529, overloaded)]).await.unwrap();
+    let (events, result) = all(&models(&server, Format::Chat), &hello()).await;
+    assert_eq!(kind(&result.unwrap_err()), "Overloaded");
+    assert_eq!(left(&events), "One ");
+    assert!(events.iter().all(|event| !matches!(event, ModelEvent::Restarted { .. })));
+}
+
+#[tokio::test]
+async fn an_overload_in_the_midst_of_a_stream_is_tried_again() {
+    let stream = include_str!("../streams/messages/overloaded-in-the-midst.sse");
+    let replies = vec![Reply::raw(stream, Ending::Whole), Reply::Say(Answer::text("One two"))];
+    let server = FakeModel::replying(replies).await.unwrap();
+    let (events, result) = all(&models(&server, Format::Messages), &hello()).await;
+    result.unwrap();
+    assert_eq!(left(&events), "One two");
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_given_up() {
+    let brief = Duration::from_millis(50);
+    let timeouts =
+        Timeouts { first: brief, first_of_silent: brief, idle: brief, ..Timeouts::default() };
+    let begun = begun(Format::Chat, "One two", 2);
+    for reply in [Reply::Nothing, Reply::raw(begun, Ending::Silent)] {
+        let server = FakeModel::replying(vec![reply]).await.unwrap();
+        let base = server.base(Format::Chat);
+        let models = models_at(base, Format::Chat, Retry { attempts: 2, ..QUICK }, timeouts);
+        let error = all(&models, &hello()).await.1.unwrap_err();
+        assert_eq!(error, ModelError::Stalled(brief));
+        assert_eq!(server.received().len(), 2);
+        server.until_idle().await;
+    }
+}
+
+#[test]
+fn a_server_has_a_minute_between_two_pieces() {
+    assert_eq!(Timeouts::default().idle, Duration::from_mins(1));
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_without_the_address_being_a_riddle() {
+    let base = {
+        let server = FakeModel::replying(vec![]).await.unwrap();
+        server.base(Format::Gemini)
+    };
+    let models = models_at(base, Format::Gemini, QUICK, Timeouts::default());
+    let (events, result) = all(&models, &hello()).await;
+    let error = result.unwrap_err();
+    assert_eq!((kind(&error).as_str(), events.len()), ("Connect", 0));
+    assert!(!error.to_string().contains("http"), "{error}");
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_connection() {
+    for format in Format::ALL {
+        let begun = begun(format, "One two three", 4);
+        let reply = Reply::raw(begun, Ending::Silent);
+        let server = FakeModel::replying(vec![reply]).await.unwrap();
+        let models = models(&server, format);
+        let mut stream = models.stream(&hello()).unwrap();
+        while !matches!(stream.next().await, Some(Ok(ModelEvent::TextDelta { .. }))) {}
+        server.until_busy().await;
+        drop(stream);
+        server.until_idle().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_the_connection_after_the_end_does_not_hold_the_turn_back() {
+    for format in [Format::Responses, Format::Chat, Format::Messages] {
+        let whole: String = Answer::text("Hi").events(format).concat();
+        let server = FakeModel::replying(vec![Reply::raw(whole, Ending::Silent)]).await.unwrap();
+        let (events, result) = all(&models(&server, format), &hello()).await;
+        result.unwrap();
+        assert_eq!(turn(&events).text(), "Hi");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_stream_is_said_to_be_none() {
+    for (reply, expected) in [
+        (Reply::status(200, json!({ "choices": [] })), "Protocol"),
+        (Reply::status(200, json!({ "error": { "message": "no", "code": 429 } })), "RateLimited"),
+        (Reply::raw("<html>hello</html>", Ending::Whole), "Truncated"),
+        (
+            Reply::Status {
+                status: 307,
+                headers: vec![("location", "http://elsewhere.invalid/".to_owned())],
+                body: Value::Null,
+            },
+            "Protocol",
+        ),
+    ] {
+        let server = FakeModel::replying(vec![reply.clone()]).await.unwrap();
+        let base = server.base(Format::Chat);
+        let models = models_at(base, Format::Chat, Retry::never(), Timeouts::default());
+        let error = all(&models, &hello()).await.1.unwrap_err();
+        assert_eq!(kind(&error), expected, "{reply:?}");
+    }
+}

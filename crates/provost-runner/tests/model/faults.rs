@@ -1,0 +1,291 @@
+//! What goes wrong on the way, against a server that speaks all four formats.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::support::kind;
+use futures::StreamExt;
+use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply, Said};
+use provost_runner::model::{
+    Message, ModelError, ModelEvent, Models, ProviderConfig, Registry, Request, Retry, Timeouts,
+    Tool, ToolResult, Turn, Wire,
+};
+use serde_json::{Value, json};
+
+/// A key that is in no provider's form, so that only knowing it finds it.
+const KEY: &str = "hush/this+is-the-key";
+
+/// Quick, so that a test of five attempts takes no time; nothing waits for a time to pass.
+pub(crate) const QUICK: Retry = Retry {
+    attempts: 4,
+    base: Duration::from_millis(1),
+    longest: Duration::from_millis(4),
+    patience: Duration::from_secs(2),
+};
+
+fn wire(format: Format) -> Wire {
+    match format {
+        Format::Responses => Wire::Responses,
+        Format::Chat => Wire::Chat,
+        Format::Messages => Wire::Messages,
+        Format::Gemini => Wire::Gemini,
+    }
+}
+
+/// The models of a fake provider, in one format, as `fake/m`.
+pub(crate) fn models_at(base: String, format: Format, retry: Retry, timeouts: Timeouts) -> Models {
+    let config = ProviderConfig {
+        wire: Some(wire(format)),
+        base_url: Some(base),
+        key_env: Some("FAKE_KEY".to_owned()),
+        ..ProviderConfig::default()
+    };
+    let configs = BTreeMap::from([("fake".to_owned(), config)]);
+    let env = BTreeMap::from([("FAKE_KEY".to_owned(), KEY.to_owned())]);
+    Models::new(Registry::new(&configs, &env).unwrap(), retry, timeouts).unwrap()
+}
+
+pub(crate) fn models(server: &FakeModel, format: Format) -> Models {
+    models_at(server.base(format), format, QUICK, Timeouts::default())
+}
+
+pub(crate) async fn all(
+    models: &Models,
+    request: &Request,
+) -> (Vec<ModelEvent>, Result<(), ModelError>) {
+    let mut stream = models.stream(request).unwrap();
+    let mut events = Vec::new();
+    while let Some(next) = stream.next().await {
+        match next {
+            Ok(event) => events.push(event),
+            Err(error) => {
+                assert!(stream.next().await.is_none(), "nothing comes after an error");
+                return (events, Err(error));
+            }
+        }
+    }
+    (events, Ok(()))
+}
+
+pub(crate) fn hello() -> Request {
+    Request::new("fake/m", vec![Message::user("Hi")])
+}
+
+pub(crate) fn turn(events: &[ModelEvent]) -> Turn {
+    match events.last() {
+        Some(ModelEvent::End { turn }) => (**turn).clone(),
+        other => panic!("ends with {other:?}"),
+    }
+}
+
+/// The text that is left when whoever shows it obeys `Restarted`.
+pub(crate) fn left(events: &[ModelEvent]) -> String {
+    let mut text = String::new();
+    for event in events {
+        if let ModelEvent::TextDelta { text: more } = event {
+            text.push_str(more);
+        } else if let ModelEvent::Restarted { .. } = event {
+            text.clear();
+        }
+    }
+    text
+}
+
+#[tokio::test]
+async fn a_whole_exchange_with_thoughts_and_calls_works_in_all_four_formats() {
+    for format in Format::ALL {
+        let server = FakeModel::answering(|n, _| {
+            Reply::Say(match n {
+                0 => Answer::new(vec![
+                    Said::Think { text: "Let me see".to_owned(), signature: "c2ln".to_owned() },
+                    Said::Call { id: "c1".into(), name: "read".into(), arguments: json!({"n": 1}) },
+                    Said::Call { id: "c2".into(), name: "read".into(), arguments: json!({"n": 2}) },
+                ]),
+                _ => Answer::text("It is done."),
+            })
+        });
+        let server = server.await.unwrap();
+        let models = models(&server, format);
+        let mut request = hello();
+        request.tools = vec![Tool::new("read", "Reads.", json!({ "type": "object" })).unwrap()];
+        let (events, result) = all(&models, &request).await;
+        result.unwrap();
+        let first = turn(&events);
+        let calls: Vec<_> = first.calls().map(|call| call.arguments.clone()).collect();
+        assert_eq!(calls, [r#"{"n":1}"#, r#"{"n":2}"#], "{format:?}");
+        let usage = first.usage;
+        assert_eq!((usage.input, usage.output, usage.cached_input), (100, 20, 64), "{format:?}");
+        let results = first.calls().map(|call| ToolResult {
+            call: call.id.clone(),
+            status: provost_runner::model::ResultStatus::Ok,
+            output: "ok".to_owned(),
+        });
+        let results = results.collect();
+        request.messages.push(Message::Assistant { turn: Box::new(first) });
+        request.messages.push(Message::Results { results });
+        let (events, result) = all(&models, &request).await;
+        result.unwrap();
+        assert_eq!(turn(&events).text(), "It is done.", "{format:?}");
+        let second = server.received()[1].body.to_string();
+        // Chat Completions have no signature; what was thought goes back by itself.
+        let mark = if format == Format::Chat { "Let me see" } else { "c2ln" };
+        assert!(second.contains(mark), "{format:?}: {second}");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_in_a_header_and_in_no_address() {
+    for (format, header, value) in [
+        (Format::Responses, "authorization", format!("Bearer {KEY}")),
+        (Format::Chat, "authorization", format!("Bearer {KEY}")),
+        (Format::Messages, "x-api-key", KEY.to_owned()),
+        (Format::Gemini, "x-goog-api-key", KEY.to_owned()),
+    ] {
+        let server = FakeModel::replying(vec![Reply::Say(Answer::text("Hi"))]).await.unwrap();
+        all(&models(&server, format), &hello()).await.1.unwrap();
+        let received = &server.received()[0];
+        assert_eq!(received.header(header), value, "{format:?}");
+        assert!(!received.path.contains("hush"), "{}", received.path);
+    }
+}
+
+/// Answers that mean an error for good, and the error.
+fn final_statuses() -> Vec<(u16, Value, &'static str)> {
+    let error =
+        |kind: &str, message: &str| json!({ "error": { "type": kind, "message": message } });
+    vec![
+        (401, error("authentication_error", "invalid x-api-key"), "Unauthorized"),
+        (
+            400,
+            json!([{ "error": { "code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT", "details": [{ "reason": "API_KEY_INVALID" }] } }]),
+            "Unauthorized",
+        ),
+        (403, error("permission_error", "no access"), "Forbidden"),
+        (404, error("not_found_error", "model: m"), "UnknownModel"),
+        (402, json!({ "error": { "code": 402, "message": "Insufficient credits" } }), "Quota"),
+        (
+            429,
+            json!({ "error": { "code": "insufficient_quota", "message": "You exceeded your current quota" } }),
+            "Quota",
+        ),
+        (400, error("invalid_request_error", "Your credit balance is too low"), "Quota"),
+        (
+            400,
+            json!({ "error": { "code": "context_length_exceeded", "message": "This model's maximum context length is 8192 tokens" } }),
+            "ContextLength",
+        ),
+        (
+            400,
+            error("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+            "ContextLength",
+        ),
+        (
+            400,
+            json!({ "error": { "code": 400, "type": "exceed_context_size_error", "message": "the request exceeds the available context size" } }),
+            "ContextLength",
+        ),
+        (413, error("request_too_large", "Request exceeds the maximum size"), "ContextLength"),
+        (
+            400,
+            json!({ "error": { "message": "Unsupported parameter: 'max_tokens'", "type": "invalid_request_error", "code": "unsupported_parameter" } }),
+            "BadRequest",
+        ),
+        (
+            422,
+            json!({ "object": "error", "message": { "detail": [{ "msg": "Extra inputs are not permitted" }] } }),
+            "BadRequest",
+        ),
+        (400, json!({ "error": { "code": "content_filter", "message": "filtered" } }), "Refused"),
+    ]
+}
+
+/// Answers after which it is tried again, and the error.
+fn passing_statuses() -> Vec<(u16, Value, &'static str)> {
+    let error =
+        |kind: &str, message: &str| json!({ "error": { "type": kind, "message": message } });
+    vec![
+        (429, error("rate_limit_error", "slow down"), "RateLimited"),
+        (529, error("overloaded_error", "Overloaded"), "Overloaded"),
+        (503, json!({ "error": "model is loading" }), "Overloaded"),
+        (500, json!("what"), "Overloaded"),
+        (408, error("timeout", "too slow"), "Overloaded"),
+        (409, error("conflict", "again"), "Overloaded"),
+    ]
+}
+
+#[tokio::test]
+async fn every_status_becomes_its_error_and_only_what_can_succeed_is_tried_again() {
+    let finals = final_statuses().into_iter().map(|row| (row, 1));
+    let passing = passing_statuses().into_iter().map(|row| (row, 4));
+    for ((status, body, expected), attempts) in finals.chain(passing) {
+        let server = FakeModel::replying(vec![Reply::status(status, body.clone())]).await.unwrap();
+        let (events, result) = all(&models(&server, Format::Chat), &hello()).await;
+        let error = result.unwrap_err();
+        assert_eq!(kind(&error), expected, "{status} {body}");
+        assert_eq!(server.received().len(), attempts, "{status} {body}");
+        assert_eq!(error.is_retryable(), attempts > 1, "{status} {body}");
+        assert!(!error.advice().is_empty());
+        let waits = events.iter().filter(|event| matches!(event, ModelEvent::Waiting { .. }));
+        assert_eq!((waits.count(), events.len()), (attempts - 1, attempts - 1), "{status} {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_repeats_the_key_does_not_get_it_shown() {
+    let told = json!({ "error": { "message": format!("bad key {KEY} or sk-proj-12345678**") } });
+    for status in [401, 500] {
+        let server = FakeModel::replying(vec![Reply::status(status, told.clone())]).await.unwrap();
+        let (events, result) = all(&models(&server, Format::Chat), &hello()).await;
+        let shown = format!("{events:?} {result:?} {}", result.as_ref().unwrap_err());
+        assert!(!shown.contains("hush") && !shown.contains("12345678"), "{shown}");
+        assert!(shown.contains("bad key [key] or [key]"), "{shown}");
+    }
+    let in_stream = format!("data: {told}\n\n");
+    let reply = Reply::raw(in_stream, Ending::Whole);
+    let server = FakeModel::replying(vec![reply]).await.unwrap();
+    let shown = format!("{:?}", all(&models(&server, Format::Chat), &hello()).await);
+    assert!(!shown.contains("hush") && shown.contains("[key]"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_provider_is_left_alone_as_long_as_it_asks() {
+    let limited = |name, value: &str| Reply::Status {
+        status: 429,
+        headers: vec![(name, value.to_owned())],
+        body: json!({ "error": { "message": "slow down" } }),
+    };
+    let google = json!({ "error": { "code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota", "details": [
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.06s" },
+    ] } });
+    for (first, millis) in [
+        (limited("retry-after-ms", "60"), 60),
+        (limited("retry-after", "0.06"), 60),
+        (Reply::status(429, google), 60),
+    ] {
+        let replies = vec![first, Reply::Say(Answer::text("Hi"))];
+        let server = FakeModel::replying(replies).await.unwrap();
+        let began = Instant::now();
+        let (events, result) = all(&models(&server, Format::Chat), &hello()).await;
+        result.unwrap();
+        assert!(began.elapsed() >= Duration::from_millis(millis));
+        assert!(
+            matches!(&events[0], ModelEvent::Waiting { attempt: 2, millis: told, .. } if *told == millis),
+            "{events:?}"
+        );
+        assert_eq!(left(&events), "Hi");
+    }
+    let server = FakeModel::replying(vec![limited("retry-after", "3600")]).await.unwrap();
+    let error = all(&models(&server, Format::Chat), &hello()).await.1.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_hours(1)));
+    assert_eq!(server.received().len(), 1, "an hour is too long to wait");
+}
+
+#[tokio::test]
+async fn without_a_key_nothing_is_sent() {
+    let registry = Registry::new(&BTreeMap::new(), &BTreeMap::new()).unwrap();
+    let models = Models::new(registry, QUICK, Timeouts::default()).unwrap();
+    let request = Request::new("anthropic/claude-sonnet-5", vec![Message::user("Hi")]);
+    let error = all(&models, &request).await.1.unwrap_err();
+    assert_eq!(error.to_string(), "there is no key for `anthropic`");
+    assert_eq!(error.advice(), "set ANTHROPIC_API_KEY, or name another model");
+}

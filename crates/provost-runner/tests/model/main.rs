@@ -1,0 +1,14 @@
+//! The model layer, from the outside.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+mod any;
+mod breaks;
+mod decode;
+mod faults;
+mod models;
+mod other_model;
+mod prices;
+mod recorded;
+mod round_trip;
+mod script;
+mod support;

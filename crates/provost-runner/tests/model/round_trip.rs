@@ -1,0 +1,198 @@
+//! What the model that spoke is sent on the next turn: what it wrote, by the rules of
+//! its format.
+
+use crate::support::{origin, turn};
+use provost_runner::model::{
+    CallId, Dialect, Message, Origin, Request, ResultStatus, Tool, ToolResult, Turn, Wire,
+};
+use serde_json::{Value, json};
+
+/// A stream with thoughts, text and two calls in each format.
+pub(crate) fn spoken(wire: Wire) -> Turn {
+    let stream: &[u8] = match wire {
+        Wire::Responses => include_bytes!("../streams/responses/reasoning-text-and-two-calls.sse"),
+        Wire::Chat => include_bytes!("../streams/chat/two-calls-interleaved.sse"),
+        Wire::Messages => include_bytes!("../streams/messages/thoughts-and-two-calls.sse"),
+        Wire::Gemini => include_bytes!("../streams/gemini/two-calls.sse"),
+    };
+    turn(wire, stream)
+}
+
+pub(crate) fn result(call: &CallId, status: ResultStatus, output: &str) -> ToolResult {
+    ToolResult { call: call.clone(), status, output: output.to_owned() }
+}
+
+/// A conversation in which the turn was answered, the second call first.
+pub(crate) fn conversation(turn: Turn) -> Vec<Message> {
+    let ids: Vec<CallId> = turn.calls().map(|call| call.id.clone()).collect();
+    let mut results = vec![
+        result(&ids[1], ResultStatus::Denied, "not now"),
+        result(&ids[0], ResultStatus::Ok, "content"),
+    ];
+    results.truncate(ids.len());
+    let turn = Box::new(turn);
+    vec![Message::user("Hi"), Message::Assistant { turn }, Message::Results { results }]
+}
+
+pub(crate) fn request(messages: Vec<Message>) -> Request {
+    let mut request = Request::new("p/m", messages);
+    request.instructions.push_str("Be kind.");
+    let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+    request.tools = vec![Tool::new("read", "Reads a file.", schema).unwrap()];
+    request
+}
+
+pub(crate) fn body(wire: Wire, request: &Request, to: &Origin) -> Value {
+    wire.encode(request, to, &Dialect::PLAIN).unwrap().body
+}
+
+/// The body of the next request to the model that spoke.
+fn again(wire: Wire) -> (Turn, Value) {
+    let turn = spoken(wire);
+    let body = body(wire, &request(conversation(turn.clone())), &origin(wire));
+    (turn, body)
+}
+
+#[test]
+fn responses_get_each_item_back_whole_and_reasoning_before_its_call() {
+    let (turn, body) = again(Wire::Responses);
+    let input = body["input"].as_array().unwrap();
+    let natives: Vec<_> = turn.items.iter().map(|item| item.native.clone().unwrap()).collect();
+    assert_eq!(input[1..5], natives);
+    let kinds: Vec<_> = input.iter().map(|item| item["type"].as_str().unwrap()).collect();
+    let expected = [
+        "message",
+        "reasoning",
+        "message",
+        "function_call",
+        "function_call",
+        "function_call_output",
+        "function_call_output",
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(
+        (&input[1]["id"], &input[1]["encrypted_content"]),
+        (&json!("rs_1"), &json!("gAAAAfinal"))
+    );
+    assert_eq!((&input[5]["call_id"], &input[5]["output"]), (&json!("call_1"), &json!("content")));
+    assert_eq!((&input[6]["call_id"], &input[6]["output"]), (&json!("call_2"), &json!("not now")));
+    assert_eq!(body["store"], false);
+    assert_eq!(body["include"], json!(["reasoning.encrypted_content"]));
+    assert_eq!(body["instructions"], "Be kind.");
+    assert_eq!(body["tools"][0]["type"], "function");
+    assert_eq!(body["tools"][0]["name"], "read");
+}
+
+#[test]
+fn reasoning_of_which_nothing_is_left_is_not_sent_to_be_looked_up() {
+    let mut turn = spoken(Wire::Responses);
+    turn.items[0].native.as_mut().unwrap()["encrypted_content"] = Value::Null;
+    let body = body(Wire::Responses, &request(conversation(turn)), &origin(Wire::Responses));
+    let kinds: Vec<_> =
+        body["input"].as_array().unwrap().iter().map(|i| i["type"].clone()).collect();
+    assert!(!kinds.contains(&json!("reasoning")), "{kinds:?}");
+}
+
+#[test]
+fn messages_get_thoughts_with_their_signatures_first_and_results_first() {
+    let (turn, body) = again(Wire::Messages);
+    let messages = body["messages"].as_array().unwrap();
+    let roles: Vec<_> = messages.iter().map(|message| message["role"].clone()).collect();
+    assert_eq!(roles, [json!("user"), json!("assistant"), json!("user")]);
+    let natives: Vec<_> = turn.items.iter().map(|item| item.native.clone().unwrap()).collect();
+    assert_eq!(messages[1]["content"], json!(natives));
+    assert_eq!(messages[1]["content"][0]["signature"], "EqQBsig==");
+    assert_eq!(messages[1]["content"][1]["type"], "redacted_thinking");
+    let expected = json!([
+        { "type": "tool_result", "tool_use_id": "toolu_01", "content": "content", "is_error": false },
+        {
+            "type": "tool_result", "tool_use_id": "toolu_02", "content": "not now", "is_error": true,
+            "cache_control": { "type": "ephemeral" },
+        },
+    ]);
+    assert_eq!(messages[2]["content"], expected);
+    assert_eq!(body["system"][0]["cache_control"], json!({ "type": "ephemeral" }));
+    assert!(body["max_tokens"].as_u64().unwrap() > 1000);
+    assert_eq!(body["tools"][0]["input_schema"]["type"], "object");
+}
+
+#[test]
+fn what_a_person_says_beside_results_comes_after_them_in_one_message() {
+    let mut messages = conversation(spoken(Wire::Messages));
+    messages.push(Message::user("And?"));
+    messages.push(Message::user("  "));
+    let body = body(Wire::Messages, &request(messages), &origin(Wire::Messages));
+    let last = body["messages"][2]["content"].as_array().unwrap();
+    let kinds: Vec<_> = last.iter().map(|block| block["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["tool_result", "tool_result", "text", "text"]);
+    assert_eq!(body["messages"].as_array().unwrap().len(), 3);
+    assert!(last.iter().all(|block| block["text"] != "  "), "an empty text is refused");
+}
+
+#[test]
+fn gemini_gets_the_signature_on_the_part_and_answers_by_the_ids_it_gave() {
+    let (turn, body) = again(Wire::Gemini);
+    let contents = body["contents"].as_array().unwrap();
+    let natives: Vec<_> = turn.items.iter().map(|item| item.native.clone().unwrap()).collect();
+    assert_eq!(contents[1], json!({ "role": "model", "parts": natives }));
+    assert_eq!(contents[1]["parts"][0]["thoughtSignature"], "Epw=");
+    let expected = json!({ "role": "user", "parts": [
+        { "functionResponse": { "name": "read", "response": { "output": "content" } } },
+        { "functionResponse": { "name": "now", "id": "fc2", "response": { "error": "not now" } } },
+    ] });
+    assert_eq!(contents[2], expected);
+    assert_eq!(body["systemInstruction"]["parts"][0]["text"], "Be kind.");
+    assert_eq!(body["tools"][0]["functionDeclarations"][0]["name"], "read");
+}
+
+#[test]
+fn chat_completions_get_one_message_per_result_directly_after_the_calls() {
+    let (turn, body) = again(Wire::Chat);
+    let messages = body["messages"].as_array().unwrap();
+    let natives: Vec<_> = turn.items.iter().map(|item| item.native.clone().unwrap()).collect();
+    let expected = json!([
+        { "role": "system", "content": "Be kind." },
+        { "role": "user", "content": "Hi" },
+        { "role": "assistant", "content": null, "tool_calls": natives },
+        { "role": "tool", "tool_call_id": "call_a", "content": "content" },
+        { "role": "tool", "tool_call_id": "call_b", "content": "not now" },
+    ]);
+    assert_eq!(json!(messages), expected);
+    assert_eq!(body["stream_options"], json!({ "include_usage": true }));
+}
+
+#[test]
+fn reasoning_goes_back_under_the_name_under_which_it_came() {
+    for (stream, expected) in [
+        (
+            &include_bytes!("../streams/chat/reasoning-content.sse")[..],
+            json!({ "role": "assistant", "content": "Yes", "reasoning_content": "Hm…" }),
+        ),
+        (
+            &include_bytes!("../streams/chat/reasoning-details.sse")[..],
+            json!({
+                "role": "assistant", "content": "Ok", "reasoning": "Let me",
+                "reasoning_details": [
+                    {
+                        "type": "reasoning.text", "text": "Let me", "signature": "sig==",
+                        "format": "anthropic-claude-v1", "index": 0,
+                    },
+                    { "type": "reasoning.encrypted", "data": "gAAA", "id": "rs_1", "index": 1 },
+                ],
+            }),
+        ),
+        (
+            &include_bytes!("../streams/chat/thoughts-as-parts.sse")[..],
+            json!({ "role": "assistant", "content": [
+                { "type": "thinking", "thinking": [{ "type": "text", "text": "So be it" }] },
+                { "type": "text", "text": "Done" },
+            ] }),
+        ),
+    ] {
+        let turn = Box::new(turn(Wire::Chat, stream));
+        let messages =
+            vec![Message::user("Hi"), Message::Assistant { turn }, Message::user("Go on")];
+        let body = body(Wire::Chat, &request(messages), &origin(Wire::Chat));
+        assert_eq!(body["messages"][2], expected);
+    }
+}

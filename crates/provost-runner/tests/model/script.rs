@@ -1,0 +1,91 @@
+//! Models that are scripts.
+
+use futures::StreamExt;
+use provost_runner::model::{
+    Message, ModelEvent, Models, Request, ResultStatus, Script, StopReason, ToolResult, Turn,
+};
+use serde_json::json;
+
+use crate::faults::left;
+use crate::models::{models, registry};
+
+const SCRIPT: &str = r#"
+title = "A test"
+[[beat]]
+think = "A greeting."
+say = "Hello. May I?"
+call = [{ tool = "fs_read", arguments = { path = "a", n = 2 } }, { tool = "now" }]
+denied = "sorry"
+error = "broken"
+[[beat]]
+say = "Thanks."
+[[beat]]
+say = "Bye."
+next = "end"
+[[beat]]
+name = "sorry"
+say = "As you like."
+next = "end"
+[[beat]]
+name = "broken"
+say = "It broke."
+[[beat]]
+name = "end"
+say = "The end."
+"#;
+
+async fn play(models: &Models, request: &Request) -> Turn {
+    let events: Vec<_> = models.stream(request).unwrap().map(Result::unwrap).collect().await;
+    let Some(ModelEvent::End { turn }) = events.last().cloned() else { panic!("{events:?}") };
+    let text = left(&events);
+    assert_eq!(text, turn.text());
+    *turn
+}
+
+#[tokio::test]
+async fn a_script_goes_where_the_results_lead() {
+    let script = Script::parse(SCRIPT).unwrap();
+    let models = models(registry("", &[]).unwrap().with_script("test", script));
+    assert_eq!(models.registry().scripts().collect::<Vec<_>>(), ["script/test"]);
+    for (status, expected) in [
+        (ResultStatus::Ok, vec!["Thanks.", "Bye.", "The end."]),
+        (ResultStatus::Denied, vec!["As you like.", "The end."]),
+        (ResultStatus::Error, vec!["It broke.", "The end."]),
+    ] {
+        let mut request = Request::new("script/test", vec![Message::user("Hi")]);
+        let first = play(&models, &request).await;
+        assert_eq!(first, play(&models, &request).await, "the same each time");
+        assert_eq!(first.stop, StopReason::ToolUse);
+        let calls: Vec<_> = first.calls().map(|call| call.parsed().unwrap()).collect();
+        assert_eq!(json!(calls), json!([{ "path": "a", "n": 2 }, {}]));
+        let call = first.calls().next().unwrap().id.clone();
+        let results = vec![ToolResult { call, status, output: String::new() }];
+        request.messages.push(Message::Assistant { turn: Box::new(first) });
+        request.messages.push(Message::Results { results });
+        for text in expected {
+            let turn = play(&models, &request).await;
+            assert_eq!((turn.text().as_str(), &turn.stop), (text, &StopReason::EndTurn));
+            request.messages.push(Message::Assistant { turn: Box::new(turn) });
+            request.messages.push(Message::user("Go on"));
+        }
+        let over = play(&models, &request).await.text();
+        assert!(over.starts_with("The script is over"), "{over}");
+    }
+}
+
+#[test]
+fn a_script_whose_ways_lead_nowhere_is_refused() {
+    for (script, expected) in [
+        ("title = 'x'\n[[beat]]\nsay = 'a'\nnext = 'b'", "the script goes to `b`"),
+        (
+            "title = 'x'\n[[beat]]\nname = 'a'\nsay = 'a'\n[[beat]]\nname = 'a'\nsay = 'b'",
+            "two beats",
+        ),
+        ("title = 'x'\n[[beat]]\nname = 'a'", "beat 1 neither thinks, says nor calls"),
+        ("title = 'x'\n[[beat]]\nsays = 'a'", "unknown field `says`"),
+        ("", "missing field `title`"),
+    ] {
+        let error = Script::parse(script).unwrap_err().to_string();
+        assert!(error.contains(expected), "{script}: {error}");
+    }
+}
