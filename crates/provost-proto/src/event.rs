@@ -26,7 +26,8 @@ pub type Version = u64;
 /// Microseconds since 1970, by the daemon's clock.
 pub type Micros = u64;
 
-/// On whose authority something was done: `local:<user>` or `token:<id>`.
+/// On whose authority something was done: `local:<user>`, `token:<id>`, or
+/// `session:<id>` for a model in a session.
 pub type Principal = String;
 
 /// A client's idempotency key: the same command sent twice happens once.
