@@ -124,6 +124,18 @@ struct File {
     turn: Option<models::TurnFile>,
 }
 
+impl File {
+    /// What it says of models.
+    fn models(&mut self) -> ModelsFile {
+        ModelsFile {
+            providers: self.providers.take().unwrap_or_default(),
+            prices: self.prices.take(),
+            budget: self.budget.unwrap_or_default(),
+            turn: self.turn.unwrap_or_default(),
+        }
+    }
+}
+
 impl Config {
     /// Puts the layers together.
     pub(crate) fn resolve(cli: &Cli) -> anyhow::Result<Self> {
@@ -135,7 +147,10 @@ impl Config {
             (None, Ok(places)) => places.config_dir().join("provost/config.toml"),
             (None, Err(_)) => PathBuf::from("/etc/provost/config.toml"),
         };
-        let written = read(&file, missing)?;
+        let mut written = read(&file, missing)?;
+        let models = written.models();
+        let keys = models.keys();
+        let models = ModelsConfig::resolve(models, &file)?;
         let policy = file.with_file_name("policy.toml");
         let default_data = match &places {
             Ok(places) => places.data_dir().join("provost"),
@@ -150,14 +165,6 @@ impl Config {
             serve.listen.map(|address| address.to_string()),
         );
         let listen = where_to_listen(&listen, &file, cli)?;
-        let models = ModelsFile {
-            providers: written.providers.unwrap_or_default(),
-            prices: written.prices,
-            budget: written.budget.unwrap_or_default(),
-            turn: written.turn.unwrap_or_default(),
-        };
-        let keys = models.keys();
-        let models = ModelsConfig::resolve(models, &file)?;
         let set = variable("PROVOST_MODEL")?;
         let config = Self {
             model: layer(None, written.model.map(Some), set.map(Some), None),

@@ -46,7 +46,7 @@ pub fn handoff<'a>(roles: impl Iterator<Item = (&'a str, &'a str)>) -> Option<To
     let (mut names, mut text) = (Vec::new(), String::new());
     for (name, about) in roles {
         names.push(name);
-        text.push_str(&format!("\n- {name}: {about}"));
+        text.extend(["\n- ", name, ": ", about]);
     }
     let description = format!(
         "Give a task to another role, which works on it in a session of its own and answers \

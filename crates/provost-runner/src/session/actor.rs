@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
 use provost_proto::session::{
-    Author, MessageAdded, Part, Place, Sent, SessionClosed, SessionStatus, SessionView, TurnStarted,
-    TurnStatus,
+    Author, MessageAdded, Part, Place, Sent, SessionClosed, SessionStatus, SessionView,
+    TurnStarted, TurnStatus,
 };
 use provost_proto::{Fact, MessageId, TurnId, limits};
 use provost_store::{Appended, Idempotency};
@@ -65,11 +65,7 @@ enum Moment {
 }
 
 impl Actor {
-    pub(super) fn new(
-        runner: Arc<Runner>,
-        view: &SessionView,
-        inbox: mpsc::Receiver<Ask>,
-    ) -> Self {
+    pub(super) fn new(runner: Arc<Runner>, view: &SessionView, inbox: mpsc::Receiver<Ask>) -> Self {
         let journal = Arc::new(Journal::new(Arc::clone(&runner.gateway), view));
         let by = Speaker { principal: view.opened_by.clone(), actor: provost_proto::Actor::Daemon };
         let waiting = view.queued.iter().map(|queued| Waiting {
@@ -110,7 +106,8 @@ impl Actor {
         match ask {
             Ask::Message { by, text, command, reply } => {
                 let sent = self.message(&by, text, command, Moment::Idle).await;
-                let turn = sent.as_ref().ok().and_then(|(sent, is_new)| sent.turn.filter(|_| *is_new));
+                let turn =
+                    sent.as_ref().ok().and_then(|(sent, is_new)| sent.turn.filter(|_| *is_new));
                 drop(reply.send(sent.map(|(sent, _)| sent)));
                 turn.map(|turn| (turn, by))
             }
@@ -136,7 +133,7 @@ impl Actor {
     async fn turn(&mut self, turn: TurnId, by: Speaker) {
         let cancel = CancellationToken::new();
         let (runner, journal) = (Arc::clone(&self.runner), Arc::clone(&self.journal));
-        let work = Turn { runner, journal, turn, by, cancel: cancel.clone() }.run();
+        let work = Turn { runner, journal, id: turn, by, cancel: cancel.clone() }.run();
         tokio::pin!(work);
         let (mut cancelled, mut closing) = (Vec::new(), None);
         let mut is_open = true;

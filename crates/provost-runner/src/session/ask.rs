@@ -47,7 +47,7 @@ impl Turn {
         let reserved = self.reserve(state, request)?;
         let stream = self.runner.models.stream(request).map_err(Broken::Unknown)?;
         let pump =
-            Pump { journal: &self.journal, turn: self.turn, by: &self.by, cancel: &self.cancel };
+            Pump { journal: &self.journal, turn: self.id, by: &self.by, cancel: &self.cancel };
         let Answer { end, parts, usage } = match purpose {
             Purpose::Answer => pump.run(stream).await,
             Purpose::Summary => super::summary::quietly(stream, &self.cancel).await,
@@ -84,7 +84,7 @@ impl Turn {
             session: self.journal.session,
             item: self.journal.place(),
             message: self.runner.gateway.clock().id(),
-            turn: Some(self.turn),
+            turn: Some(self.id),
             from: Author::Assistant,
             parts,
             answer,
@@ -104,7 +104,7 @@ impl Turn {
                 let tool = known.map_or_else(|| called.name.clone(), str::to_owned);
                 let call = Call {
                     item: self.journal.place(),
-                    call: called.id.as_str().to_owned(),
+                    id: called.id.as_str().to_owned(),
                     action: known.map(|_| self.runner.gateway.clock().id()),
                     tool,
                     arguments: called.arguments.clone(),
@@ -112,9 +112,9 @@ impl Turn {
                 };
                 facts.push(Fact::ToolCalled(ToolCalled {
                     session: self.journal.session,
-                    turn: self.turn,
+                    turn: self.id,
                     item: call.item,
-                    call: call.call.clone(),
+                    call: call.id.clone(),
                     tool: call.tool.clone(),
                     arguments: call.arguments.clone(),
                     action: call.action,
@@ -143,7 +143,7 @@ impl Turn {
         Fact::UsageRecorded(UsageRecorded {
             session,
             project,
-            turn: self.turn,
+            turn: self.id,
             model: state.view.model.clone(),
             day: now,
             purpose,
@@ -247,12 +247,15 @@ fn offered(
     let mut all = tools::offered(own.iter().map(String::as_str));
     if view.depth < limits::HANDOFFS {
         let others = roles.iter().filter(|other| {
-            other.name != view.role && other.skills.iter().any(|skill| own.iter().any(|o| o == skill))
+            other.name != view.role
+                && other.skills.iter().any(|skill| own.iter().any(|o| o == skill))
         });
         let others = others.map(|other| (other.name.as_str(), other.description.as_str()));
         all.extend(tools::handoff(others));
     }
-    debug_assert!(all.iter().all(|tool| tool.name == HANDOFF || tools::action(&tool.name).is_some()));
+    debug_assert!(
+        all.iter().all(|tool| tool.name == HANDOFF || tools::action(&tool.name).is_some())
+    );
     let tools = all.into_iter().map(|tool| Tool::new(tool.name, tool.description, tool.schema));
     tools.collect::<Result<_, _>>().map_err(Broken::Model)
 }

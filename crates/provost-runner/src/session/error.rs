@@ -21,7 +21,10 @@ pub enum RunnerError {
     #[error("no turn of this session was cut off; say something to begin one")]
     NothingToContinue,
     /// Too many messages wait.
-    #[error("{} messages wait for their turn in this session; let it come to them, or cancel", limits::QUEUED_MESSAGES)]
+    #[error(
+        "{} messages wait for their turn in this session; let it come to them, or cancel",
+        limits::QUEUED_MESSAGES
+    )]
     QueueFull,
     /// The message says nothing or too much.
     #[error("{0}")]

@@ -16,19 +16,12 @@ pub(super) const GO_ON: &str =
     "You were interrupted. Go on from where you stopped, without repeating what you said.";
 
 /// All items of a session, by place.
-pub(super) async fn items(
-    store: &dyn Store,
-    view: &SessionView,
-) -> Result<Vec<Said>, StoreError> {
+pub(super) async fn items(store: &dyn Store, view: &SessionView) -> Result<Vec<Said>, StoreError> {
     from(store, view, 0).await
 }
 
 /// The items from a place on.
-async fn from(
-    store: &dyn Store,
-    view: &SessionView,
-    first: u32,
-) -> Result<Vec<Said>, StoreError> {
+async fn from(store: &dyn Store, view: &SessionView, first: u32) -> Result<Vec<Said>, StoreError> {
     let mut items = Vec::new();
     let pages = view.items.div_ceil(PAGE);
     for page in first / PAGE..pages {
@@ -56,10 +49,7 @@ pub(super) struct History {
 }
 
 /// Reads the conversation up to and with a turn, from its last summary on.
-pub(super) async fn read(
-    store: &dyn Store,
-    view: &SessionView,
-) -> Result<History, StoreError> {
+pub(super) async fn read(store: &dyn Store, view: &SessionView) -> Result<History, StoreError> {
     // Messages that waited have places before those of the turn they waited for.
     let first = view.compacted.unwrap_or(0).saturating_sub(PAGE);
     let mut items = from(store, view, first).await?;
@@ -94,7 +84,8 @@ impl History {
             }
             ItemContent::Tool { call, tool, arguments, action, child, result } => {
                 let Some(result) = result else {
-                    let open = Call { item: item.item, call, tool, arguments, action, child };
+                    let (item, id) = (item.item, call);
+                    let open = Call { item, id, tool, arguments, action, child };
                     return self.open.push(open);
                 };
                 self.done.push((tool, arguments, result.output.clone()));

@@ -33,7 +33,7 @@ use provost_core::fold::{Doc, View};
 use provost_core::session::plan::Limits;
 use provost_gateway::{Gateway, Operator};
 use provost_proto::session::{
-    Budget, Nanos, SessionDetail, SessionList, SessionStatus, SessionView, Sent, TokenUsage,
+    Budget, Nanos, Sent, SessionDetail, SessionList, SessionStatus, SessionView, TokenUsage,
     UsageReport, UsageRow,
 };
 use provost_proto::{Actor as Acting, Principal, SessionId, Stream, TurnId};
@@ -257,10 +257,7 @@ impl Runner {
         answer.await.map_err(|_| RunnerError::Stopping)
     }
 
-    async fn actor(
-        self: &Arc<Self>,
-        session: SessionId,
-    ) -> Result<mpsc::Sender<Ask>, RunnerError> {
+    async fn actor(self: &Arc<Self>, session: SessionId) -> Result<mpsc::Sender<Ask>, RunnerError> {
         let view = self.view(session).await?;
         if view.status == SessionStatus::Closed {
             return Err(RunnerError::Closed);

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use provost_gateway::GatewayError;
-use provost_proto::session::{
-    AttemptFailed, AttemptRestarted, Delta, Part, ToolDelta,
-};
+use provost_proto::session::{AttemptFailed, AttemptRestarted, Delta, Part, ToolDelta};
 use provost_proto::{Fact, SessionId, TurnId, limits};
 use tokio_util::sync::CancellationToken;
 

@@ -116,11 +116,7 @@ impl Runner {
     }
 
     /// What the log tells of an action that has ended.
-    async fn told(
-        &self,
-        project: ProjectId,
-        action: &ActionView,
-    ) -> Result<Returned, RunnerError> {
+    async fn told(&self, project: ProjectId, action: &ActionView) -> Result<Returned, RunnerError> {
         let kinds = ["ACTION_OUTPUT", "ACTION_DENIED", "ACTION_REQUESTED", "ACTION_READ"];
         let filter = Filter {
             action: Some(action.id),

@@ -28,7 +28,7 @@ fn command(result: &Value) -> String {
     };
     for (name, printed) in [("stdout", &result["stdout"]), ("stderr", &result["stderr"])] {
         if let Some(printed) = printed.as_str().filter(|printed| !printed.is_empty()) {
-            text.push_str(&format!("\n{name}:\n{printed}"));
+            text.extend(["\n", name, ":\n", printed]);
         }
     }
     text
@@ -46,7 +46,7 @@ pub(super) fn failed(fault: &Fault) -> Returned {
     if let Some(details) = &fault.details {
         for name in ["stdout", "stderr"] {
             if let Some(printed) = details[name].as_str().filter(|text| !text.is_empty()) {
-                output.push_str(&format!("\n{name}:\n{printed}"));
+                output.extend(["\n", name, ":\n", printed]);
             }
         }
     }
@@ -105,6 +105,9 @@ mod tests {
     #[test]
     fn the_middle_of_a_long_text_is_left_out_between_characters() {
         let text = cut("é".repeat(100), 51);
-        assert!(text.starts_with('é') && text.ends_with('é') && text.contains("left out"), "{text}");
+        assert!(
+            text.starts_with('é') && text.ends_with('é') && text.contains("left out"),
+            "{text}"
+        );
     }
 }

@@ -37,7 +37,7 @@ impl Turn {
                     let said = answer.text();
                     let mut text = format!("What came before, summarized:\n\n{}", said.trim());
                     if let Some(asked) = &asked {
-                        text.push_str(&format!("\n\nThe last thing that was said to you:\n\n{asked}"));
+                        text.extend(["\n\nThe last thing that was said to you:\n\n", asked]);
                     }
                     text.push_str("\n\nGo on.");
                     return self.compacted(state, text).await;
@@ -51,7 +51,7 @@ impl Turn {
     async fn compacted(&self, state: &mut State, summary: String) -> Result<(), Broken> {
         let mut facts: Vec<_> = state.pending_usage.take().into_iter().collect();
         let item = self.journal.place();
-        let (session, turn) = (self.journal.session, self.turn);
+        let (session, turn) = (self.journal.session, self.id);
         let compacted = SessionCompacted { session, turn, item, summary: summary.clone() };
         facts.push(Fact::SessionCompacted(compacted));
         self.journal.model(&self.by, facts).await?;

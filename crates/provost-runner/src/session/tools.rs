@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_hours(24);
 pub(super) struct Call {
     pub(super) item: Place,
     /// The model's name for it.
-    pub(super) call: String,
+    pub(super) id: String,
     /// The action, or `handoff`, or what the model made up.
     pub(super) tool: String,
     pub(super) arguments: String,
@@ -92,9 +92,9 @@ impl Turn {
         }
         let fact = Fact::ToolReturned(ToolReturned {
             session: self.journal.session,
-            turn: self.turn,
+            turn: self.id,
             item: call.item,
-            call: call.call.clone(),
+            call: call.id.clone(),
             status: returned.status,
             output: returned.output.clone(),
         });
@@ -126,7 +126,8 @@ impl Turn {
         if self.cancel.is_cancelled() {
             return Ok(render::failed(&fault(Code::Cancelled, "the turn was cancelled")));
         }
-        self.stoppable(agent, action, self.submit(agent, view, call, action)).await
+        let work = Box::pin(self.submit(agent, view, call, action));
+        self.stoppable(agent, action, work).await
     }
 
     async fn submit(
@@ -153,7 +154,7 @@ impl Turn {
             role: Some(view.role.clone()),
             session_id: Some(view.id),
         };
-        let key = format!("{}/{}", self.turn.uuid(), call.item);
+        let key = format!("{}/{}", self.id.uuid(), call.item);
         let command = Some(Idempotency { key, request: chain::digest(&request) });
         let submit = Submit { wanted, id: Some(action), command, wait: PATIENCE };
         let project = view.project.uuid().to_string();
@@ -253,7 +254,7 @@ impl Turn {
         let opened = self.runner.open_child(by.clone(), view, (&project, name), only).await?;
         let fact = Fact::HandedOff(HandedOff {
             session: self.journal.session,
-            turn: self.turn,
+            turn: self.id,
             item: call.item,
             to: opened.id,
             role: name.to_owned(),

@@ -6,9 +6,7 @@ use std::time::Instant;
 use provost_core::session::guard::{Guard, Seen};
 use provost_core::session::plan::{Heard, Progress, Step, next};
 use provost_proto::kernel::Fault;
-use provost_proto::session::{
-    FinishReason, SessionView, TurnCancelled, TurnFailed, TurnFinished,
-};
+use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFailed, TurnFinished};
 use provost_proto::{Code, Fact, TurnId};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +21,7 @@ use crate::model::ModelError;
 pub(super) struct Turn {
     pub(super) runner: Arc<Runner>,
     pub(super) journal: Arc<Journal>,
-    pub(super) turn: TurnId,
+    pub(super) id: TurnId,
     pub(super) by: Speaker,
     pub(super) cancel: CancellationToken,
 }
@@ -56,7 +54,7 @@ impl Turn {
             Ok(end) => end,
             Err(broken) => fault(&broken).map_or(End::Cancelled, End::Failed),
         };
-        let (session, turn) = (self.journal.session, self.turn);
+        let (session, turn) = (self.journal.session, self.id);
         let fact = match end {
             End::Finished(reason) => Fact::TurnFinished(TurnFinished { session, turn, reason }),
             End::Failed(fault) => Fact::TurnFailed(TurnFailed { session, turn, fault }),
@@ -74,8 +72,9 @@ impl Turn {
             if self.cancel.is_cancelled() && heard != Heard::Calls {
                 return Ok(End::Cancelled);
             }
-            state.progress.millis =
-                state.before.saturating_add(u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX));
+            state.progress.millis = state.before.saturating_add(
+                u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            );
             let limits = &self.runner.settings.limits;
             heard = match next(heard, state.progress, limits, state.compacted) {
                 Step::Ask => match self.ask(&mut state).await {
@@ -116,7 +115,7 @@ impl Turn {
         for (tool, arguments, output) in history.done.drain(..) {
             guard.see(&tool, &arguments, bare(&output));
         }
-        let turn = view.turn.as_ref().filter(|turn| turn.id == self.turn);
+        let turn = view.turn.as_ref().filter(|turn| turn.id == self.id);
         let now = self.runner.gateway.clock().now();
         let progress = turn.map_or_else(Progress::default, |turn| Progress {
             calls: turn.calls,
@@ -142,7 +141,7 @@ impl Turn {
             }
         }
         for (call, Returned { status, output }) in calls.into_iter().zip(returned) {
-            state.history.result(history::result_of(call.call, status, output));
+            state.history.result(history::result_of(call.id, status, output));
         }
         if self.cancel.is_cancelled() {
             return Err(Broken::Cancelled);

@@ -1,4 +1,4 @@
-//! Governed agents, as a client of OpenAI's Chat Completions sees them.
+//! Governed agents, as a client of the Chat Completions of `OpenAI` sees them.
 //!
 //! A model is a role: `role/<name>`, or `role/<name>@<project>` where several
 //! projects are open. A request is a turn in a session of its own; one that names a
@@ -75,7 +75,9 @@ pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<V
                 _ => format!("role/{}@{}", part.name, project.slug),
             };
             let created = project.opened_at / 1_000_000;
-            data.push(json!({ "id": id, "object": "model", "created": created, "owned_by": "provost" }));
+            data.push(
+                json!({ "id": id, "object": "model", "created": created, "owned_by": "provost" }),
+            );
         }
     }
     Ok(Json(json!({ "object": "list", "data": data })))
@@ -239,7 +241,8 @@ fn chunks(door: Arc<Door>, talk: Talk, model: String) -> Response {
                 piece.push_str("data: [DONE]\n\n");
             }
             Some(Ended::Badly(problem)) => {
-                piece.push_str(&format!("data: {}\n\ndata: [DONE]\n\n", told(&problem)));
+                let told = told(&problem).to_string();
+                piece.extend(["data: ", &told, "\n\ndata: [DONE]\n\n"]);
             }
         }
         Some((Ok::<_, Infallible>(Bytes::from(piece)), (talk, door, chunk)))

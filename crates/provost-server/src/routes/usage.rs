@@ -39,7 +39,11 @@ pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<M
     });
     let providers = providers.collect();
     let cards = found.into_iter().flat_map(|(_, cards)| cards);
-    list.extend(cards.map(|card| ModelView { name: card.name, title: card.title, scripted: false }));
+    list.extend(cards.map(|card| ModelView {
+        name: card.name,
+        title: card.title,
+        scripted: false,
+    }));
     let default = door.runner.default_model().map(str::to_owned);
     Ok(Json(ModelList { models: list, providers, default }))
 }

@@ -129,7 +129,8 @@ impl Chat {
         let body = SendMessage { text: text.to_owned() };
         let said = self.client.post_stream(&path, &body).await?;
         let stream = format!("project/{}", self.project.id.uuid());
-        let asks = self.client.stream(&format!("/api/events?stream={stream}&after={after}")).await?;
+        let asks =
+            self.client.stream(&format!("/api/events?stream={stream}&after={after}")).await?;
         let (mut said, mut asks) = (said.bytes_stream(), asks.bytes_stream());
         let (mut said_rest, mut asks_rest) = (Vec::new(), Vec::new());
         let mut printer = Printer::new(self.json);
@@ -138,7 +139,7 @@ impl Chat {
                 chunk = said.next() => {
                     let Some(chunk) = chunk else { break };
                     said_rest.extend_from_slice(&chunk.context("the daemon hung up")?);
-                    if let Some(end) = self.show(&mut printer, &mut said_rest)? {
+                    if let Some(end) = show(&mut printer, &mut said_rest)? {
                         printer.end()?;
                         return Ok(end);
                     }
@@ -162,18 +163,6 @@ impl Chat {
         Ok(End::Badly("the daemon hung up; `provost sessions` shows what was said".to_owned()))
     }
 
-    fn show(&self, printer: &mut Printer, rest: &mut Vec<u8>) -> anyhow::Result<Option<End>> {
-        let problem = problem(rest);
-        let mut end = None;
-        for event in super::events::take_events(rest)? {
-            printer.event(&event)?;
-            if is_end(&event) {
-                end = Some(End::Well);
-            }
-        }
-        Ok(problem.map(|problem| End::Badly(format!("{} ({})", problem.error, problem.code))).or(end))
-    }
-
     /// Shows the questions of this session, and takes the answers.
     async fn answer(&self) -> anyhow::Result<()> {
         let path = format!("/api/projects/{}/approvals", self.project.id.uuid());
@@ -184,7 +173,9 @@ impl Chat {
             remark(&shown);
             if self.json || !can_answer() {
                 let id = short(&approval.id.to_string());
-                remark(&faint(&format!("It waits: `provost approvals allow {id}` or `deny {id}`.")));
+                remark(&faint(&format!(
+                    "It waits: `provost approvals allow {id}` or `deny {id}`."
+                )));
                 continue;
             }
             self.decide(approval).await?;
@@ -215,6 +206,19 @@ impl Chat {
         }
         line("")
     }
+}
+
+/// Shows what came; how the turn ended, if it did.
+fn show(printer: &mut Printer, rest: &mut Vec<u8>) -> anyhow::Result<Option<End>> {
+    let problem = problem(rest);
+    let mut end = None;
+    for event in super::events::take_events(rest)? {
+        printer.event(&event)?;
+        if is_end(&event) {
+            end = Some(End::Well);
+        }
+    }
+    Ok(problem.map(|problem| End::Badly(format!("{} ({})", problem.error, problem.code))).or(end))
 }
 
 fn is_end(event: &Event) -> bool {

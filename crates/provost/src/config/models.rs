@@ -79,9 +79,10 @@ impl ModelsFile {
             let table = provider.get("headers").and_then(toml::Value::as_table).cloned();
             table.into_iter().flatten().map(|(_, value)| value).collect::<Vec<_>>()
         };
-        let all = self.providers.values().flat_map(|provider| {
-            provider.get("key").cloned().into_iter().chain(headers(provider))
-        });
+        let all = self
+            .providers
+            .values()
+            .flat_map(|provider| provider.get("key").cloned().into_iter().chain(headers(provider)));
         all.filter_map(|value| value.as_str().map(str::to_owned)).collect()
     }
 }
@@ -139,7 +140,9 @@ impl ModelsConfig {
                 calls: turn.calls.unwrap_or(default.calls),
                 tokens: turn.tokens,
                 cost: nanos("turn.usd", turn.usd)?,
-                millis: turn.minutes.map_or(default.millis, |minutes| minutes.saturating_mul(60_000)),
+                millis: turn
+                    .minutes
+                    .map_or(default.millis, |minutes| minutes.saturating_mul(60_000)),
                 compact_at: turn.compact_at.unwrap_or(default.compact_at),
             },
             budget: Budget {

@@ -40,7 +40,11 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
 async fn a_question_stays_open_and_the_turn_goes_on_when_it_is_answered() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(Answer::call("c1", "terminal_runCommand", json!({ "command": "echo x >> log" }))),
+        Reply::Say(Answer::call(
+            "c1",
+            "terminal_runCommand",
+            json!({ "command": "echo x >> log" }),
+        )),
         Reply::Say(Answer::text("Done.")),
     ];
     let model = FakeModel::replying(replies).await.unwrap();
