@@ -84,7 +84,7 @@ impl Asking {
                     let patience = if decoder.has_begun() { idle } else { self.patience() };
                     match tokio::time::timeout(patience, response.chunk()).await {
                         Err(_) => self.failed(ModelError::Stalled(patience)),
-                        Ok(Err(error)) => self.failed(ModelError::Truncated(told(error))),
+                        Ok(Err(error)) => self.broken(*decoder, told(error)),
                         Ok(Ok(piece)) => self.read(response, decoder, piece),
                     }
                 }
@@ -142,6 +142,18 @@ impl Asking {
             Ok(()) if ended => self.state = State::Over,
             Ok(()) => self.state = State::Linger(response),
             Err(error) => self.failed(error),
+        }
+    }
+
+    /// The connection broke. If the model had said before why it stopped, nothing is
+    /// missing but an ornament, and what is complete is not asked for again.
+    fn broken(&mut self, decoder: Decoder, why: String) {
+        let mut events = Vec::new();
+        let finished = decoder.finish(&mut events);
+        self.take(&mut events);
+        match finished {
+            Ok(()) => self.state = State::Over,
+            Err(_) => self.failed(ModelError::Truncated(why)),
         }
     }
 

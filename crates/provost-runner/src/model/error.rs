@@ -97,23 +97,10 @@ impl ModelError {
 
     /// How long the provider wants to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
-                *retry_after
-            }
-            Self::NoKey { .. }
-            | Self::Unauthorized(_)
-            | Self::Forbidden(_)
-            | Self::Quota(_)
-            | Self::UnknownModel(_)
-            | Self::ContextLength(_)
-            | Self::BadRequest(_)
-            | Self::Refused(_)
-            | Self::Truncated(_)
-            | Self::Stalled(_)
-            | Self::Connect(_)
-            | Self::Protocol(_)
-            | Self::Unsendable(_) => None,
+        if let Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } = self {
+            *retry_after
+        } else {
+            None
         }
     }
 

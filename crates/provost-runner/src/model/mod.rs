@@ -21,6 +21,34 @@
 //! every stream can be tested cut at every byte. Nothing here reads the
 //! environment; the binary gives it as a map ([`Registry::new`]). Keys are in
 //! headers only, never in an address, and are taken out of every error.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use futures::StreamExt;
+//! use provost_runner::model::{
+//!     Message, ModelEvent, Models, Registry, Request, Retry, Script, Timeouts,
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (configs, env) = (BTreeMap::new(), BTreeMap::new());
+//! let script = Script::parse("title = 'A greeting'\n[[beat]]\nsay = 'Hello.'")?;
+//! let registry = Registry::new(&configs, &env)?.with_script("greeting", script);
+//! let models = Models::new(registry, Retry::default(), Timeouts::default())?;
+//!
+//! let mut request = Request::new("script/greeting", vec![Message::user("Hi")]);
+//! let mut stream = models.stream(&request)?;
+//! while let Some(event) = stream.next().await {
+//!     if let ModelEvent::End { turn } = event? {
+//!         assert_eq!(turn.text(), "Hello.");
+//!         // The next request says what was said in this one.
+//!         request.messages.push(Message::Assistant { turn });
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod answer;
 mod asking;

@@ -66,6 +66,22 @@ async fn what_was_shown_stays_when_no_attempt_gets_further() {
 }
 
 #[tokio::test]
+async fn what_breaks_after_the_model_said_why_it_stopped_is_whole() {
+    let chat: String = {
+        let events = Answer::text("One two").events(Format::Chat);
+        let n = events.iter().position(|event| event.contains("\"stop\"")).unwrap();
+        events[..=n].concat() + "data: {\"usage\": {\"prom"
+    };
+    let gemini: String = Answer::text("One two").events(Format::Gemini).concat();
+    for (format, stream) in [(Format::Chat, chat), (Format::Gemini, gemini)] {
+        let server = FakeModel::replying(vec![Reply::raw(stream, Ending::Broken)]).await.unwrap();
+        let (events, result) = all(&models(&server, format), &hello()).await;
+        result.unwrap();
+        assert_eq!((turn(&events).text().as_str(), server.received().len()), ("One two", 1));
+    }
+}
+
+#[tokio::test]
 async fn an_overload_in_the_midst_of_a_stream_is_tried_again() {
     let stream = include_str!("../streams/messages/overloaded-in-the-midst.sse");
     let replies = vec![Reply::raw(stream, Ending::Whole), Reply::Say(Answer::text("One two"))];

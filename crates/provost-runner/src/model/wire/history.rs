@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Value, json};
+
 use super::super::{Message, ModelError, Origin, Request, ResultStatus, ToolCall, Turn};
 use super::Ids;
 
@@ -86,6 +88,21 @@ impl<'a> Answered<'a> {
 
 fn unsendable(what: &str) -> ModelError {
     ModelError::Unsendable(what.to_owned())
+}
+
+/// Adds parts of one side to a conversation in which the sides alternate: to the last
+/// message if it is of the same side, whose parts are in this field.
+pub(super) fn alternate(messages: &mut Vec<Value>, role: &str, field: &str, parts: Vec<Value>) {
+    if parts.is_empty() {
+        return;
+    }
+    if let Some(last) = messages.last_mut().filter(|last| last["role"] == role)
+        && let Some(have) = last[field].as_array_mut()
+    {
+        have.extend(parts);
+        return;
+    }
+    messages.push(json!({ "role": role, field: parts }));
 }
 
 /// The id of a call in a form that the provider takes. The same id always gives

@@ -172,25 +172,11 @@ impl Decoder {
     /// The body has ended: adds what was left, and the end of the turn.
     ///
     /// If the model has not said why it stopped, the answer is [`ModelError::Truncated`].
+    /// If it has, half an event at the end changes nothing.
     pub fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
-        if let Some(event) = std::mem::take(&mut self.sse).finish() {
-            self.push(&event, out).map_err(|error| match error {
-                ModelError::Protocol(why) => ModelError::Truncated(why),
-                error @ (ModelError::NoKey { .. }
-                | ModelError::Unauthorized(_)
-                | ModelError::Forbidden(_)
-                | ModelError::Quota(_)
-                | ModelError::UnknownModel(_)
-                | ModelError::RateLimited { .. }
-                | ModelError::Overloaded { .. }
-                | ModelError::ContextLength(_)
-                | ModelError::BadRequest(_)
-                | ModelError::Refused(_)
-                | ModelError::Truncated(_)
-                | ModelError::Stalled(_)
-                | ModelError::Connect(_)
-                | ModelError::Unsendable(_)) => error,
-            })?;
+        let last = std::mem::take(&mut self.sse).finish();
+        if let Some(event) = last.filter(|event| !is_half(event)) {
+            self.push(&event, out)?;
         }
         let stop = self.decode.finish(&mut self.draft);
         out.append(&mut self.draft.out);
@@ -198,6 +184,12 @@ impl Decoder {
         out.push(ModelEvent::End { turn: Box::new(turn) });
         Ok(())
     }
+}
+
+/// Whether an event that was not ended lacks a part: it is no JSON, nor the one word
+/// that some streams end with.
+fn is_half(event: &SseEvent) -> bool {
+    event.data.trim() != "[DONE]" && json(event).is_err()
 }
 
 /// The part of a decoder that differs by wire format.

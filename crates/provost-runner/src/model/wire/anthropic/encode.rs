@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::history::{Said, Step, fit, steps};
+use super::super::history::{Said, Step, alternate, fit, steps};
 use super::super::{Encoded, Ids};
 use crate::model::{Content, Effort, ModelError, Origin, Request, Thinking, ToolChoice};
 
@@ -29,11 +29,16 @@ pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Enc
             Step::User(text) => {
                 // An empty text is refused, and there must be something.
                 let text = if text.trim().is_empty() { "(nothing)" } else { text };
-                add(&mut messages, "user", vec![json!({ "type": "text", "text": text })]);
+                alternate(
+                    &mut messages,
+                    "user",
+                    "content",
+                    vec![json!({ "type": "text", "text": text })],
+                );
             }
             Step::Turn(said) => {
-                add(&mut messages, "assistant", blocks(said));
-                add(&mut messages, "user", results(said));
+                alternate(&mut messages, "assistant", "content", blocks(said));
+                alternate(&mut messages, "user", "content", results(said));
             }
         }
     }
@@ -65,20 +70,6 @@ fn tool(tool: &crate::model::Tool) -> Value {
         "description": tool.description,
         "input_schema": tool.schema,
     })
-}
-
-/// Adds blocks to the last message if it is of the same side.
-fn add(messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
-    if blocks.is_empty() {
-        return;
-    }
-    if let Some(last) = messages.last_mut().filter(|last| last["role"] == role)
-        && let Some(content) = last["content"].as_array_mut()
-    {
-        content.extend(blocks);
-        return;
-    }
-    messages.push(json!({ "role": role, "content": blocks }));
 }
 
 /// Marks the end of what the provider may cache: everything up to the last block.

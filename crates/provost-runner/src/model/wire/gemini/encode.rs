@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::Encoded;
-use super::super::history::{Said, Step, steps};
+use super::super::history::{Said, Step, alternate, steps};
 use crate::model::{Content, Effort, Item, ModelError, Origin, Request, Thinking, ToolChoice};
 
 /// What Gemini documents for calls that another model made: without a signature,
@@ -15,10 +15,12 @@ pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Enc
     let mut contents: Vec<Value> = Vec::new();
     for step in steps(request, origin)? {
         match step {
-            Step::User(text) => add(&mut contents, "user", vec![json!({ "text": text })]),
+            Step::User(text) => {
+                alternate(&mut contents, "user", "parts", vec![json!({ "text": text })]);
+            }
             Step::Turn(said) => {
-                add(&mut contents, "model", parts(&said, &origin.model));
-                add(&mut contents, "user", results(&said));
+                alternate(&mut contents, "model", "parts", parts(&said, &origin.model));
+                alternate(&mut contents, "user", "parts", results(&said));
             }
         }
     }
@@ -58,20 +60,6 @@ fn tool(tool: &crate::model::Tool) -> Value {
         "description": tool.description,
         "parametersJsonSchema": tool.schema,
     })
-}
-
-/// Adds parts to the last content if it is of the same side.
-fn add(contents: &mut Vec<Value>, role: &str, parts: Vec<Value>) {
-    if parts.is_empty() {
-        return;
-    }
-    if let Some(last) = contents.last_mut().filter(|last| last["role"] == role)
-        && let Some(have) = last["parts"].as_array_mut()
-    {
-        have.extend(parts);
-        return;
-    }
-    contents.push(json!({ "role": role, "parts": parts }));
 }
 
 fn parts(said: &Said<'_>, model: &str) -> Vec<Value> {
