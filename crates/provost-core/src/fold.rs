@@ -7,10 +7,12 @@
 
 mod governance;
 pub mod runtime;
+pub mod session;
 
 use std::collections::BTreeMap;
 
 use provost_proto::runtime::{RuntimeChange, RuntimeView};
+use provost_proto::session::{Draft, SessionPage, SessionView, UsageRow};
 use provost_proto::{
     ActionId, ActionStatus, ActionView, Actor, Approval, Event, Fact, Grant, Hash, KernelStatus,
     KernelView, Micros, ModeView, Project, ProjectId, ProjectStatus, Token, Trusted,
@@ -43,11 +45,19 @@ pub enum View {
     Trusted,
     /// What the projects run, by project.
     Runtimes,
+    /// The conversations, by id.
+    Sessions,
+    /// What was said in them, some items each.
+    Pages,
+    /// What is being said in them, by session.
+    Drafts,
+    /// What models used, by day, project and model.
+    Usage,
 }
 
 impl View {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Projects,
         Self::Tokens,
         Self::Actions,
@@ -57,6 +67,10 @@ impl View {
         Self::Grants,
         Self::Trusted,
         Self::Runtimes,
+        Self::Sessions,
+        Self::Pages,
+        Self::Drafts,
+        Self::Usage,
     ];
 
     /// As people read it.
@@ -71,6 +85,10 @@ impl View {
             Self::Grants => "grants",
             Self::Trusted => "trusted",
             Self::Runtimes => "runtimes",
+            Self::Sessions => "sessions",
+            Self::Pages => "pages",
+            Self::Drafts => "drafts",
+            Self::Usage => "usage",
         }
     }
 
@@ -86,6 +104,10 @@ impl View {
             Self::Grants => 7,
             Self::Trusted => 8,
             Self::Runtimes => 9,
+            Self::Sessions => 10,
+            Self::Pages => 11,
+            Self::Drafts => 12,
+            Self::Usage => 13,
         }
     }
 }
@@ -122,6 +144,14 @@ pub enum Doc {
     Trusted(Trusted),
     /// Of [`View::Runtimes`].
     Runtime(Box<RuntimeView>),
+    /// Of [`View::Sessions`].
+    Session(Box<SessionView>),
+    /// Of [`View::Pages`].
+    Page(Box<SessionPage>),
+    /// Of [`View::Drafts`].
+    Draft(Box<Draft>),
+    /// Of [`View::Usage`].
+    Usage(Box<UsageRow>),
 }
 
 impl Doc {
@@ -137,6 +167,10 @@ impl Doc {
             View::Grants => Self::Grant(serde_json::from_slice(bytes)?),
             View::Trusted => Self::Trusted(serde_json::from_slice(bytes)?),
             View::Runtimes => Self::Runtime(serde_json::from_slice(bytes)?),
+            View::Sessions => Self::Session(serde_json::from_slice(bytes)?),
+            View::Pages => Self::Page(serde_json::from_slice(bytes)?),
+            View::Drafts => Self::Draft(serde_json::from_slice(bytes)?),
+            View::Usage => Self::Usage(serde_json::from_slice(bytes)?),
         })
     }
 
@@ -184,6 +218,26 @@ impl Doc {
     pub fn into_runtime(self) -> Option<RuntimeView> {
         if let Self::Runtime(runtime) = self { Some(*runtime) } else { None }
     }
+
+    /// The session, if it is one.
+    pub fn into_session(self) -> Option<SessionView> {
+        if let Self::Session(session) = self { Some(*session) } else { None }
+    }
+
+    /// The page, if it is one.
+    pub fn into_page(self) -> Option<SessionPage> {
+        if let Self::Page(page) = self { Some(*page) } else { None }
+    }
+
+    /// The draft, if it is one.
+    pub fn into_draft(self) -> Option<Draft> {
+        if let Self::Draft(draft) = self { Some(*draft) } else { None }
+    }
+
+    /// The usage, if it is one.
+    pub fn into_usage(self) -> Option<UsageRow> {
+        if let Self::Usage(usage) = self { Some(*usage) } else { None }
+    }
 }
 
 /// What a fold may know of an event beside its fact.
@@ -209,20 +263,20 @@ pub enum Before {
 /// The documents that a fact touches.
 #[expect(clippy::too_many_lines, reason = "a table with every fact there is")]
 pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
-    let one = |view, key: Uuid, before| [Some((Key { view, key }, before)), None];
+    let one = |view, key: Uuid, before| [Some((Key { view, key }, before)), None, None];
     let action = |id: &ActionId, before| one(View::Actions, id.uuid(), before);
     let kernel = |id: &ProjectId, before| one(View::Kernels, id.uuid(), before);
     // What a kernel says of the runtime moves both; what happens to it ends what ran in it.
     let ran = |id: &ProjectId, before| {
         let runtime = Key { view: View::Runtimes, key: id.uuid() };
-        [kernel(id, before)[0], Some((runtime, Before::Needed))]
+        [kernel(id, before)[0], Some((runtime, Before::Needed)), None]
     };
     let touched = match fact {
         // How a kernel's heart beats is a state of the moment, which no view keeps.
         Fact::DaemonStarted { .. }
         | Fact::DaemonStopped { .. }
         | Fact::KernelUnresponsive { .. }
-        | Fact::KernelResponsive { .. } => [None, None],
+        | Fact::KernelResponsive { .. } => [None, None, None],
         Fact::ProjectOpened { project, .. } => {
             one(View::Projects, project.uuid(), Before::Replaced)
         }
@@ -256,8 +310,8 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         | Fact::ActionAllowed { action: id, .. } => action(id, Before::Needed),
         Fact::ActionStarted { action: id, project, .. }
         | Fact::ActionFinished { action: id, project, .. } => {
-            let [doc, _] = kernel(project, Before::Needed);
-            [action(id, Before::Needed)[0], doc]
+            let [doc, ..] = kernel(project, Before::Needed);
+            [action(id, Before::Needed)[0], doc, None]
         }
         Fact::ModeChanged { project, .. } => one(View::Modes, project.uuid(), Before::Replaced),
         Fact::ApprovalAsked { approval, .. } => {
@@ -275,8 +329,26 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         }
         // Told for people; what they say is read from the files themselves.
         Fact::RoleLoaded { .. } | Fact::RoleRejected { .. } | Fact::PolicyChanged { .. } => {
-            [None, None]
+            [None, None, None]
         }
+        Fact::SessionOpened(_)
+        | Fact::MessageAdded(_)
+        | Fact::TurnStarted(_)
+        | Fact::TextDelta(_)
+        | Fact::ReasoningDelta(_)
+        | Fact::ToolDelta(_)
+        | Fact::AttemptFailed(_)
+        | Fact::AttemptRestarted(_)
+        | Fact::ToolCalled(_)
+        | Fact::ToolReturned(_)
+        | Fact::UsageRecorded(_)
+        | Fact::TurnFinished(_)
+        | Fact::TurnFailed(_)
+        | Fact::TurnCancelled(_)
+        | Fact::TurnInterrupted(_)
+        | Fact::SessionCompacted(_)
+        | Fact::HandedOff(_)
+        | Fact::SessionClosed(_) => session::touched(fact),
     };
     touched.into_iter().flatten()
 }
@@ -288,6 +360,9 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
 pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
     if view == View::Runtimes {
         return runtime::fold(doc, stamp, fact);
+    }
+    if let View::Sessions | View::Pages | View::Drafts | View::Usage = view {
+        return session::fold(view, doc, stamp, fact);
     }
     match (fact, doc) {
         (Fact::ProjectOpened { project, name, slug, path }, _) => Some(Doc::Project(Project {
@@ -406,7 +481,11 @@ fn change(doc: Doc, stamp: Stamp<'_>, fact: &Fact) -> Doc {
         | Doc::Mode(_)
         | Doc::Grant(_)
         | Doc::Trusted(_)
-        | Doc::Runtime(_)) => doc,
+        | Doc::Runtime(_)
+        | Doc::Session(_)
+        | Doc::Page(_)
+        | Doc::Draft(_)
+        | Doc::Usage(_)) => doc,
     }
 }
 

@@ -19,5 +19,6 @@ pub mod policy;
 pub mod redact;
 pub mod role;
 pub mod runtime;
+pub mod session;
 pub mod skill;
 pub mod slug;

@@ -30,6 +30,8 @@ const AT_ONCE: &[&str] = &["fs.readFile", "fs.stat", "fs.listFiles"];
 pub struct Submit {
     /// What is asked for.
     pub wanted: RequestAction,
+    /// The name that the action is to have, if the asker wrote it down before.
+    pub id: Option<ActionId>,
     /// The client's idempotency key.
     pub command: Option<Idempotency>,
     /// How long to wait for the end before answering that it goes on.
@@ -80,7 +82,8 @@ impl Gateway {
         if known.project.status != ProjectStatus::Open {
             return Err(GatewayError::ProjectClosed);
         }
-        let Submit { wanted, command, wait } = submit;
+        let Submit { wanted, id, command, wait } = submit;
+        let id = id.unwrap_or_else(|| self.clock.id());
         let RequestAction { action: name, params, role, session_id } = wanted;
         let role = caller.role_for(role)?;
         if let Some(session) = session_id {
@@ -97,12 +100,12 @@ impl Gateway {
         let action = match Action::parse(&name, params) {
             Err(error) if caller.class() == TokenClass::Agent => {
                 let governed = self.governed(known.project.id).await?;
-                return self.deny_nonsense(&governed, &behalf, &name, &error).await;
+                return self.deny_nonsense(&governed, &behalf, (id, &name), &error).await;
             }
             parsed => parsed?,
         };
         let matter = Matter::new(Asked {
-            id: self.clock.id(),
+            id,
             project: known.project.id,
             principal: behalf.principal.clone(),
             class: caller.class(),
@@ -175,10 +178,9 @@ impl Gateway {
         &self,
         governed: &Governed,
         behalf: &Behalf,
-        name: &str,
+        (id, name): (ActionId, &str),
         error: &BadAction,
     ) -> Result<Done, GatewayError> {
-        let id = self.clock.id();
         let short: String = name.chars().take(limits::NAME / 4).collect();
         let requested = Fact::ActionRequested {
             action: id,

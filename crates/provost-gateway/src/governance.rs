@@ -113,7 +113,11 @@ impl Governed {
             | Doc::Action(_)
             | Doc::Kernel(_)
             | Doc::Approval(_)
-            | Doc::Runtime(_) => {}
+            | Doc::Runtime(_)
+            | Doc::Session(_)
+            | Doc::Page(_)
+            | Doc::Draft(_)
+            | Doc::Usage(_) => {}
         }
     }
 }
@@ -196,9 +200,15 @@ fn project_of(doc: &Doc) -> Option<ProjectId> {
         Doc::Grant(grant) => Some(grant.project),
         Doc::Trusted(trusted) => Some(trusted.project),
         Doc::Project(project) => Some(project.id),
-        Doc::Token(_) | Doc::Action(_) | Doc::Kernel(_) | Doc::Approval(_) | Doc::Runtime(_) => {
-            None
-        }
+        Doc::Token(_)
+        | Doc::Action(_)
+        | Doc::Kernel(_)
+        | Doc::Approval(_)
+        | Doc::Runtime(_)
+        | Doc::Session(_)
+        | Doc::Page(_)
+        | Doc::Draft(_)
+        | Doc::Usage(_) => None,
     }
 }
 

@@ -11,7 +11,7 @@ use provost_core::fold::{Doc, View};
 use provost_proto::{Principal, SessionId};
 use provost_store::Store;
 
-use crate::GatewayError;
+use crate::{GatewayError, principal_of};
 
 /// Sessions of one principal that are remembered; then its oldest is forgotten.
 const OF_ONE: usize = 256;
@@ -30,6 +30,10 @@ impl Sessions {
     /// The sessions in which a person was asked, as the log has them.
     pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
         let sessions = Self::default();
+        for session in store.docs(View::Sessions).await?.into_iter().filter_map(Doc::into_session) {
+            // A session with a model is its own principal, and nobody else's.
+            let _taken = sessions.enter(session.id, &principal_of(session.id));
+        }
         let all = store.docs(View::Approvals).await?.into_iter().filter_map(Doc::into_approval);
         let mut all: Vec<_> = all.collect();
         all.sort_by_key(|approval| approval.asked_at);

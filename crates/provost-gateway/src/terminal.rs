@@ -162,7 +162,7 @@ impl Gateway {
             role: None,
             session_id: None,
         };
-        let submit = Submit { wanted, command: None, wait: OPEN };
+        let submit = Submit { wanted, id: None, command: None, wait: OPEN };
         match self.submit(&caller, project, submit).await? {
             Done::Finished(_) => Ok(()),
             Done::Running(_) => {

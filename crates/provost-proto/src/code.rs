@@ -45,6 +45,8 @@ codes! {
     LoginExpired = "LOGIN_EXPIRED", 401;
     /// The ticket was used already, is too old, or never was.
     TicketExpired = "TICKET_EXPIRED", 401;
+    /// What may be spent is spent; the sentence says on what.
+    BudgetExceeded = "BUDGET_EXCEEDED", 402;
     /// The token's class or project does not permit this.
     Forbidden = "FORBIDDEN", 403;
     /// The request comes from a page of another origin.
@@ -103,6 +105,10 @@ codes! {
     RuntimeRunning = "RUNTIME_RUNNING", 409;
     /// Nothing of the project runs, and it was needed.
     RuntimeStopped = "RUNTIME_STOPPED", 409;
+    /// The conversation was closed.
+    SessionClosed = "SESSION_CLOSED", 409;
+    /// No turn of the conversation was cut off or failed.
+    NothingToContinue = "NOTHING_TO_CONTINUE", 409;
     /// Someone stopped it before it was done.
     Cancelled = "CANCELLED", 409;
     /// The body, the file or the output is larger than is taken.
@@ -113,6 +119,8 @@ codes! {
     TooManyQuestions = "TOO_MANY_QUESTIONS", 429;
     /// As many commands run as may.
     TooManyProcesses = "TOO_MANY_PROCESSES", 429;
+    /// As many messages wait for their turn in the conversation as may.
+    TooManyMessages = "TOO_MANY_MESSAGES", 429;
     /// The `Host` is not one of ours.
     HostUnknown = "HOST_UNKNOWN", 421;
     /// The folder to open does not exist.
@@ -141,10 +149,24 @@ codes! {
     CmdNotFound = "CMD_NOT_FOUND", 422;
     /// The command was ended by a signal.
     Killed = "KILLED", 422;
+    /// Neither the session nor its role names a model, and there is none to take.
+    NoModel = "NO_MODEL", 422;
+    /// There is no such model, or its provider does not know it.
+    UnknownModel = "UNKNOWN_MODEL", 422;
+    /// The conversation does not fit the model, even when it is summarized.
+    ContextLength = "CONTEXT_LENGTH", 422;
+    /// A turn took more steps, tokens or time than one may.
+    TurnLimit = "TURN_LIMIT", 422;
+    /// The model called the same tool in the same way again and again.
+    LoopDetected = "LOOP_DETECTED", 422;
     /// A fault of Provost.
     Internal = "INTERNAL", 500;
     /// Something of the project is still alive though it was killed.
     StillAlive = "STILL_ALIVE", 500;
+    /// The provider of the model failed or could not be reached.
+    ModelFailed = "MODEL_FAILED", 502;
+    /// The provider has no key here, or does not accept it.
+    ModelKey = "MODEL_KEY", 502;
     /// The project's preview answered with something that is no HTTP.
     PreviewBroken = "PREVIEW_BROKEN", 502;
     /// Nothing of the project listens, or it does not answer.

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::kernel::{Fault, Outcome, Output, ReportNumber};
 use crate::runtime;
+use crate::session;
 use crate::{
     ActionId, AllowedBy, AnswerScope, ApprovalId, Covers, Decision, EventId, Governing, GrantId,
     Hash, Mode, Pin, ProjectId, Question, RuleRef, SessionId, Stream, TokenClass, TokenId,
@@ -25,7 +26,8 @@ pub type Version = u64;
 /// Microseconds since 1970, by the daemon's clock.
 pub type Micros = u64;
 
-/// On whose authority something was done: `local:<user>` or `token:<id>`.
+/// On whose authority something was done: `local:<user>`, `token:<id>`, or
+/// `session:<id>` for a model in a session.
 pub type Principal = String;
 
 /// A client's idempotency key: the same command sent twice happens once.
@@ -726,10 +728,47 @@ pub enum Fact {
         /// The particulars.
         terminal: runtime::TerminalEnd,
     },
+    /// A conversation with a model begins.
+    SessionOpened(session::SessionOpened),
+    /// Somebody said something in a conversation.
+    MessageAdded(session::MessageAdded),
+    /// A turn of a conversation begins.
+    TurnStarted(session::TurnStarted),
+    /// More of what the model says.
+    TextDelta(session::Delta),
+    /// More of what the model thinks.
+    ReasoningDelta(session::Delta),
+    /// More of a call that the model is writing.
+    ToolDelta(session::ToolDelta),
+    /// The provider failed, and is asked again after a while.
+    AttemptFailed(session::AttemptFailed),
+    /// What an answer showed so far is void.
+    AttemptRestarted(session::AttemptRestarted),
+    /// The model calls a tool.
+    ToolCalled(session::ToolCalled),
+    /// A call of a tool is over.
+    ToolReturned(session::ToolReturned),
+    /// A model was asked, and used this.
+    UsageRecorded(session::UsageRecorded),
+    /// The model stopped.
+    TurnFinished(session::TurnFinished),
+    /// A turn could not go on.
+    TurnFailed(session::TurnFailed),
+    /// A person stopped a turn.
+    TurnCancelled(session::TurnCancelled),
+    /// The daemon ended in the midst of a turn.
+    TurnInterrupted(session::TurnInterrupted),
+    /// What came before is summarized for the model.
+    SessionCompacted(session::SessionCompacted),
+    /// The model gave a task to another role.
+    HandedOff(session::HandedOff),
+    /// A person closed a conversation.
+    SessionClosed(session::SessionClosed),
 }
 
 impl Fact {
     /// The kind, as it stands in the envelope.
+    #[expect(clippy::too_many_lines, reason = "a table with every fact there is")]
     pub fn kind(&self) -> &'static str {
         match self {
             Self::DaemonStarted { .. } => "DAEMON_STARTED",
@@ -777,6 +816,24 @@ impl Fact {
             Self::TerminalOpened { .. } => "TERMINAL_OPENED",
             Self::TerminalResized { .. } => "TERMINAL_RESIZED",
             Self::TerminalClosed { .. } => "TERMINAL_CLOSED",
+            Self::SessionOpened(_) => "SESSION_OPENED",
+            Self::MessageAdded(_) => "MESSAGE_ADDED",
+            Self::TurnStarted(_) => "TURN_STARTED",
+            Self::TextDelta(_) => "TEXT_DELTA",
+            Self::ReasoningDelta(_) => "REASONING_DELTA",
+            Self::ToolDelta(_) => "TOOL_DELTA",
+            Self::AttemptFailed(_) => "ATTEMPT_FAILED",
+            Self::AttemptRestarted(_) => "ATTEMPT_RESTARTED",
+            Self::ToolCalled(_) => "TOOL_CALLED",
+            Self::ToolReturned(_) => "TOOL_RETURNED",
+            Self::UsageRecorded(_) => "USAGE_RECORDED",
+            Self::TurnFinished(_) => "TURN_FINISHED",
+            Self::TurnFailed(_) => "TURN_FAILED",
+            Self::TurnCancelled(_) => "TURN_CANCELLED",
+            Self::TurnInterrupted(_) => "TURN_INTERRUPTED",
+            Self::SessionCompacted(_) => "SESSION_COMPACTED",
+            Self::HandedOff(_) => "HANDED_OFF",
+            Self::SessionClosed(_) => "SESSION_CLOSED",
         }
     }
 

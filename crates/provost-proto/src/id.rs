@@ -85,6 +85,14 @@ id!(
     SessionId, "ses", "session", "Brand<string, 'session'>"
 );
 id!(
+    /// One turn of a conversation.
+    TurnId, "trn", "turn", "Brand<string, 'turn'>"
+);
+id!(
+    /// One message in a conversation.
+    MessageId, "msg", "message", "Brand<string, 'message'>"
+);
+id!(
     /// One notebook.
     NotebookId, "nbk", "notebook", "Brand<string, 'notebook'>"
 );

@@ -16,6 +16,7 @@ pub mod limits;
 mod output;
 mod raw;
 pub mod runtime;
+pub mod session;
 mod stream;
 pub mod terminal;
 #[cfg(feature = "ts")]
@@ -36,7 +37,8 @@ pub use governance::{
 };
 pub use hash::{Hash, NotAHash};
 pub use id::{
-    ActionId, ApprovalId, EventId, GrantId, NotAnId, NotebookId, ProjectId, SessionId, TokenId,
+    ActionId, ApprovalId, EventId, GrantId, MessageId, NotAnId, NotebookId, ProjectId, SessionId,
+    TokenId, TurnId,
 };
 pub use raw::Raw;
 pub use stream::{NotAStream, Stream};

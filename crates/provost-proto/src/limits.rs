@@ -96,3 +96,25 @@ pub const TICKET_SECONDS: u64 = 30;
 
 /// How many tickets may wait to be used. Asking for one more forgets the oldest.
 pub const TICKETS: usize = 64;
+
+/// The longest message in a conversation, in bytes. Longer texts are files.
+pub const MESSAGE: usize = 256 * 1024;
+
+/// How many messages may wait for their turn in one conversation.
+pub const QUEUED_MESSAGES: usize = 16;
+
+/// How much of what a tool returns a model is told, in bytes; the middle of more
+/// is left out.
+pub const TOOL_OUTPUT: usize = 64 * 1024;
+
+/// How many calls of one answer are carried out; more are told to come again.
+pub const TOOL_CALLS: usize = 32;
+
+/// The most text of a delta that is put together while the log is busy.
+pub const DELTA: usize = 32 * 1024;
+
+/// How many sessions may hand a task on, one below the other.
+pub const HANDOFFS: u8 = 3;
+
+/// The longest title of a conversation, in characters.
+pub const TITLE: usize = 80;

@@ -1,7 +1,9 @@
-//! LLM sessions: for now, the providers of models.
+//! LLM sessions: the providers of models, and the loop over them.
 //!
-//! [`model`] speaks with every provider in its own wire format and gives one
-//! kind of events. It knows nothing of projects, roles, permits or the log: the
-//! loop that is built upon it does.
+//! [`model`] speaks with every provider in its own wire format and gives one kind
+//! of events. It knows nothing of projects, roles, permits or the log. [`session`]
+//! is the loop: what a person says begins a turn, what the model calls goes down
+//! the road of all actions, and everything is in the log before anybody sees it.
 
 pub mod model;
+pub mod session;

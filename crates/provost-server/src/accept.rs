@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use provost_gateway::Gateway;
+use provost_runner::session::Runner;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ const UPKEEP: Duration = Duration::from_secs(10);
 /// `previews`, if given, is the second listener of the previews.
 pub async fn serve(
     (listener, previews): (TcpListener, Option<TcpListener>),
-    gateway: Arc<Gateway>,
+    runner: Arc<Runner>,
     settings: Settings,
     closing: CancellationToken,
 ) -> io::Result<()> {
@@ -38,7 +38,8 @@ pub async fn serve(
     let port = settings.listen.port();
     let previews_at = preview::Previews::new(port, settings.previews);
     let door = Arc::new(Door {
-        gateway,
+        gateway: Arc::clone(runner.gateway()),
+        runner,
         meter: meter.clone(),
         hosts: guard::Hosts::new(settings.listen, &settings.allowed_hosts),
         ui_policy: assets::policy(&previews_at),

@@ -15,11 +15,13 @@ mod problem;
 mod pump;
 mod routes;
 mod sse;
+mod talk;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use provost_gateway::Gateway;
+use provost_runner::session::Runner;
 use tokio_util::sync::CancellationToken;
 
 pub use accept::serve;
@@ -42,6 +44,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub(crate) struct Door {
     pub(crate) gateway: Arc<Gateway>,
+    pub(crate) runner: Arc<Runner>,
     pub(crate) meter: Meter,
     pub(crate) hosts: guard::Hosts,
     pub(crate) previews: preview::Previews,

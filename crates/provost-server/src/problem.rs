@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use provost_gateway::GatewayError;
 use provost_proto::{Code, Problem};
+use provost_runner::session::RunnerError;
 use provost_store::StoreError;
 
 /// An error on its way out.
@@ -62,6 +63,23 @@ impl From<GatewayError> for Failure {
             GatewayError::Secrets(_) => Code::Internal,
             GatewayError::NoRandomness(_) | GatewayError::Stopping => Code::Unavailable,
             GatewayError::Store(error) => store_code(error),
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<RunnerError> for Failure {
+    fn from(error: RunnerError) -> Self {
+        let code = match &error {
+            RunnerError::NoSession(_) => Code::NotFound,
+            RunnerError::Closed => Code::SessionClosed,
+            RunnerError::NothingToContinue => Code::NothingToContinue,
+            RunnerError::QueueFull => Code::TooManyMessages,
+            RunnerError::BadMessage(_) => Code::InvalidRequest,
+            RunnerError::NoModel(_) => Code::NoModel,
+            RunnerError::UnknownModel(_) => Code::UnknownModel,
+            RunnerError::Stopping => Code::Unavailable,
+            RunnerError::Gateway(error) => return error.clone().into(),
         };
         Self::new(code, error.to_string())
     }

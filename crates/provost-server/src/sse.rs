@@ -129,7 +129,7 @@ impl Scroll {
     }
 }
 
-fn frames(events: &[Arc<Recorded>]) -> Bytes {
+pub(crate) fn frames(events: &[Arc<Recorded>]) -> Bytes {
     let size = events.iter().map(|event| event.wire().len() + 40).sum();
     let mut out = BytesMut::with_capacity(size);
     for event in events {

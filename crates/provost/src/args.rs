@@ -3,6 +3,7 @@
 mod govern;
 mod look;
 mod runtime;
+mod talk;
 mod token;
 
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ pub(crate) use look::{AuditArgs, AuditCommand, EventsArgs};
 pub(crate) use runtime::{
     BuildArgs, InitArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs,
 };
+pub(crate) use talk::{ChatArgs, SessionsArgs};
 pub(crate) use token::TokenCommand;
 
 /// The runtime authority for AI agents: agents ask, people decide, Provost runs it.
@@ -86,6 +88,16 @@ pub(crate) enum Command {
     Preview(PreviewArgs),
     /// Write a `provost.toml` with what was detected.
     Init(InitArgs),
+    /// Talk with a model that acts in a role of this project.
+    ///
+    /// It may do what its role may ask for, and what asks you is asked right here.
+    /// `provost chat -p 'fix the test' --role dev` says one thing, prints the answer
+    /// and ends; what is piped in is taken as what you say. Ctrl-C cancels a turn.
+    Chat(ChatArgs),
+    /// List the sessions with models; show what was said in one, or close it.
+    Sessions(SessionsArgs),
+    /// Show what models used and cost.
+    Usage(JsonArgs),
     /// Print the events of the log.
     Events(EventsArgs),
     /// Look back: the latest actions, or the whole story of one; check the log.

@@ -13,8 +13,11 @@
 //! | `PROVOST_LOG` | what it logs (`--log`) |
 //! | `PROVOST_POLICY` | your own rules; `policy.toml` beside `config.toml` by default |
 //! | `PROVOST_APPROVAL_MINUTES` | how long a question waits for an answer |
+//! | `PROVOST_MODEL` | the model that is taken where nobody names one |
+//! | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, … | keys of the providers of models; each provider's own names |
 //! | `PROVOST_KERNEL_IDLE_MINUTES` | how long a kernel without a daemon and without work lives on |
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -29,6 +32,11 @@ use provost_core::redact::Secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Cli, Command};
+
+mod models;
+
+pub(crate) use models::ModelsConfig;
+use models::ModelsFile;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -68,6 +76,10 @@ pub(crate) struct Config {
     pub(crate) policy: Value<PathBuf>,
     /// How long a question waits for an answer.
     pub(crate) approval_minutes: Value<u64>,
+    /// The model that is taken where nobody names one.
+    pub(crate) model: Value<Option<String>>,
+    /// Providers, prices, budgets and limits, without keys.
+    pub(crate) models: ModelsConfig,
     #[serde(skip)]
     pub(crate) home: Option<PathBuf>,
     /// The home that the machine knows for this user, whatever `HOME` says.
@@ -105,6 +117,23 @@ struct File {
     kernel_idle_minutes: Option<u64>,
     policy: Option<PathBuf>,
     approval_minutes: Option<u64>,
+    model: Option<String>,
+    providers: Option<BTreeMap<String, toml::Value>>,
+    prices: Option<PathBuf>,
+    budget: Option<models::BudgetFile>,
+    turn: Option<models::TurnFile>,
+}
+
+impl File {
+    /// What it says of models.
+    fn models(&mut self) -> ModelsFile {
+        ModelsFile {
+            providers: self.providers.take().unwrap_or_default(),
+            prices: self.prices.take(),
+            budget: self.budget.unwrap_or_default(),
+            turn: self.turn.unwrap_or_default(),
+        }
+    }
 }
 
 impl Config {
@@ -118,7 +147,10 @@ impl Config {
             (None, Ok(places)) => places.config_dir().join("provost/config.toml"),
             (None, Err(_)) => PathBuf::from("/etc/provost/config.toml"),
         };
-        let written = read(&file, missing)?;
+        let mut written = read(&file, missing)?;
+        let models = written.models();
+        let keys = models.keys();
+        let models = ModelsConfig::resolve(models, &file)?;
         let policy = file.with_file_name("policy.toml");
         let default_data = match &places {
             Ok(places) => places.data_dir().join("provost"),
@@ -133,7 +165,10 @@ impl Config {
             serve.listen.map(|address| address.to_string()),
         );
         let listen = where_to_listen(&listen, &file, cli)?;
+        let set = variable("PROVOST_MODEL")?;
         let config = Self {
+            model: layer(None, written.model.map(Some), set.map(Some), None),
+            models,
             file,
             data: Value { value: absolute(&data.value)?, ..data },
             listen,
@@ -157,7 +192,7 @@ impl Config {
             passwd_home: passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: user_name(),
             browser: browser(),
-            secrets: secrets(),
+            secrets: keys.iter().fold(secrets(), |all, key| all.with("a provider's key", key)),
             path: env::var_os("PATH"),
             daemon: matches!(cli.command, Command::Serve(_)),
         };

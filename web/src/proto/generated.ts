@@ -9,6 +9,10 @@ export type ProjectId = Brand<string, 'project'>;
 
 export type SessionId = Brand<string, 'session'>;
 
+export type TurnId = Brand<string, 'turn'>;
+
+export type MessageId = Brand<string, 'message'>;
+
 export type NotebookId = Brand<string, 'notebook'>;
 
 export type ActionId = Brand<string, 'action'>;
@@ -787,7 +791,7 @@ report: number,
 /**
  * The particulars.
  */
-terminal: TerminalEnd, } };
+terminal: TerminalEnd, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": Delta } | { "kind": "REASONING_DELTA", "body": Delta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
 
 export type Project = { 
 /**
@@ -867,7 +871,7 @@ expiresAt: number | null,
  */
 revokedAt: number | null, };
 
-export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "TICKET_EXPIRED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "PTY_DEAD" | "RUNTIME_RUNNING" | "RUNTIME_STOPPED" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "TOO_MANY_PROCESSES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "BAD_RUNTIME" | "NOTHING_TO_RUN" | "BUILD_FAILED" | "RUNTIME_CRASHED" | "CMD_NOT_FOUND" | "KILLED" | "INTERNAL" | "STILL_ALIVE" | "PREVIEW_BROKEN" | "PREVIEW_DOWN" | "KERNEL_TOO_OLD" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "PREVIEW_TIMEOUT" | "TIMEOUT" | "NO_SPACE";
+export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "TICKET_EXPIRED" | "BUDGET_EXCEEDED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "PTY_DEAD" | "RUNTIME_RUNNING" | "RUNTIME_STOPPED" | "SESSION_CLOSED" | "NOTHING_TO_CONTINUE" | "CANCELLED" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "TOO_MANY_PROCESSES" | "TOO_MANY_MESSAGES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "BAD_RUNTIME" | "NOTHING_TO_RUN" | "BUILD_FAILED" | "RUNTIME_CRASHED" | "CMD_NOT_FOUND" | "KILLED" | "NO_MODEL" | "UNKNOWN_MODEL" | "CONTEXT_LENGTH" | "TURN_LIMIT" | "LOOP_DETECTED" | "INTERNAL" | "STILL_ALIVE" | "MODEL_FAILED" | "MODEL_KEY" | "PREVIEW_BROKEN" | "PREVIEW_DOWN" | "KERNEL_TOO_OLD" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "PREVIEW_TIMEOUT" | "TIMEOUT" | "NO_SPACE";
 
 export type Problem = { 
 /**
@@ -2466,6 +2470,847 @@ export type TerminalTicket = {
  * [`TICKET_SECONDS`](crate::limits::TICKET_SECONDS).
  */
 ticket: string, };
+
+export type Author = "user" | "assistant";
+
+export type Part = { "type": "text", 
+/**
+ * The text.
+ */
+text: string, } | { "type": "reasoning", 
+/**
+ * The text.
+ */
+text: string, } | { "type": "refusal", 
+/**
+ * The text.
+ */
+text: string, };
+
+export type ToolStatus = "ok" | "error" | "denied" | "cancelled";
+
+export type FinishReason = "done" | "maxTokens" | "refused";
+
+export type Purpose = "answer" | "summary";
+
+export type TokenUsage = { 
+/**
+ * All tokens of the requests, those below included.
+ */
+input: number, 
+/**
+ * All tokens of the answers, reasoning included.
+ */
+output: number, 
+/**
+ * Of the input, those read from a cache.
+ */
+cachedInput: number, 
+/**
+ * Of the input, those written to a cache.
+ */
+cacheWrite: number, 
+/**
+ * Of the output, those spent on reasoning.
+ */
+reasoning: number, };
+
+export type Budget = { 
+/**
+ * Money, in billionths of a dollar.
+ */
+nanos?: number, 
+/**
+ * Tokens, of requests and answers together.
+ */
+tokens?: number, };
+
+export type SessionOpened = { 
+/**
+ * Its name.
+ */
+session: SessionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The role the model acts in.
+ */
+role: string, 
+/**
+ * The model by its full name.
+ */
+model: string, 
+/**
+ * The most it may use.
+ */
+budget: Budget, 
+/**
+ * The session that handed a task over to this one.
+ */
+parent?: SessionId, 
+/**
+ * How many sessions are above this one.
+ */
+depth: number, 
+/**
+ * The only skills it may use; all of its role's if absent. Those of a
+ * session that a task was handed to are never more than its parent's.
+ */
+only?: Array<string>, };
+
+export type MessageAdded = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * Its place.
+ */
+item: number, 
+/**
+ * Its name.
+ */
+message: MessageId, 
+/**
+ * The turn it belongs to; none yet if it waits for one.
+ */
+turn: TurnId | null, 
+/**
+ * Who.
+ */
+from: Author, 
+/**
+ * What.
+ */
+parts: Array<Part>, 
+/**
+ * The answer of a model as its provider wrote it, to be given back.
+ */
+answer?: unknown, };
+
+export type TurnStarted = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * Its name.
+ */
+turn: TurnId, 
+/**
+ * What it answers; none if it goes on with an earlier one.
+ */
+message: MessageId | null, 
+/**
+ * Where that is.
+ */
+item: number | null, };
+
+export type Delta = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * What is added.
+ */
+text: string, };
+
+export type ToolDelta = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * Which call of this answer, from 0.
+ */
+index: number, 
+/**
+ * The tool, when the call begins.
+ */
+tool?: string, 
+/**
+ * What is added to its arguments, a piece of JSON text.
+ */
+text: string, };
+
+export type AttemptFailed = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * The number of the attempt that follows.
+ */
+attempt: number, 
+/**
+ * After how long.
+ */
+retryInMs: number, 
+/**
+ * Why, for people.
+ */
+why: string, };
+
+export type AttemptRestarted = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * The number of the attempt that follows.
+ */
+attempt: number, };
+
+export type ToolCalled = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * Its place.
+ */
+item: number, 
+/**
+ * The model's name for the call.
+ */
+call: string, 
+/**
+ * The action, or `handoff`.
+ */
+tool: string, 
+/**
+ * The arguments, as JSON text.
+ */
+arguments: string, 
+/**
+ * The action that it will be, if it is one.
+ */
+action: ActionId | null, };
+
+export type ToolReturned = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * The place of the call.
+ */
+item: number, 
+/**
+ * Which call.
+ */
+call: string, 
+/**
+ * How it went.
+ */
+status: ToolStatus, 
+/**
+ * What the model is told.
+ */
+output: string, };
+
+export type UsageRecorded = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which project.
+ */
+project: ProjectId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * Which model.
+ */
+model: string, 
+/**
+ * The day, counted from 1970 in UTC.
+ */
+day: number, 
+/**
+ * What for.
+ */
+purpose: Purpose, 
+/**
+ * The tokens.
+ */
+usage: TokenUsage, 
+/**
+ * What it cost, in billionths of a dollar, if the price is known.
+ */
+cost: number | null, };
+
+export type TurnFinished = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * Which.
+ */
+turn: TurnId, 
+/**
+ * Why.
+ */
+reason: FinishReason, };
+
+export type TurnFailed = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * Which.
+ */
+turn: TurnId, 
+/**
+ * Why, and what to do.
+ */
+fault: Fault, };
+
+export type TurnCancelled = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * Which.
+ */
+turn: TurnId, };
+
+export type TurnInterrupted = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * Which.
+ */
+turn: TurnId, 
+/**
+ * Why, for people.
+ */
+why: string, };
+
+export type SessionCompacted = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * Its place: the model sees the summary, and what comes behind it.
+ */
+item: number, 
+/**
+ * The summary.
+ */
+summary: string, };
+
+export type HandedOff = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * The place of the call that did.
+ */
+item: number, 
+/**
+ * The session that does the task.
+ */
+to: SessionId, 
+/**
+ * In this role.
+ */
+role: string, };
+
+export type SessionClosed = { 
+/**
+ * Which.
+ */
+session: SessionId, };
+
+export type SessionStatus = "idle" | "running" | "interrupted" | "closed";
+
+export type TurnStatus = "running" | "finished" | "failed" | "cancelled" | "interrupted";
+
+export type TurnView = { 
+/**
+ * Its name.
+ */
+id: TurnId, 
+/**
+ * How far it has come.
+ */
+status: TurnStatus, 
+/**
+ * When it began.
+ */
+startedAt: number, 
+/**
+ * When it ended.
+ */
+endedAt: number | null, 
+/**
+ * On whose behalf.
+ */
+principal: string, 
+/**
+ * Through what they spoke.
+ */
+actor: Actor, 
+/**
+ * How often a model was asked.
+ */
+calls: number, 
+/**
+ * What it used.
+ */
+usage: TokenUsage, 
+/**
+ * What it cost, as far as prices are known.
+ */
+cost: number, 
+/**
+ * Why it ended in order.
+ */
+reason: FinishReason | null, 
+/**
+ * Why it could not go on.
+ */
+fault: Fault | null, };
+
+export type SessionView = { 
+/**
+ * Its name.
+ */
+id: SessionId, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * The role the model acts in.
+ */
+role: string, 
+/**
+ * The model.
+ */
+model: string, 
+/**
+ * The beginning of what was said first.
+ */
+title: string, 
+/**
+ * Whether something can be said.
+ */
+status: SessionStatus, 
+/**
+ * When it was opened.
+ */
+openedAt: number, 
+/**
+ * On whose authority.
+ */
+openedBy: string, 
+/**
+ * When something last began or ended in it.
+ */
+updatedAt: number, 
+/**
+ * The place of the next item.
+ */
+items: number, 
+/**
+ * What was said and waits for its turn.
+ */
+queued: Array<Queued>, 
+/**
+ * The last turn.
+ */
+turn: TurnView | null, 
+/**
+ * What it used in all.
+ */
+usage: TokenUsage, 
+/**
+ * What it cost in all, as far as prices are known.
+ */
+cost: number, 
+/**
+ * How many answers had no known price.
+ */
+unpriced: number, 
+/**
+ * How many tokens the last answer and its request had.
+ */
+context: number, 
+/**
+ * Where the last summary stands, if there is one.
+ */
+compacted: number | null, 
+/**
+ * The most it may use.
+ */
+budget: Budget, 
+/**
+ * The session that handed a task over to this one.
+ */
+parent: SessionId | null, 
+/**
+ * How many sessions are above this one.
+ */
+depth: number, 
+/**
+ * The only skills it may use.
+ */
+only: Array<string> | null, };
+
+export type Queued = { 
+/**
+ * Which.
+ */
+message: MessageId, 
+/**
+ * Where it is.
+ */
+item: number, };
+
+export type SessionPage = { 
+/**
+ * Whose.
+ */
+session: SessionId, 
+/**
+ * The items, by place.
+ */
+items: Array<Item>, };
+
+export type Item = { 
+/**
+ * Its place.
+ */
+item: number, 
+/**
+ * The turn it belongs to; none yet if it waits for one.
+ */
+turn: TurnId | null, 
+/**
+ * When.
+ */
+at: number, 
+/**
+ * What it is.
+ */
+content: ItemContent, };
+
+export type ItemContent = { "type": "message", 
+/**
+ * Its name.
+ */
+message: MessageId, 
+/**
+ * Who.
+ */
+from: Author, 
+/**
+ * What.
+ */
+parts: Array<Part>, } | { "type": "tool", 
+/**
+ * The model's name for the call.
+ */
+call: string, 
+/**
+ * The action, or `handoff`.
+ */
+tool: string, 
+/**
+ * The arguments, as JSON text.
+ */
+arguments: string, 
+/**
+ * The action that it is.
+ */
+action: ActionId | null, 
+/**
+ * The session that the task was handed to.
+ */
+child: SessionId | null, 
+/**
+ * What came of it; none while it goes on.
+ */
+result: ToolResult | null, } | { "type": "compacted", 
+/**
+ * The summary.
+ */
+summary: string, };
+
+export type ToolResult = { 
+/**
+ * How it went.
+ */
+status: ToolStatus, 
+/**
+ * What the model is told.
+ */
+output: string, 
+/**
+ * When.
+ */
+at: number, };
+
+export type Draft = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * In which turn.
+ */
+turn: TurnId, 
+/**
+ * What it thinks.
+ */
+reasoning: string, 
+/**
+ * What it says.
+ */
+text: string, 
+/**
+ * The calls it is writing.
+ */
+calls: Array<DraftCall>, 
+/**
+ * The provider failed, and is asked again.
+ */
+retrying: Retrying | null, };
+
+export type DraftCall = { 
+/**
+ * The tool.
+ */
+tool: string, 
+/**
+ * Its arguments so far, JSON text.
+ */
+arguments: string, };
+
+export type Retrying = { 
+/**
+ * The number of the attempt that follows.
+ */
+attempt: number, 
+/**
+ * When it begins.
+ */
+at: number, 
+/**
+ * Why.
+ */
+why: string, };
+
+export type UsageRow = { 
+/**
+ * The day, counted from 1970 in UTC.
+ */
+day: number, 
+/**
+ * Where.
+ */
+project: ProjectId, 
+/**
+ * Which model.
+ */
+model: string, 
+/**
+ * How often it was asked.
+ */
+calls: number, 
+/**
+ * The tokens.
+ */
+usage: TokenUsage, 
+/**
+ * What it cost, as far as prices are known.
+ */
+cost: number, 
+/**
+ * How many answers had no known price.
+ */
+unpriced: number, };
+
+export type OpenSession = { 
+/**
+ * The project, by id or name.
+ */
+project: string, 
+/**
+ * The role the model acts in.
+ */
+role: string, 
+/**
+ * The model; that of the role, or the daemon's own choice, if absent.
+ */
+model?: string, 
+/**
+ * The most it may use.
+ */
+budget?: Budget, };
+
+export type SendMessage = { 
+/**
+ * What.
+ */
+text: string, };
+
+export type Sent = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * Its name.
+ */
+message: MessageId, 
+/**
+ * The turn that answers it; none if it waits for another to end.
+ */
+turn: TurnId | null, 
+/**
+ * Whether it waits for another turn to end.
+ */
+queued: boolean, };
+
+export type SessionList = { 
+/**
+ * The sessions.
+ */
+sessions: Array<SessionView>, };
+
+export type SessionDetail = { 
+/**
+ * The session.
+ */
+session: SessionView, 
+/**
+ * What was said and done, by place.
+ */
+items: Array<Item>, 
+/**
+ * What the model says now.
+ */
+draft: Draft | null, 
+/**
+ * The place in the log that this goes up to: follow from here.
+ */
+cursor: number, };
+
+export type UsageReport = { 
+/**
+ * By day, project and model; the newest day first.
+ */
+rows: Array<UsageRow>, 
+/**
+ * In all.
+ */
+usage: TokenUsage, 
+/**
+ * What it cost in all, as far as prices are known.
+ */
+cost: number, 
+/**
+ * How many answers had no known price.
+ */
+unpriced: number, 
+/**
+ * Today, as rows count days.
+ */
+today: number, 
+/**
+ * The day on which the prices were looked up.
+ */
+pricesAsOf: string, };
+
+export type ModelList = { 
+/**
+ * The models that are known by name.
+ */
+models: Array<ModelView>, 
+/**
+ * The providers.
+ */
+providers: Array<ProviderView>, 
+/**
+ * The model that is taken where nobody names one.
+ */
+default: string | null, };
+
+export type ModelView = { 
+/**
+ * Its full name.
+ */
+name: string, 
+/**
+ * What it is called for people.
+ */
+title: string | null, 
+/**
+ * Whether it is a conversation that was written down before.
+ */
+scripted: boolean, };
+
+export type ProviderView = { 
+/**
+ * Its name, the first part of its models' names.
+ */
+name: string, 
+/**
+ * Whether it can be asked.
+ */
+ready: boolean, 
+/**
+ * What is missing, for people.
+ */
+missing: string | null, };
 
 /** The envelope around every fact. */
 export type Envelope = {

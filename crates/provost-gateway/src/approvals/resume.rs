@@ -58,7 +58,9 @@ impl Gateway {
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
         let agent = approval.class == TokenClass::Agent;
-        if agent && !self.keyring.speaks_for(&approval.principal, self.clock.now()) {
+        let speaks = self.keyring.speaks_for(&approval.principal, self.clock.now())
+            || self.session_speaks(&approval.principal).await?;
+        if agent && !speaks {
             let why = "the token that asked does not work any more";
             return Ok(Verdict::Deny(Denied::new(Code::Forbidden, why)));
         }

@@ -41,7 +41,7 @@ pub(crate) async fn ask(
     JsonBody { value, command }: JsonBody<RequestAction>,
 ) -> Result<impl IntoResponse, Failure> {
     let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
-    let submit = Submit { wanted: value, command, wait };
+    let submit = Submit { wanted: value, id: None, command, wait };
     Ok(match door.gateway.submit(&caller, &project, submit).await? {
         Done::Finished(answer) => (StatusCode::OK, Json(answer)),
         Done::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),

@@ -30,13 +30,18 @@ pub(crate) async fn follow(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let scope = reader.scope(which.stream)?;
-    let last = match headers.get("last-event-id").map(|value| value.to_str().map(str::trim)) {
+    let last = last_event(&headers)?;
+    Ok(sse::follow(door, pass, scope, last.or(which.after).unwrap_or(0)))
+}
+
+/// Where a client that reconnects was.
+pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<Seq>, Failure> {
+    Ok(match headers.get("last-event-id").map(|value| value.to_str().map(str::trim)) {
         None | Some(Ok("")) => None,
         Some(text) => {
             Some(text.ok().and_then(|text| text.parse::<Seq>().ok()).ok_or_else(|| {
                 Failure::new(Code::InvalidRequest, "`Last-Event-ID` takes the number of an event")
             })?)
         }
-    };
-    Ok(sse::follow(door, pass, scope, last.or(which.after).unwrap_or(0)))
+    })
 }

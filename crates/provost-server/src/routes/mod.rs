@@ -8,10 +8,13 @@ mod daemon;
 mod events;
 mod governance;
 mod login;
+mod openai;
 mod projects;
 mod runtime;
+mod sessions;
 mod terminal;
 mod tokens;
+mod usage;
 
 use std::sync::Arc;
 
@@ -87,6 +90,16 @@ fn api() -> OpenApiRouter<Arc<Door>> {
         .routes(routes!(runtime::act))
         .routes(routes!(runtime::logs))
         .routes(routes!(runtime::preview_url))
+        .routes(routes!(sessions::list, sessions::open))
+        .routes(routes!(sessions::show, sessions::close))
+        .routes(routes!(sessions::say))
+        .routes(routes!(sessions::cancel))
+        .routes(routes!(sessions::go_on))
+        .routes(routes!(sessions::follow))
+        .routes(routes!(usage::report))
+        .routes(routes!(usage::models))
+        .routes(routes!(openai::models))
+        .routes(routes!(openai::complete))
 }
 
 /// The OpenAPI document, made from the handlers.
@@ -124,7 +137,8 @@ pub(crate) fn previews(door: Arc<Door>) -> Router {
 
 async fn fallback(door: State<Arc<Door>>, request: Request) -> Response {
     let path = request.uri().path();
-    let page = !path.starts_with("/api/") && matches!(request.method().as_str(), "GET" | "HEAD");
+    let called = path.starts_with("/api/") || path.starts_with("/v1/");
+    let page = !called && matches!(request.method().as_str(), "GET" | "HEAD");
     if page {
         return assets::asset(door, request.uri().clone(), request.headers().clone()).await;
     }

@@ -85,7 +85,7 @@ pub(crate) async fn act(
     let action = format!("runtime.{what}");
     let wanted = RequestAction { action, params, role: None, session_id: None };
     let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
-    let submit = Submit { wanted, command, wait };
+    let submit = Submit { wanted, id: None, command, wait };
     Ok(match door.gateway.submit(&caller, &name, submit).await? {
         Done::Finished(answer) => (StatusCode::OK, Json(answer)),
         Done::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use provost_gateway::{Gateway, Owner, Places, Secret};
 use provost_proto::{Problem, Project};
+use provost_runner::model::{Models, Prices, Registry, Retry, Timeouts};
+use provost_runner::session::Runner;
 use provost_server::Settings;
 use provost_store::{Clock, Sqlite, Store, StoreOptions};
 use reqwest::{Method, RequestBuilder, Response};
@@ -61,12 +63,15 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let settings = Settings { listen: address, allowed_hosts: Vec::new(), previews: None };
         let closing = CancellationToken::new();
-        let serve = provost_server::serve(
-            (listener, None),
+        let models = Models::new(Registry::default(), Retry::never(), Timeouts::default());
+        let runner = Runner::open(
             Arc::clone(&gateway),
-            settings,
-            closing.clone(),
+            models.unwrap(),
+            Prices::built_in().unwrap(),
+            provost_runner::session::Settings::default(),
         );
+        let runner = runner.await.unwrap();
+        let serve = provost_server::serve((listener, None), runner, settings, closing.clone());
         let task = tokio::spawn(async { serve.await.unwrap() });
         let redirect = reqwest::redirect::Policy::none();
         let http = provost_runner::model::plain_http().redirect(redirect).build().unwrap();

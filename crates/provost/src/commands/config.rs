@@ -13,7 +13,7 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
     }
     let found = if config.file.exists() { "" } else { " (not there)" };
     line(&faint(&format!("# {}{found}", config.file.display())))?;
-    let rows: [(&str, String, Source); 8] = [
+    let rows: [(&str, String, Source); 9] = [
         ("data", quoted(&config.data.value), config.data.source),
         ("listen", quoted(&config.listen.value.to_string()), config.listen.source),
         (
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
             config.approval_minutes.value.to_string(),
             config.approval_minutes.source,
         ),
+        ("model", quoted(&config.model.value), config.model.source),
     ];
     for (name, value, source) in rows {
         let source = match source {
@@ -48,6 +49,9 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
         };
         line(&format!("{:<40} {}", format!("{name} = {value}"), faint(&format!("# {source}"))))?;
     }
+    let ready = config.models.ready.join(", ");
+    let ready = if ready.is_empty() { "none" } else { &ready };
+    line(&faint(&format!("# providers of models that can be asked: {ready}")))?;
     Ok(ExitCode::SUCCESS)
 }
 

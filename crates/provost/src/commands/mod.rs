@@ -4,6 +4,7 @@ mod act;
 mod approvals;
 mod attach;
 mod audit;
+mod chat;
 pub(crate) mod completions;
 mod config;
 mod doctor;
@@ -22,9 +23,11 @@ mod projects;
 mod roles;
 mod runtime;
 mod sandbox;
+mod sessions;
 mod status;
 mod token;
 mod up;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -57,6 +60,9 @@ pub(crate) async fn dispatch(command: Command, config: Config) -> anyhow::Result
         Command::Static(args) => files::run(args).await,
         Command::Status(json) => status::run(&json, &config).await,
         Command::Projects { what, json, all } => projects::run(what, &json, all, &config).await,
+        Command::Chat(args) => chat::run(args, &config).await,
+        Command::Sessions(args) => sessions::run(args, &config).await,
+        Command::Usage(json) => usage::run(&json, &config).await,
         Command::Events(args) => events::run(&args, &config).await,
         Command::Audit(args) => audit::run(args, &config).await,
         Command::Approvals(args) => approvals::run(args, &config).await,

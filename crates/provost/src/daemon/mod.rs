@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 use provost_gateway::{Bearer, Gateway, Owner, Places};
 use provost_proto::Fact;
+use provost_runner::session::Runner;
 use provost_sandbox::launch;
 use provost_server::Settings;
 use provost_store::{Clock, Sqlite, Store, StoreOptions};
@@ -69,6 +70,9 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
     gateway.record(Fact::DaemonStarted { pid, version: version.clone(), listen }).await?;
     gateway.reattach().await?;
+    let settings = config.models.settings(config.model.value.clone())?;
+    let (models, prices) = (config.models.models()?, config.models.prices()?);
+    let runner = Runner::open(Arc::clone(&gateway), models, prices, settings).await?;
     let mut watches = JoinSet::new();
     watches.spawn(Arc::clone(&gateway).watch_the_clock());
     watches.spawn(Arc::clone(&gateway).watch_the_files());
@@ -80,11 +84,12 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let closing = CancellationToken::new();
     let reason = tokio::spawn(wait_for_a_signal(closing.clone()));
     let settings = Settings { listen: address, allowed_hosts: config.allow_hosts.value, previews };
-    provost_server::serve((listener, second), Arc::clone(&gateway), settings, closing).await?;
+    provost_server::serve((listener, second), Arc::clone(&runner), settings, closing).await?;
 
     let reason = reason.await.unwrap_or("asked to stop").to_owned();
     // They hold the log open; it must be closed before the folder is let go.
     watches.shutdown().await;
+    runner.stop().await;
     folder.withdraw();
     gateway.record(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost is down");

@@ -10,6 +10,7 @@ mod kill;
 mod preview;
 mod runtime;
 mod secrets;
+mod sessions;
 mod story;
 mod survive;
 mod terminal;

@@ -85,6 +85,51 @@ function sentence(event: Event, nameOf: NameOf): string {
     case 'ACTION_FINISHED':
       return ended(event.body.outcome)
     default:
+      return talking(event)
+  }
+}
+
+/** What is said in a session with a model. */
+function talking(event: TalkEvent | RuntimeEvent): string {
+  if ('$blob' in event.body) return 'A large body, kept beside the log'
+  switch (event.kind) {
+    case 'SESSION_OPENED':
+      return `Session of ${event.body.role} opened with ${event.body.model}`
+    case 'MESSAGE_ADDED':
+      return `${event.body.from === 'user' ? 'Said' : 'Answered'}: ${event.body.parts.map((part) => part.text).join(' ')}`
+    case 'TURN_STARTED':
+      return event.body.message === null ? 'Turn goes on' : 'Turn began'
+    case 'TEXT_DELTA':
+      return `Says: ${event.body.text}`
+    case 'REASONING_DELTA':
+      return `Thinks: ${event.body.text}`
+    case 'TOOL_DELTA':
+      return `Writes a call: ${event.body.tool ?? ''}${event.body.text}`
+    case 'ATTEMPT_FAILED':
+      return `Provider failed and is asked again: ${event.body.why}`
+    case 'ATTEMPT_RESTARTED':
+      return 'What the model said so far is void; it begins anew'
+    case 'TOOL_CALLED':
+      return `Calls ${event.body.tool} ${event.body.arguments}`
+    case 'TOOL_RETURNED':
+      return `Call ${event.body.status}: ${event.body.output}`
+    case 'USAGE_RECORDED':
+      return `${event.body.model} used ${String(event.body.usage.input)} and ${String(event.body.usage.output)} tokens`
+    case 'TURN_FINISHED':
+      return `Turn finished: ${event.body.reason}`
+    case 'TURN_FAILED':
+      return `Turn failed: ${event.body.fault.message} (${event.body.fault.code})`
+    case 'TURN_CANCELLED':
+      return 'Turn cancelled'
+    case 'TURN_INTERRUPTED':
+      return `Turn interrupted: ${event.body.why}`
+    case 'SESSION_COMPACTED':
+      return `What came before is summarized for the model: ${event.body.summary}`
+    case 'HANDED_OFF':
+      return `Handed to ${event.body.role}`
+    case 'SESSION_CLOSED':
+      return 'Session closed'
+    default:
       return running(event)
   }
 }
@@ -127,6 +172,11 @@ function running(event: RuntimeEvent): string {
       return JSON.stringify((event satisfies never as Event).body)
   }
 }
+
+type TalkEvent = Extract<
+  Event,
+  { kind: `${'SESSION' | 'MESSAGE' | 'TURN' | 'TEXT' | 'REASONING' | 'TOOL' | 'ATTEMPT' | 'USAGE' | 'HANDED'}_${string}` }
+>
 
 type RuntimeEvent = Extract<Event, { kind: `${'BUILD' | 'RUNTIME' | 'PREVIEW' | 'TERMINAL'}_${string}` }>
 

@@ -1,0 +1,398 @@
+//! Sessions: the list, the items of each in pages, what a model says now, and what
+//! models used.
+//!
+//! A session is several documents, so that a piece of text costs what a piece of
+//! text costs, however long the conversation is: a delta touches the draft alone,
+//! an item its page and the session's own small document.
+
+use provost_proto::session::{
+    Author, Draft, DraftCall, Item, ItemContent, MessageAdded, PAGE, Part, Place, Queued, Retrying,
+    SessionOpened, SessionPage, SessionStatus, SessionView, ToolDelta, ToolResult, TurnStarted,
+    TurnStatus, TurnView, UsageRecorded, UsageRow,
+};
+use provost_proto::{Fact, ProjectId, SessionId, TurnId, limits};
+use uuid::Uuid;
+
+use super::{Before, Doc, Key, Stamp, View};
+
+/// The key of the page that holds a place.
+pub fn page_key(session: SessionId, item: Place) -> Uuid {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(session.uuid().as_bytes());
+    hasher.update(b"page/");
+    hasher.update(&(item / PAGE).to_le_bytes());
+    short(&hasher)
+}
+
+fn usage_key(day: u32, project: ProjectId, model: &str) -> Uuid {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(project.uuid().as_bytes());
+    hasher.update(b"used/");
+    hasher.update(&day.to_le_bytes());
+    hasher.update(model.as_bytes());
+    short(&hasher)
+}
+
+fn short(hasher: &blake3::Hasher) -> Uuid {
+    let mut key = [0; 16];
+    key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    Uuid::from_bytes(key)
+}
+
+type Touched = [Option<(Key, Before)>; 3];
+
+/// The documents that a fact of a session touches; of all others, none.
+pub(super) fn touched(fact: &Fact) -> Touched {
+    let doc = |view, key| Some((Key { view, key }, Before::Needed));
+    let own = |session: &SessionId| doc(View::Sessions, session.uuid());
+    let page = |session: &SessionId, item| doc(View::Pages, page_key(*session, item));
+    let draft = |session: &SessionId| doc(View::Drafts, session.uuid());
+    if let Fact::SessionOpened(SessionOpened { session, .. }) = fact {
+        let key = Key { view: View::Sessions, key: session.uuid() };
+        [Some((key, Before::Replaced)), None, None]
+    } else if let Fact::MessageAdded(m) = fact {
+        let draft = if m.from == Author::Assistant { draft(&m.session) } else { None };
+        [own(&m.session), page(&m.session, m.item), draft]
+    } else if let Fact::TurnStarted(t) = fact {
+        let page = t.item.and_then(|item| page(&t.session, item));
+        [own(&t.session), draft(&t.session), page]
+    } else if let Fact::TextDelta(d) | Fact::ReasoningDelta(d) = fact {
+        [draft(&d.session), None, None]
+    } else if let Fact::ToolDelta(d) = fact {
+        [draft(&d.session), None, None]
+    } else if let Fact::AttemptFailed(a) = fact {
+        [draft(&a.session), None, None]
+    } else if let Fact::AttemptRestarted(a) = fact {
+        [draft(&a.session), None, None]
+    } else if let Fact::ToolCalled(c) = fact {
+        [own(&c.session), page(&c.session, c.item), None]
+    } else if let Fact::ToolReturned(r) = fact {
+        [page(&r.session, r.item), None, None]
+    } else if let Fact::HandedOff(h) = fact {
+        [page(&h.session, h.item), None, None]
+    } else if let Fact::SessionCompacted(c) = fact {
+        [own(&c.session), page(&c.session, c.item), None]
+    } else if let Fact::UsageRecorded(u) = fact {
+        let row = doc(View::Usage, usage_key(u.day, u.project, &u.model));
+        [own(&u.session), row, None]
+    } else if let Some((session, _)) = ended(fact) {
+        [own(&session), None, None]
+    } else if let Fact::SessionClosed(c) = fact {
+        [own(&c.session), None, None]
+    } else {
+        [None, None, None]
+    }
+}
+
+/// Which turn ends with this fact, if one does.
+fn ended(fact: &Fact) -> Option<(SessionId, TurnId)> {
+    if let Fact::TurnFinished(t) = fact {
+        Some((t.session, t.turn))
+    } else if let Fact::TurnFailed(t) = fact {
+        Some((t.session, t.turn))
+    } else if let Fact::TurnCancelled(t) = fact {
+        Some((t.session, t.turn))
+    } else if let Fact::TurnInterrupted(t) = fact {
+        Some((t.session, t.turn))
+    } else {
+        None
+    }
+}
+
+/// Folds a fact of a session into one of the documents it touches.
+pub(super) fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
+    match view {
+        View::Sessions => {
+            if let Fact::SessionOpened(opened) = fact {
+                return Some(Doc::Session(Box::new(new_session(stamp, opened))));
+            }
+            let session = doc.and_then(Doc::into_session)?;
+            Some(Doc::Session(Box::new(change(session, stamp, fact))))
+        }
+        View::Pages => fold_page(doc.and_then(Doc::into_page), stamp, fact)
+            .map(|page| Doc::Page(Box::new(page))),
+        View::Drafts => fold_draft(doc.and_then(Doc::into_draft), stamp, fact)
+            .map(|draft| Doc::Draft(Box::new(draft))),
+        View::Usage => {
+            let Fact::UsageRecorded(used) = fact else { return doc };
+            let row = doc.and_then(Doc::into_usage);
+            Some(Doc::Usage(Box::new(fold_usage(row, used))))
+        }
+        View::Projects
+        | View::Tokens
+        | View::Actions
+        | View::Kernels
+        | View::Modes
+        | View::Approvals
+        | View::Grants
+        | View::Trusted
+        | View::Runtimes => doc,
+    }
+}
+
+fn new_session(stamp: Stamp<'_>, opened: &SessionOpened) -> SessionView {
+    SessionView {
+        id: opened.session,
+        project: opened.project,
+        role: opened.role.clone(),
+        model: opened.model.clone(),
+        title: String::new(),
+        status: SessionStatus::Idle,
+        opened_at: stamp.at,
+        opened_by: stamp.principal.to_owned(),
+        updated_at: stamp.at,
+        items: 0,
+        queued: Vec::new(),
+        turn: None,
+        usage: provost_proto::session::TokenUsage::default(),
+        cost: 0,
+        unpriced: 0,
+        context: 0,
+        compacted: None,
+        budget: opened.budget,
+        parent: opened.parent,
+        depth: opened.depth,
+        only: opened.only.clone(),
+    }
+}
+
+fn change(mut session: SessionView, stamp: Stamp<'_>, fact: &Fact) -> SessionView {
+    session.updated_at = stamp.at;
+    if let Fact::MessageAdded(message) = fact {
+        said(&mut session, message);
+    } else if let Fact::TurnStarted(started) = fact {
+        start(&mut session, stamp, started);
+    } else if let Fact::ToolCalled(called) = fact {
+        session.items = session.items.max(called.item.saturating_add(1));
+    } else if let Fact::SessionCompacted(compacted) = fact {
+        session.items = session.items.max(compacted.item.saturating_add(1));
+        session.compacted = Some(compacted.item);
+        session.context = 0;
+    } else if let Fact::UsageRecorded(used) = fact {
+        spend(&mut session, used);
+    } else if let Fact::SessionClosed(_) = fact {
+        session.status = SessionStatus::Closed;
+        session.queued.clear();
+    } else if let Some((_, turn)) = ended(fact) {
+        end(&mut session, turn, stamp, fact);
+    }
+    session
+}
+
+fn said(session: &mut SessionView, message: &MessageAdded) {
+    session.items = session.items.max(message.item.saturating_add(1));
+    if message.from == Author::Assistant {
+        return;
+    }
+    if session.title.is_empty() {
+        session.title = title(&message.parts);
+    }
+    if message.turn.is_none() && session.status != SessionStatus::Closed {
+        session.queued.push(Queued { message: message.message, item: message.item });
+    }
+}
+
+/// The beginning of the first line that says something.
+fn title(parts: &[Part]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text { text } | Part::Reasoning { text } | Part::Refusal { text } => text.as_str(),
+    });
+    let line = texts.flat_map(str::lines).map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or_default().chars().take(limits::TITLE).collect()
+}
+
+fn start(session: &mut SessionView, stamp: Stamp<'_>, started: &TurnStarted) {
+    session.queued.retain(|queued| Some(queued.message) != started.message);
+    if session.status == SessionStatus::Closed {
+        return;
+    }
+    session.status = SessionStatus::Running;
+    session.turn = Some(TurnView {
+        id: started.turn,
+        status: TurnStatus::Running,
+        started_at: stamp.at,
+        ended_at: None,
+        principal: stamp.principal.to_owned(),
+        actor: stamp.actor.clone(),
+        calls: 0,
+        usage: provost_proto::session::TokenUsage::default(),
+        cost: 0,
+        reason: None,
+        fault: None,
+    });
+}
+
+fn spend(session: &mut SessionView, used: &UsageRecorded) {
+    let cost = used.cost.unwrap_or(0);
+    session.usage = session.usage.plus(used.usage);
+    session.cost = session.cost.saturating_add(cost);
+    session.unpriced = session.unpriced.saturating_add(u32::from(used.cost.is_none()));
+    session.context = match used.purpose {
+        provost_proto::session::Purpose::Answer => used.usage.total(),
+        provost_proto::session::Purpose::Summary => 0,
+    };
+    if let Some(turn) = session.turn.as_mut().filter(|turn| turn.id == used.turn) {
+        turn.calls = turn.calls.saturating_add(1);
+        turn.usage = turn.usage.plus(used.usage);
+        turn.cost = turn.cost.saturating_add(cost);
+    }
+}
+
+/// A turn ends once: what comes after its end changes nothing.
+fn end(session: &mut SessionView, turn: TurnId, stamp: Stamp<'_>, fact: &Fact) {
+    let running = |open: &&mut TurnView| open.id == turn && open.status == TurnStatus::Running;
+    let Some(open) = session.turn.as_mut().filter(running) else { return };
+    open.ended_at = Some(stamp.at);
+    let mut status = SessionStatus::Idle;
+    if let Fact::TurnFinished(finished) = fact {
+        (open.status, open.reason) = (TurnStatus::Finished, Some(finished.reason));
+    } else if let Fact::TurnFailed(failed) = fact {
+        (open.status, open.fault) = (TurnStatus::Failed, Some(failed.fault.clone()));
+    } else if let Fact::TurnCancelled(_) = fact {
+        open.status = TurnStatus::Cancelled;
+    } else {
+        open.status = TurnStatus::Interrupted;
+        status = SessionStatus::Interrupted;
+    }
+    if session.status != SessionStatus::Closed {
+        session.status = status;
+    }
+}
+
+fn fold_page(page: Option<SessionPage>, stamp: Stamp<'_>, fact: &Fact) -> Option<SessionPage> {
+    if let Some((session, item)) = new_item(stamp, fact) {
+        let mut page = page.unwrap_or(SessionPage { session, items: Vec::new() });
+        let at = page.items.partition_point(|known| known.item < item.item);
+        // The same place twice: what came first stays.
+        if page.items.get(at).is_none_or(|known| known.item != item.item) {
+            page.items.insert(at, item);
+        }
+        return Some(page);
+    }
+    let mut page = page?;
+    change_page(&mut page, stamp, fact);
+    Some(page)
+}
+
+/// The item that a fact adds, if it adds one.
+fn new_item(stamp: Stamp<'_>, fact: &Fact) -> Option<(SessionId, Item)> {
+    let new =
+        |session, item, turn, content| Some((session, Item { item, turn, at: stamp.at, content }));
+    if let Fact::MessageAdded(m) = fact {
+        let content = ItemContent::Message {
+            message: m.message,
+            from: m.from,
+            parts: m.parts.clone(),
+            answer: m.answer.clone().map(Box::new),
+        };
+        return new(m.session, m.item, m.turn, content);
+    }
+    if let Fact::ToolCalled(c) = fact {
+        let content = ItemContent::Tool {
+            call: c.call.clone(),
+            tool: c.tool.clone(),
+            arguments: c.arguments.clone(),
+            action: c.action,
+            child: None,
+            result: None,
+        };
+        return new(c.session, c.item, Some(c.turn), content);
+    }
+    if let Fact::SessionCompacted(c) = fact {
+        let content = ItemContent::Compacted { summary: c.summary.clone() };
+        return new(c.session, c.item, Some(c.turn), content);
+    }
+    None
+}
+
+fn change_page(page: &mut SessionPage, stamp: Stamp<'_>, fact: &Fact) {
+    fn at(page: &mut SessionPage, place: Place) -> Option<&mut Item> {
+        page.items.iter_mut().find(|known| known.item == place)
+    }
+    if let Fact::TurnStarted(TurnStarted { turn, item: Some(place), .. }) = fact {
+        if let Some(item) = at(page, *place) {
+            item.turn = item.turn.or(Some(*turn));
+        }
+    } else if let Fact::ToolReturned(returned) = fact {
+        if let Some(ItemContent::Tool { result: result @ None, .. }) =
+            at(page, returned.item).map(|item| &mut item.content)
+        {
+            let (status, output) = (returned.status, returned.output.clone());
+            *result = Some(ToolResult { status, output, at: stamp.at });
+        }
+    } else if let Fact::HandedOff(handed) = fact
+        && let Some(ItemContent::Tool { child, .. }) =
+            at(page, handed.item).map(|item| &mut item.content)
+    {
+        *child = Some(handed.to);
+    }
+}
+
+fn fold_draft(draft: Option<Draft>, stamp: Stamp<'_>, fact: &Fact) -> Option<Draft> {
+    let of = |draft: Option<Draft>, session, turn| {
+        draft.filter(|draft| draft.turn == turn).unwrap_or_else(|| empty(session, turn))
+    };
+    if let Fact::TurnStarted(t) = fact {
+        Some(empty(t.session, t.turn))
+    } else if let Fact::TextDelta(d) = fact {
+        let mut draft = of(draft, d.session, d.turn);
+        draft.text.push_str(&d.text);
+        Some(Draft { retrying: None, ..draft })
+    } else if let Fact::ReasoningDelta(d) = fact {
+        let mut draft = of(draft, d.session, d.turn);
+        draft.reasoning.push_str(&d.text);
+        Some(Draft { retrying: None, ..draft })
+    } else if let Fact::ToolDelta(d) = fact {
+        let mut draft = of(draft, d.session, d.turn);
+        write_call(&mut draft.calls, d);
+        Some(Draft { retrying: None, ..draft })
+    } else if let Fact::AttemptFailed(a) = fact {
+        let at = stamp.at.saturating_add(a.retry_in_ms.saturating_mul(1000));
+        let retrying = Some(Retrying { attempt: a.attempt, at, why: a.why.clone() });
+        Some(Draft { retrying, ..of(draft, a.session, a.turn) })
+    } else if let Fact::AttemptRestarted(a) = fact {
+        Some(empty(a.session, a.turn))
+    } else if let Fact::MessageAdded(m) = fact {
+        // What was being said is said.
+        draft.map(|draft| empty(m.session, m.turn.unwrap_or(draft.turn)))
+    } else {
+        draft
+    }
+}
+
+fn empty(session: SessionId, turn: TurnId) -> Draft {
+    let (reasoning, text, calls) = (String::new(), String::new(), Vec::new());
+    Draft { session, turn, reasoning, text, calls, retrying: None }
+}
+
+fn write_call(calls: &mut Vec<DraftCall>, delta: &ToolDelta) {
+    let at = usize::try_from(delta.index).unwrap_or(usize::MAX).min(limits::TOOL_CALLS);
+    while calls.len() <= at {
+        calls.push(DraftCall { tool: String::new(), arguments: String::new() });
+    }
+    if let Some(call) = calls.get_mut(at) {
+        call.arguments.push_str(&delta.text);
+        if let Some(tool) = &delta.tool {
+            call.tool.clone_from(tool);
+        }
+    }
+}
+
+fn fold_usage(row: Option<UsageRow>, used: &UsageRecorded) -> UsageRow {
+    let row = row.unwrap_or_else(|| UsageRow {
+        day: used.day,
+        project: used.project,
+        model: used.model.clone(),
+        calls: 0,
+        usage: provost_proto::session::TokenUsage::default(),
+        cost: 0,
+        unpriced: 0,
+    });
+    UsageRow {
+        calls: row.calls.saturating_add(1),
+        usage: row.usage.plus(used.usage),
+        cost: row.cost.saturating_add(used.cost.unwrap_or(0)),
+        unpriced: row.unpriced.saturating_add(u64::from(used.cost.is_none())),
+        ..row
+    }
+}

@@ -1,0 +1,96 @@
+//! Who may hand a task to whom.
+//!
+//! A session that hands a task over never gives more than it has: the other one may
+//! use the skills that both have, and no further ones, however its role reads.
+
+use provost_proto::limits;
+
+use crate::skill::Skills;
+
+/// Why a task cannot be handed over.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoHandoff {
+    /// Too many are one below the other.
+    #[error("this task was handed over {0} times already, which is the limit; do it yourself")]
+    TooDeep(u8),
+    /// There is no such role.
+    #[error("there is no role `{name}`; the roles are {known}")]
+    NoRole {
+        /// The name that was given.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The role is the same.
+    #[error("you are `{0}` yourself; do the task, or hand it to another role")]
+    Oneself(String),
+    /// Nothing would be left to do it with.
+    #[error("`{0}` has no skill that you have too, and you cannot give what you do not have")]
+    NothingShared(String),
+}
+
+/// The skills that a task is handed over with.
+pub fn shared(own: &[String], other: &Skills) -> Vec<String> {
+    other.iter().filter(|skill| own.iter().any(|had| had == skill)).map(str::to_owned).collect()
+}
+
+/// Whether a session of this depth may hand a task to a role, and with which skills.
+pub fn hand_over<'a>(
+    (role, depth, own): (&str, u8, &[String]),
+    name: &str,
+    roles: impl Iterator<Item = (&'a str, &'a Skills)>,
+) -> Result<Vec<String>, NoHandoff> {
+    if depth >= limits::HANDOFFS {
+        return Err(NoHandoff::TooDeep(depth));
+    }
+    if name == role {
+        return Err(NoHandoff::Oneself(name.to_owned()));
+    }
+    let mut known = Vec::new();
+    for (found, skills) in roles {
+        if found == name {
+            let shared = shared(own, skills);
+            let nothing = || NoHandoff::NothingShared(name.to_owned());
+            return if shared.is_empty() { Err(nothing()) } else { Ok(shared) };
+        }
+        known.push(format!("`{found}`"));
+    }
+    Err(NoHandoff::NoRole { name: name.to_owned(), known: known.join(", ") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skills(texts: &[&str]) -> Skills {
+        let mut skills = Skills::default();
+        for text in texts {
+            skills.add(text).unwrap();
+        }
+        skills
+    }
+
+    #[test]
+    fn a_task_never_comes_with_more_than_its_giver_has() {
+        let own = ["fs.readFile".to_owned(), "fs.writeFile".to_owned()];
+        let other = skills(&["fs.read", "terminal.runCommand"]);
+        let roles = || [("ops", &other)].into_iter();
+        assert_eq!(hand_over(("dev", 0, &own), "ops", roles()).unwrap(), ["fs.readFile"]);
+        // And from there it can only become less.
+        let all = skills(&["fs.*", "terminal.*"]);
+        let next =
+            hand_over(("ops", 1, &["fs.readFile".to_owned()]), "all", [("all", &all)].into_iter());
+        assert_eq!(next.unwrap(), ["fs.readFile"]);
+    }
+
+    #[test]
+    fn what_cannot_be_handed_over_says_why() {
+        let (own, other) = (["fs.stat".to_owned()], skills(&["pty.read"]));
+        let roles = || [("ops", &other)].into_iter();
+        let why = |depth, name| hand_over(("dev", depth, &own), name, roles()).unwrap_err();
+        assert_eq!(why(3, "ops"), NoHandoff::TooDeep(3));
+        assert_eq!(why(0, "dev"), NoHandoff::Oneself("dev".to_owned()));
+        assert_eq!(why(0, "ops"), NoHandoff::NothingShared("ops".to_owned()));
+        assert_eq!(why(0, "x").to_string(), "there is no role `x`; the roles are `ops`");
+    }
+}

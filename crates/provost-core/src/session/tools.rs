@@ -1,0 +1,138 @@
+//! The skills of a role, as a model is offered them.
+//!
+//! A model sees the actions its role may ask for and nothing else. The names are
+//! those of the actions with `_` for the dot, since providers take no dots.
+
+mod schema;
+
+use serde_json::{Value, json};
+
+use crate::action::Action;
+
+/// The tool by which a task is handed to another role.
+pub const HANDOFF: &str = "handoff";
+
+/// One tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Its name, for the model.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON schema of its arguments.
+    pub schema: Value,
+}
+
+/// The action that a tool's name stands for.
+pub fn action(tool: &str) -> Option<&'static str> {
+    Action::NAMES.iter().copied().find(|name| tool_name(name) == tool)
+}
+
+/// The name of an action as a tool.
+pub fn tool_name(action: &str) -> String {
+    action.replace('.', "_")
+}
+
+/// The tools for these skills, in the order of the table of actions, so that a
+/// provider's cache finds the same beginning again.
+pub fn offered<'a>(skills: impl Iterator<Item = &'a str>) -> Vec<Tool> {
+    let skills: Vec<_> = skills.collect();
+    let known = Action::NAMES.iter().filter(|name| skills.contains(name));
+    known.filter_map(|name| tool(name)).collect()
+}
+
+/// The tool for handing a task to one of these roles: names with descriptions.
+pub fn handoff<'a>(roles: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Tool> {
+    let (mut names, mut text) = (Vec::new(), String::new());
+    for (name, about) in roles {
+        names.push(name);
+        text.extend(["\n- ", name, ": ", about]);
+    }
+    let description = format!(
+        "Give a task to another role, which works on it in a session of its own and answers \
+         when it is done. It knows nothing but what you write. It may use the skills that both \
+         of you have.{text}"
+    );
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "role": { "type": "string", "enum": names, "description": "Who does it." },
+            "task": { "type": "string", "description": "All that is needed to do it." },
+        },
+        "required": ["role", "task"],
+        "additionalProperties": false,
+    });
+    (!names.is_empty()).then(|| Tool { name: HANDOFF.to_owned(), description, schema })
+}
+
+fn tool(name: &str) -> Option<Tool> {
+    let (description, parameters) = schema::of(name)?;
+    let mut properties = serde_json::Map::new();
+    let mut required = Vec::new();
+    for (parameter, need, schema) in parameters {
+        if need == schema::Need::Required {
+            required.push(parameter);
+        }
+        properties.insert(parameter.to_owned(), schema);
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    });
+    Some(Tool { name: tool_name(name), description: description.to_owned(), schema })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_is_a_tool_that_providers_take_and_can_be_found_again() {
+        let all = offered(Action::NAMES.iter().copied());
+        assert_eq!(all.len(), Action::NAMES.len());
+        for (tool, name) in all.iter().zip(Action::NAMES) {
+            assert_eq!(action(&tool.name), Some(*name));
+            assert!(tool.name.len() <= 64 && !tool.name.contains('.'), "{}", tool.name);
+            assert!(tool.description.len() > 10, "{}", tool.name);
+        }
+        assert_eq!(action("fs.readFile"), None);
+        assert_eq!(action(HANDOFF), None);
+    }
+
+    #[test]
+    fn a_role_is_offered_its_skills_and_nothing_else() {
+        let names: Vec<_> = offered(["fs.stat", "fs.readFile", "nonsense"].into_iter())
+            .into_iter()
+            .map(|t| t.name)
+            .collect();
+        assert_eq!(names, ["fs_readFile", "fs_stat"]);
+        assert!(offered(std::iter::empty()).is_empty());
+    }
+
+    /// What the schema shows is what the action takes: no name is unknown to it, and
+    /// what is not required can be left out.
+    #[test]
+    fn a_schema_says_neither_more_nor_less_than_its_action_takes() {
+        for tool in offered(Action::NAMES.iter().copied()) {
+            let name = action(&tool.name).unwrap();
+            for parameter in tool.schema["properties"].as_object().unwrap().keys() {
+                let error = Action::parse(name, json!({ parameter: { "never": "this" } }));
+                let error = error.unwrap_err().to_string();
+                assert!(!error.contains("unknown field"), "{name}: {error}");
+            }
+            let required = tool.schema["required"].as_array().unwrap();
+            if required.is_empty() && name != "terminal.runCommand" && name != "terminal.write" {
+                Action::parse(name, json!({})).unwrap();
+            }
+            for left_out in required {
+                let mut given = serde_json::Map::new();
+                for other in required.iter().filter(|other| *other != left_out) {
+                    given.insert(other.as_str().unwrap().to_owned(), json!("x"));
+                }
+                assert!(Action::parse(name, Value::Object(given)).is_err(), "{name} {left_out}");
+            }
+        }
+    }
+}

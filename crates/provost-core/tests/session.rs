@@ -1,0 +1,259 @@
+//! Sessions, as properties over any log of them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::prelude::*;
+use provost_core::fold::{Stamp, View, World};
+use provost_proto::kernel::Fault;
+use provost_proto::session::{
+    AttemptFailed, AttemptRestarted, Author, Budget, Delta, Draft, FinishReason, HandedOff,
+    ItemContent, MessageAdded, Part, Purpose, SessionClosed, SessionCompacted, SessionOpened,
+    SessionStatus, SessionView, TokenUsage, ToolCalled, ToolDelta, ToolReturned, ToolStatus,
+    TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, TurnStatus,
+    UsageRecorded,
+};
+use provost_proto::{Actor, Code, Fact, SessionId, TurnId};
+use uuid::Uuid;
+
+fn stamp(at: u64) -> Stamp<'static> {
+    Stamp { at, principal: "local:ann", actor: &Actor::Cli }
+}
+
+fn session(n: u128) -> SessionId {
+    Uuid::from_u128(n).into()
+}
+
+fn turn(n: u128) -> TurnId {
+    Uuid::from_u128(n).into()
+}
+
+fn opened() -> Fact {
+    Fact::SessionOpened(SessionOpened {
+        session: session(1),
+        project: Uuid::from_u128(9).into(),
+        role: "backend".to_owned(),
+        model: "script/x".to_owned(),
+        budget: Budget::default(),
+        parent: None,
+        depth: 0,
+        only: None,
+    })
+}
+
+fn message(n: u32, from: Author, turn: Option<TurnId>, text: &str) -> Fact {
+    Fact::MessageAdded(MessageAdded {
+        session: session(1),
+        item: n,
+        message: Uuid::from_u128(n.into()).into(),
+        turn,
+        from,
+        parts: vec![Part::Text { text: text.to_owned() }],
+        answer: None,
+    })
+}
+
+fn text(turn: TurnId, text: &str) -> Fact {
+    Fact::TextDelta(Delta { session: session(1), turn, text: text.to_owned() })
+}
+
+fn started(turn: TurnId, item: Option<u32>) -> Fact {
+    let message = item.map(|item| Uuid::from_u128(item.into()).into());
+    Fact::TurnStarted(TurnStarted { session: session(1), turn, message, item })
+}
+
+fn fault() -> Fault {
+    Fault { code: Code::ModelFailed, message: "it failed".to_owned(), details: None }
+}
+
+/// Facts of one session with three turns, in any order, sensible or not.
+fn any_fact() -> impl Strategy<Value = Fact> {
+    (0..18_u8, 1..4_u128, 0..70_u32, "[a-z ]{0,6}").prop_map(|(which, n, item, said)| {
+        let (session, turn) = (session(1), turn(n));
+        match which {
+            0 => opened(),
+            1 => message(item, Author::User, None, &said),
+            2 => message(item, Author::Assistant, Some(turn), &said),
+            3 => started(turn, Some(item)),
+            4 => text(turn, &said),
+            5 => Fact::ReasoningDelta(Delta { session, turn, text: said }),
+            6 => Fact::ToolDelta(ToolDelta { session, turn, index: item, tool: None, text: said }),
+            7 => Fact::AttemptFailed(AttemptFailed {
+                session,
+                turn,
+                attempt: 2,
+                retry_in_ms: 20_000,
+                why: said,
+            }),
+            8 => Fact::AttemptRestarted(AttemptRestarted { session, turn, attempt: 2 }),
+            9 => Fact::ToolCalled(ToolCalled {
+                session,
+                turn,
+                item,
+                call: "call_1".to_owned(),
+                tool: "fs.readFile".to_owned(),
+                arguments: said,
+                action: None,
+            }),
+            10 => Fact::ToolReturned(ToolReturned {
+                session,
+                turn,
+                item,
+                call: "call_1".to_owned(),
+                status: ToolStatus::Ok,
+                output: said,
+            }),
+            11 => Fact::UsageRecorded(UsageRecorded {
+                session,
+                project: Uuid::from_u128(9).into(),
+                turn,
+                model: "script/x".to_owned(),
+                day: item % 2,
+                purpose: Purpose::Answer,
+                usage: TokenUsage { input: 1 << 40, output: 7, ..TokenUsage::default() },
+                cost: item.is_multiple_of(2).then_some(5),
+            }),
+            12 => Fact::TurnFinished(TurnFinished { session, turn, reason: FinishReason::Done }),
+            13 => Fact::TurnFailed(TurnFailed { session, turn, fault: fault() }),
+            14 => Fact::TurnCancelled(TurnCancelled { session, turn }),
+            15 => Fact::TurnInterrupted(TurnInterrupted { session, turn, why: said }),
+            16 => Fact::SessionCompacted(SessionCompacted { session, turn, item, summary: said }),
+            _ if item < 60 => {
+                let to = Uuid::from_u128(2).into();
+                Fact::HandedOff(HandedOff { session, turn, item, to, role: said })
+            }
+            _ => Fact::SessionClosed(SessionClosed { session }),
+        }
+    })
+}
+
+fn view(world: &World) -> Option<SessionView> {
+    world.docs(View::Sessions).find_map(|(_, doc)| doc.clone().into_session())
+}
+
+fn draft(world: &World) -> Option<Draft> {
+    world.docs(View::Drafts).find_map(|(_, doc)| doc.clone().into_draft())
+}
+
+fn folded(facts: &[Fact]) -> World {
+    let mut world = World::default();
+    for (at, fact) in (1..).zip(facts) {
+        world.apply_fact(stamp(at), fact);
+    }
+    world
+}
+
+proptest! {
+    #[test]
+    fn no_log_makes_the_fold_fail_and_pages_stay_sorted(
+        facts in prop::collection::vec(any_fact(), 0..60),
+    ) {
+        let mut world = World::default();
+        for (at, fact) in (1..).zip(&facts) {
+            world.apply_fact(stamp(at), fact);
+            for (_, doc) in world.docs(View::Pages) {
+                let page = doc.clone().into_page().unwrap();
+                prop_assert!(page.items.is_sorted_by(|a, b| a.item < b.item));
+            }
+            world.hash().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_turn_ends_once_and_the_first_end_counts(
+        facts in prop::collection::vec(any_fact(), 0..60),
+    ) {
+        let mut world = folded(&[opened()]);
+        let mut before: Option<SessionView> = view(&world);
+        for (at, fact) in (2..).zip(facts.iter().filter(|f| !matches!(f, Fact::SessionOpened(_)))) {
+            world.apply_fact(stamp(at), fact);
+            let now = view(&world);
+            let turns = before.and_then(|b| b.turn).zip(now.as_ref().and_then(|n| n.turn.clone()));
+            if let Some((old, new)) = turns
+                && old.status != TurnStatus::Running
+                && !matches!(fact, Fact::TurnStarted(_))
+            {
+                prop_assert_eq!(old.status, new.status);
+                prop_assert_eq!(old.ended_at, new.ended_at);
+            }
+            before = now;
+        }
+    }
+
+    #[test]
+    fn what_a_restarted_attempt_had_shown_is_void(
+        facts in prop::collection::vec(any_fact(), 0..40), said in "[a-z]{1,9}",
+    ) {
+        let mut world = folded(&facts);
+        let (session, turn) = (session(1), turn(1));
+        world.apply_fact(stamp(98), &text(turn, "never seen again"));
+        let restarted = AttemptRestarted { session, turn, attempt: 2 };
+        world.apply_fact(stamp(99), &Fact::AttemptRestarted(restarted));
+        world.apply_fact(stamp(100), &text(turn, &said));
+        let draft = draft(&world).unwrap();
+        prop_assert_eq!((draft.text, draft.reasoning), (said, String::new()));
+        prop_assert!(draft.calls.is_empty() && draft.retrying.is_none());
+    }
+
+    #[test]
+    fn every_fact_of_a_session_is_read_back(fact in any_fact()) {
+        prop_assert_eq!(Fact::read(fact.kind(), &fact.body().unwrap()), Some(fact));
+    }
+}
+
+#[test]
+fn a_message_waits_until_its_turn_begins_and_names_the_session() {
+    let long = format!("\n  Fix the build {}", "x".repeat(200));
+    let said = message(0, Author::User, None, &long);
+    let world = folded(&[opened(), said.clone(), message(1, Author::User, None, "and this")]);
+    let now = view(&world).unwrap();
+    assert_eq!(now.queued.len(), 2);
+    assert_eq!(now.title.chars().count(), 80);
+    assert!(now.title.starts_with("Fix the build"));
+    assert_eq!(now.status, SessionStatus::Idle);
+
+    let world = folded(&[opened(), said, started(turn(1), Some(0))]);
+    let now = view(&world).unwrap();
+    assert!(now.queued.is_empty());
+    assert_eq!(now.status, SessionStatus::Running);
+    let page = world.docs(View::Pages).next().unwrap().1.clone().into_page().unwrap();
+    assert_eq!(page.items[0].turn, Some(turn(1)));
+}
+
+#[test]
+fn what_was_said_leaves_the_draft_and_stays_as_an_item() {
+    let facts = [
+        opened(),
+        started(turn(1), None),
+        text(turn(1), "Hello "),
+        text(turn(1), "you"),
+        message(3, Author::Assistant, Some(turn(1)), "Hello you"),
+    ];
+    assert_eq!(draft(&folded(&facts[..4])).unwrap().text, "Hello you");
+    let world = folded(&facts);
+    assert_eq!(draft(&world).unwrap().text, "");
+    let page = world.docs(View::Pages).next().unwrap().1.clone().into_page().unwrap();
+    assert!(matches!(&page.items[0].content, ItemContent::Message { parts, .. }
+        if parts == &[Part::Text { text: "Hello you".to_owned() }]));
+    assert_eq!(view(&world).unwrap().items, 4);
+}
+
+#[test]
+fn usage_adds_up_and_an_unknown_price_is_counted_not_guessed() {
+    let used = |cost| {
+        Fact::UsageRecorded(UsageRecorded {
+            session: session(1),
+            project: Uuid::from_u128(9).into(),
+            turn: turn(1),
+            model: "m".to_owned(),
+            day: 3,
+            purpose: Purpose::Answer,
+            usage: TokenUsage { input: 10, output: 2, ..TokenUsage::default() },
+            cost,
+        })
+    };
+    let world = folded(&[opened(), started(turn(1), None), used(Some(5)), used(None)]);
+    let now = view(&world).unwrap();
+    assert_eq!((now.cost, now.unpriced, now.context), (5, 1, 12));
+    assert_eq!(now.turn.unwrap().calls, 2);
+    let row = world.docs(View::Usage).next().unwrap().1.clone().into_usage().unwrap();
+    assert_eq!((row.calls, row.cost, row.unpriced, row.usage.input), (2, 5, 1, 20));
+}

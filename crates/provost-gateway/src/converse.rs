@@ -1,0 +1,171 @@
+//! What sessions with models need of the authority: to act in their role, to write
+//! what is said, and to know what they are told.
+//!
+//! A session is a principal of its own, `session:<id>`, of the class of agents: it
+//! asks and never decides, whoever speaks in it.
+
+use std::path::{Path, PathBuf};
+
+use provost_core::fold::{Doc, View};
+use provost_core::session::instructions::{GUIDE, GUIDES, Guide};
+use provost_core::skill::Skills;
+use provost_proto::kernel::Fault;
+use provost_proto::session::{SessionStatus, SessionView};
+use provost_proto::{
+    Actor, Code, Fact, Mode, Principal, Project, ProjectId, SessionId, Stream, TokenClass,
+};
+use provost_sandbox::beneath::{Kind, Root};
+use provost_store::{Append, Appended, Durability, Idempotency, NewEvent};
+
+use crate::weigh::is_trusted;
+use crate::{Caller, Gateway, GatewayError};
+
+/// How many folders are looked into for a guide.
+const FOLDERS: usize = 200;
+
+/// What is said in a session, and who says it.
+#[derive(Debug)]
+pub struct Saying {
+    /// On whose authority.
+    pub principal: Principal,
+    /// What acts.
+    pub actor: Actor,
+    /// The client's key.
+    pub command: Option<Idempotency>,
+    /// How sure it must be.
+    pub durability: Durability,
+    /// What.
+    pub facts: Vec<Fact>,
+}
+
+/// A role that a session may act in.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The model it asks for.
+    pub model: Option<String>,
+    /// What it may ask for.
+    pub skills: Skills,
+    /// What its file tells the model.
+    pub instructions: String,
+}
+
+/// The principal of a session.
+pub fn principal_of(session: SessionId) -> Principal {
+    format!("session:{}", session.uuid())
+}
+
+impl Gateway {
+    /// The agent that acts in a session. It may ask in its role and project.
+    pub fn agent(
+        &self,
+        session: SessionId,
+        project: ProjectId,
+        role: &str,
+    ) -> Result<Caller, GatewayError> {
+        let principal = principal_of(session);
+        self.sessions.enter(session, &principal)?;
+        let actor = Actor::Agent(role.to_owned());
+        let role = Some(role.to_owned());
+        Ok(Caller::new(principal, actor, TokenClass::Agent, Some(project), role))
+    }
+
+    /// Writes what happened in a session.
+    pub async fn say(&self, session: SessionId, saying: Saying) -> Result<Appended, GatewayError> {
+        let Saying { principal, actor, command, durability, facts } = saying;
+        let stream = Stream::Session(session);
+        let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None }).collect();
+        let (expect, unchanged) = (Vec::new(), Vec::new());
+        let append = Append { principal, actor, command, expect, unchanged, durability, events };
+        Ok(self.append(append).await?)
+    }
+
+    /// A session, as it is now.
+    pub async fn session(&self, id: SessionId) -> Result<Option<SessionView>, GatewayError> {
+        let doc = self.store.doc(View::Sessions, id.uuid()).await?;
+        Ok(doc.and_then(Doc::into_session))
+    }
+
+    /// Whether the session that this principal is still may ask.
+    pub(crate) async fn session_speaks(&self, principal: &str) -> Result<bool, GatewayError> {
+        let Some(id) = principal.strip_prefix("session:").and_then(|id| id.parse().ok()) else {
+            return Ok(false);
+        };
+        let session = self.session(id).await?;
+        Ok(session.is_some_and(|session| session.status != SessionStatus::Closed))
+    }
+
+    /// The mode of a project.
+    pub fn mode_now(&self, project: ProjectId) -> Mode {
+        let governed = self.governance.of(project);
+        governed.map_or(Mode::Sandbox, |governed| governed.mode(self.clock.now()))
+    }
+
+    /// The roles of a project that a person trusted, as they are now.
+    pub async fn parts(&self, project: &Project) -> Result<Vec<Part>, GatewayError> {
+        let governed = self.governed(project.id).await?;
+        let files = governed.files.iter().flat_map(|files| &files.roles);
+        let trusted = files.filter(|file| is_trusted(&governed, file));
+        Ok(trusted
+            .map(|file| Part {
+                name: file.role.name.clone(),
+                description: file.role.description.clone(),
+                model: file.role.model.clone(),
+                skills: file.role.skills.clone(),
+                instructions: file.role.instructions.clone(),
+            })
+            .collect())
+    }
+
+    /// One of them. What is not trusted tells no model anything.
+    pub async fn part(&self, project: &Project, role: &str) -> Result<Part, GatewayError> {
+        let parts = self.parts(project).await?;
+        if let Some(part) = parts.into_iter().find(|part| part.name == role) {
+            return Ok(part);
+        }
+        let roles = self.roles(project).await?;
+        let message = if roles.roles.iter().any(|known| known.name == role) {
+            format!(
+                "the role `{role}` is not trusted as it is; `provost roles trust {role}` shows it"
+            )
+        } else {
+            format!("there is no role `{role}` in this project; `provost roles` lists them")
+        };
+        Err(GatewayError::Fault(Fault { code: Code::SkillDenied, message, details: None }))
+    }
+
+    /// The files that say how to work in this project: that of the project, and
+    /// those of the folders in it.
+    pub async fn guides(&self, project: &Project) -> Result<Vec<Guide>, GatewayError> {
+        let folder = PathBuf::from(&project.path);
+        let read = tokio::task::spawn_blocking(move || read_guides(&folder)).await;
+        let mut guides = read.map_err(|_| GatewayError::Stopping)?;
+        for guide in &mut guides {
+            self.redactor.string(&mut guide.text);
+        }
+        Ok(guides)
+    }
+}
+
+fn read_guides(folder: &Path) -> Vec<Guide> {
+    let Ok(root) = Root::open(folder) else { return Vec::new() };
+    let mut folders = vec![String::new()];
+    if let Ok(listing) = root.list(Path::new(""), FOLDERS) {
+        let inner = listing.entries.into_iter().filter(|entry| entry.stat.kind == Kind::Directory);
+        let names = inner.filter_map(|entry| entry.name.into_string().ok());
+        folders.extend(names.filter(|name| !name.starts_with('.')).map(|name| format!("{name}/")));
+    }
+    folders.iter().filter_map(|folder| guide_in(&root, folder)).collect()
+}
+
+/// The first guide in a folder. One that is not text, or too long, is none.
+fn guide_in(root: &Root, folder: &str) -> Option<Guide> {
+    GUIDES.iter().find_map(|name| {
+        let file = format!("{folder}{name}");
+        let bytes = root.read(Path::new(&file), GUIDE as u64).ok()?;
+        Some(Guide { text: String::from_utf8(bytes).ok()?, file })
+    })
+}

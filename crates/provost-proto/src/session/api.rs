@@ -1,0 +1,109 @@
+//! The bodies of requests about sessions, and of their answers.
+
+use super::{Budget, Draft, Item, Nanos, SessionView, TokenUsage, UsageRow, body};
+use crate::{MessageId, Seq, SessionId, TurnId};
+
+body! {
+    /// Opens a session.
+    #[serde(deny_unknown_fields)]
+    pub struct OpenSession {
+        /// The project, by id or name.
+        pub project: String,
+        /// The role the model acts in.
+        pub role: String,
+        /// The model; that of the role, or the daemon's own choice, if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub model: Option<String>,
+        /// The most it may use.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub budget: Option<Budget>,
+    }
+
+    /// Says something.
+    #[serde(deny_unknown_fields)]
+    pub struct SendMessage {
+        /// What.
+        pub text: String,
+    }
+
+    /// What was said is in the log.
+    pub struct Sent {
+        /// Where.
+        pub session: SessionId,
+        /// Its name.
+        pub message: MessageId,
+        /// The turn that answers it; none if it waits for another to end.
+        pub turn: Option<TurnId>,
+        /// Whether it waits for another turn to end.
+        pub queued: bool,
+    }
+
+    /// Sessions, the newest first.
+    pub struct SessionList {
+        /// The sessions.
+        pub sessions: Vec<SessionView>,
+    }
+
+    /// A session with what was said in it.
+    pub struct SessionDetail {
+        /// The session.
+        pub session: SessionView,
+        /// What was said and done, by place.
+        pub items: Vec<Item>,
+        /// What the model says now.
+        pub draft: Option<Draft>,
+        /// The place in the log that this goes up to: follow from here.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        pub cursor: Seq,
+    }
+
+    /// What models used and cost.
+    pub struct UsageReport {
+        /// By day, project and model; the newest day first.
+        pub rows: Vec<UsageRow>,
+        /// In all.
+        pub usage: TokenUsage,
+        /// What it cost in all, as far as prices are known.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        pub cost: Nanos,
+        /// How many answers had no known price.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        pub unpriced: u64,
+        /// Today, as rows count days.
+        pub today: u32,
+        /// The day on which the prices were looked up.
+        pub prices_as_of: String,
+    }
+
+    /// What can be asked.
+    pub struct ModelList {
+        /// The models that are known by name.
+        pub models: Vec<ModelView>,
+        /// The providers.
+        pub providers: Vec<ProviderView>,
+        /// The model that is taken where nobody names one.
+        pub default: Option<String>,
+    }
+
+    /// A model that can be asked.
+    pub struct ModelView {
+        /// Its full name.
+        pub name: String,
+        /// What it is called for people.
+        pub title: Option<String>,
+        /// Whether it is a conversation that was written down before.
+        pub scripted: bool,
+    }
+
+    /// A provider of models.
+    pub struct ProviderView {
+        /// Its name, the first part of its models' names.
+        pub name: String,
+        /// Whether it can be asked.
+        pub ready: bool,
+        /// What is missing, for people.
+        pub missing: Option<String>,
+    }
+}

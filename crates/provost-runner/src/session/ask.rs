@@ -1,0 +1,298 @@
+//! Asking the model, and writing down what it answers.
+
+use provost_core::fold::{Doc, View};
+use provost_core::session::budget::{Account, Pot, Unit, estimate, fits};
+use provost_core::session::instructions::{Project as Place, instructions};
+use provost_core::session::plan::Heard;
+use provost_core::session::tools::{self, HANDOFF};
+use provost_gateway::Part as Role;
+use provost_proto::runtime::RuntimeView;
+use provost_proto::session::{
+    Author, FinishReason, MessageAdded, Nanos, Part, Purpose, SessionView, ToolCalled,
+    UsageRecorded,
+};
+use provost_proto::{Fact, Project, limits};
+
+use super::error::Broken;
+use super::money::{Claim, Reserved, day, tokens};
+use super::pump::{Answer, Pump};
+use super::tools::Call;
+use super::turn::{State, Turn};
+use crate::model::{
+    Content, Message, Request, Standing, StopReason, Tool, ToolChoice, Turn as Answered, Usage,
+};
+
+/// The most tokens of an answer where a budget is to be kept.
+const LONGEST: u32 = 16 * 1024;
+
+impl Turn {
+    /// Asks the model once, and writes down what it says and calls.
+    pub(super) async fn ask(&self, state: &mut State) -> Result<Heard, Broken> {
+        let request = self.request(&state.view, state.history.messages.clone()).await?;
+        let answer = self.answer(state, &request, Purpose::Answer).await?;
+        let heard = heard(&answer);
+        let calls = self.keep(state, &answer).await?;
+        state.history.messages.push(Message::Assistant { turn: answer });
+        state.history.open = calls;
+        Ok(if state.history.open.is_empty() { heard } else { Heard::Calls })
+    }
+
+    /// Asks, and pays. What broke off is written down before the error is told.
+    pub(super) async fn answer(
+        &self,
+        state: &mut State,
+        request: &Request,
+        purpose: Purpose,
+    ) -> Result<Box<Answered>, Broken> {
+        let reserved = self.reserve(state, request)?;
+        let stream = self.runner.models.stream(request).map_err(Broken::Unknown)?;
+        let pump =
+            Pump { journal: &self.journal, turn: self.id, by: &self.by, cancel: &self.cancel };
+        let Answer { end, parts, usage } = match purpose {
+            Purpose::Answer => pump.run(stream).await,
+            Purpose::Summary => super::summary::quietly(stream, &self.cancel).await,
+        };
+        drop(reserved);
+        let used = self.used(state, &usage, purpose);
+        match end {
+            Ok(answer) => {
+                state.pending_usage = Some(used);
+                Ok(answer)
+            }
+            Err(broken) => {
+                let mut facts = self.broken_off(parts, purpose);
+                if usage != Usage::default() {
+                    facts.push(used);
+                }
+                if !facts.is_empty() {
+                    self.journal.model(&self.by, facts).await?;
+                }
+                Err(broken)
+            }
+        }
+    }
+
+    fn broken_off(&self, parts: Vec<Part>, purpose: Purpose) -> Vec<Fact> {
+        if parts.is_empty() || purpose == Purpose::Summary {
+            return Vec::new();
+        }
+        vec![self.said(parts, None)]
+    }
+
+    fn said(&self, parts: Vec<Part>, answer: Option<serde_json::Value>) -> Fact {
+        Fact::MessageAdded(MessageAdded {
+            session: self.journal.session,
+            item: self.journal.place(),
+            message: self.runner.gateway.clock().id(),
+            turn: Some(self.id),
+            from: Author::Assistant,
+            parts,
+            answer,
+        })
+    }
+
+    /// Writes an answer with its calls and what it used, all or nothing: so that
+    /// after a crash either it was never given, or all that it called is known.
+    async fn keep(&self, state: &mut State, answer: &Answered) -> Result<Vec<Call>, Broken> {
+        let kept = serde_json::to_value(answer).ok();
+        let mut facts = vec![self.said(parts(answer), kept)];
+        facts.extend(state.pending_usage.take());
+        let mut calls = Vec::new();
+        if answer.stop != StopReason::MaxTokens {
+            for called in answer.calls().take(limits::TOOL_CALLS) {
+                let known = tools::action(&called.name);
+                let tool = known.map_or_else(|| called.name.clone(), str::to_owned);
+                let call = Call {
+                    item: self.journal.place(),
+                    id: called.id.as_str().to_owned(),
+                    action: known.map(|_| self.runner.gateway.clock().id()),
+                    tool,
+                    arguments: called.arguments.clone(),
+                    child: None,
+                };
+                facts.push(Fact::ToolCalled(ToolCalled {
+                    session: self.journal.session,
+                    turn: self.id,
+                    item: call.item,
+                    call: call.id.clone(),
+                    tool: call.tool.clone(),
+                    arguments: call.arguments.clone(),
+                    action: call.action,
+                }));
+                calls.push(call);
+            }
+        }
+        self.journal.model(&self.by, facts).await?;
+        Ok(calls)
+    }
+
+    /// What the model used, in memory and as a fact.
+    fn used(&self, state: &mut State, usage: &Usage, purpose: Purpose) -> Fact {
+        let cost = self.cost(&state.view, usage);
+        let now = day(self.runner.gateway.clock().now());
+        let (session, project) = (self.journal.session, self.journal.project);
+        let nanos = cost.unwrap_or(0);
+        self.runner.ledger.spend(Claim { session, project, day: now, nanos });
+        let usage = tokens(usage);
+        state.progress.calls += 1;
+        state.progress.tokens = state.progress.tokens.saturating_add(usage.total());
+        state.progress.cost = state.progress.cost.saturating_add(nanos);
+        state.progress.context = usage.total();
+        state.view.cost = state.view.cost.saturating_add(nanos);
+        state.view.usage = state.view.usage.plus(usage);
+        Fact::UsageRecorded(UsageRecorded {
+            session,
+            project,
+            turn: self.id,
+            model: state.view.model.clone(),
+            day: now,
+            purpose,
+            usage,
+            cost,
+        })
+    }
+
+    fn cost(&self, view: &SessionView, usage: &Usage) -> Option<Nanos> {
+        if self.is_free(&view.model) {
+            return Some(0);
+        }
+        self.runner.prices.cost(&view.model, usage).map(crate::model::Usd::nanos)
+    }
+
+    /// A script, or a model on this machine.
+    fn is_free(&self, model: &str) -> bool {
+        let provider = model.split('/').next().unwrap_or_default();
+        let found = self.runner.models.registry().provider(provider);
+        provider == "script" || found.is_some_and(|found| found.standing() == Standing::Local)
+    }
+
+    fn has_budget(&self, view: &SessionView) -> bool {
+        let settings = &self.runner.settings;
+        view.budget.nanos.or(settings.project).or(settings.day).is_some()
+    }
+
+    /// Keeps what the answer may cost at most.
+    fn reserve(&self, state: &State, request: &Request) -> Result<Option<Reserved>, Broken> {
+        let view = &state.view;
+        let bytes = serde_json::to_string(request).map_or(0, |text| text.len());
+        let input = estimate(bytes);
+        let tokens = Account {
+            pot: Pot::Session,
+            most: view.budget.tokens,
+            spent: view.usage.total(),
+            reserved: 0,
+        };
+        fits(&[tokens], Unit::Tokens, input).map_err(Broken::Budget)?;
+        if !self.has_budget(view) || self.is_free(&view.model) {
+            return Ok(None);
+        }
+        let most = Usage { input, output: LONGEST.into(), ..Usage::default() };
+        let nanos = self.cost(view, &most).ok_or_else(|| Broken::NoPrice(view.model.clone()))?;
+        let now = day(self.runner.gateway.clock().now());
+        let claim = Claim { session: view.id, project: view.project, day: now, nanos };
+        let own = (view.budget.nanos, view.cost);
+        let reserved = self.runner.ledger.reserve(claim, &self.runner.settings, own);
+        reserved.map(Some).map_err(Broken::Budget)
+    }
+
+    /// The neutral request: role, project, tools, conversation.
+    pub(super) async fn request(
+        &self,
+        view: &SessionView,
+        messages: Vec<Message>,
+    ) -> Result<Request, Broken> {
+        let gateway = &self.runner.gateway;
+        let project = gateway.project(&view.project.uuid().to_string()).await?;
+        let roles = gateway.parts(&project).await?;
+        let role = gateway.part(&project, &view.role).await?;
+        let doc = gateway.store().doc(View::Runtimes, project.id.uuid()).await?;
+        let runs = runs(doc.and_then(Doc::into_runtime).as_ref());
+        let now = i64::try_from(gateway.clock().now()).unwrap_or(i64::MAX);
+        let date = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
+        let date = date.strftime("%Y-%m-%d").to_string();
+        let mode = gateway.mode_now(project.id);
+        let place = Place { name: &project.name, mode, runs: &runs, date: &date };
+        let guides = gateway.guides(&project).await?;
+        let max_output_tokens =
+            (self.has_budget(view) && !self.is_free(&view.model)).then_some(LONGEST);
+        Ok(Request {
+            model: view.model.clone(),
+            instructions: instructions(&role.name, &role.instructions, &place, &guides),
+            tools: offered(view, &role, &roles, &project)?,
+            tool_choice: ToolChoice::Auto,
+            messages,
+            max_output_tokens,
+            thinking: None,
+            cache_key: Some(view.id.uuid().to_string()),
+        })
+    }
+}
+
+/// The skills that a session may use: its role's, and no more than it was given.
+pub(super) fn skills(view: &SessionView, role: &Role) -> Vec<String> {
+    let own = role.skills.iter().map(str::to_owned);
+    match &view.only {
+        None => own.collect(),
+        Some(only) => own.filter(|skill| only.contains(skill)).collect(),
+    }
+}
+
+fn offered(
+    view: &SessionView,
+    role: &Role,
+    roles: &[Role],
+    _project: &Project,
+) -> Result<Vec<Tool>, Broken> {
+    let own = skills(view, role);
+    let mut all = tools::offered(own.iter().map(String::as_str));
+    if view.depth < limits::HANDOFFS {
+        let others = roles.iter().filter(|other| {
+            other.name != view.role
+                && other.skills.iter().any(|skill| own.iter().any(|o| o == skill))
+        });
+        let others = others.map(|other| (other.name.as_str(), other.description.as_str()));
+        all.extend(tools::handoff(others));
+    }
+    debug_assert!(
+        all.iter().all(|tool| tool.name == HANDOFF || tools::action(&tool.name).is_some())
+    );
+    let tools = all.into_iter().map(|tool| Tool::new(tool.name, tool.description, tool.schema));
+    tools.collect::<Result<_, _>>().map_err(Broken::Model)
+}
+
+fn runs(runtime: Option<&RuntimeView>) -> String {
+    let Some(runtime) = runtime else { return "its dev server does not run".to_owned() };
+    let status = serde_json::to_value(runtime.status).unwrap_or_default();
+    let status = status.as_str().unwrap_or("stopped").to_owned();
+    match runtime.preview.port {
+        Some(port) => format!("its dev server is {status}, seen on port {port}"),
+        None => format!("its dev server is {status}"),
+    }
+}
+
+/// What an answer means for the turn.
+fn heard(answer: &Answered) -> Heard {
+    match &answer.stop {
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::StopSequence
+        | StopReason::Other { .. } => Heard::Stopped(FinishReason::Done),
+        StopReason::MaxTokens => Heard::Stopped(FinishReason::MaxTokens),
+        StopReason::ContextWindow => Heard::TooLong,
+        StopReason::Refusal | StopReason::ContentFilter => Heard::Stopped(FinishReason::Refused),
+        StopReason::Paused => Heard::Ready,
+    }
+}
+
+/// What people see of an answer.
+fn parts(answer: &Answered) -> Vec<Part> {
+    let part = |content: &Content| match content {
+        Content::Text { text } => Some(Part::Text { text: text.clone() }),
+        Content::Reasoning { text } if !text.is_empty() => {
+            Some(Part::Reasoning { text: text.clone() })
+        }
+        Content::Refusal { text } => Some(Part::Refusal { text: text.clone() }),
+        Content::Reasoning { .. } | Content::ToolCall(_) | Content::Other { .. } => None,
+    };
+    answer.items.iter().filter_map(|item| part(&item.content)).collect()
+}

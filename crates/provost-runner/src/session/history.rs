@@ -1,0 +1,151 @@
+//! What was said in a session, from its documents, as a model is told it.
+
+use provost_core::fold::{Doc, View, session::page_key};
+use provost_proto::session::{
+    Author, Item as Said, ItemContent, PAGE, Part, SessionView, ToolStatus,
+};
+use provost_store::{Store, StoreError};
+
+use super::tools::Call;
+use crate::model::{
+    CallId, Content, Item, Message, Origin, ResultStatus, StopReason, ToolResult, Turn, Usage,
+};
+
+/// What a model is told when it goes on after it was cut off.
+pub(super) const GO_ON: &str =
+    "You were interrupted. Go on from where you stopped, without repeating what you said.";
+
+/// All items of a session, by place.
+pub(super) async fn items(store: &dyn Store, view: &SessionView) -> Result<Vec<Said>, StoreError> {
+    from(store, view, 0).await
+}
+
+/// The items from a place on.
+async fn from(store: &dyn Store, view: &SessionView, first: u32) -> Result<Vec<Said>, StoreError> {
+    let mut items = Vec::new();
+    let pages = view.items.div_ceil(PAGE);
+    for page in first / PAGE..pages {
+        let doc = store.doc(View::Pages, page_key(view.id, page * PAGE)).await?;
+        items.extend(doc.and_then(Doc::into_page).into_iter().flat_map(|page| page.items));
+    }
+    Ok(items)
+}
+
+/// What only the model needs to see again.
+pub(super) fn without_native(item: &mut Said) {
+    if let ItemContent::Message { answer, .. } = &mut item.content {
+        *answer = None;
+    }
+}
+
+/// A conversation as a model is told it.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    pub(super) messages: Vec<Message>,
+    /// The calls of the last answer that have no result yet.
+    pub(super) open: Vec<Call>,
+    /// All calls of the turn that have a result: tool, arguments, output.
+    pub(super) done: Vec<(String, String, String)>,
+}
+
+/// Reads the conversation up to and with a turn, from its last summary on.
+pub(super) async fn read(store: &dyn Store, view: &SessionView) -> Result<History, StoreError> {
+    // Messages that waited have places before those of the turn they waited for.
+    let first = view.compacted.unwrap_or(0).saturating_sub(PAGE);
+    let mut items = from(store, view, first).await?;
+    items.retain(|item| item.turn.is_some());
+    items.sort_by_key(|item| (item.turn, item.item));
+    let summary = items.iter().rposition(|item| Some(item.item) == view.compacted);
+    let items = items.split_off(summary.unwrap_or(0));
+    let turn = view.turn.as_ref().map(|turn| turn.id);
+    let mut history = History::default();
+    for item in items {
+        if item.turn != turn {
+            history.done.clear();
+        }
+        history.add(item, &view.model);
+    }
+    Ok(history)
+}
+
+impl History {
+    fn add(&mut self, item: Said, model: &str) {
+        match item.content {
+            ItemContent::Message { from: Author::User, parts, .. } => {
+                self.open.clear();
+                self.messages.push(Message::user(text(&parts)));
+            }
+            ItemContent::Message { from: Author::Assistant, parts, answer, .. } => {
+                self.open.clear();
+                let kept = answer.and_then(|answer| serde_json::from_value(*answer).ok());
+                if let Some(turn) = kept.or_else(|| spoken(&parts, model)) {
+                    self.messages.push(Message::Assistant { turn: Box::new(turn) });
+                }
+            }
+            ItemContent::Tool { call, tool, arguments, action, child, result } => {
+                let Some(result) = result else {
+                    let (item, id) = (item.item, call);
+                    let open = Call { item, id, tool, arguments, action, child };
+                    return self.open.push(open);
+                };
+                self.done.push((tool, arguments, result.output.clone()));
+                self.result(result_of(call, result.status, result.output));
+            }
+            ItemContent::Compacted { summary } => {
+                self.open.clear();
+                self.messages = vec![Message::user(summary)];
+            }
+        }
+    }
+
+    /// Adds what came of a call to the results of its answer.
+    pub(super) fn result(&mut self, result: ToolResult) {
+        if let Some(Message::Results { results }) = self.messages.last_mut() {
+            return results.push(result);
+        }
+        self.messages.push(Message::Results { results: vec![result] });
+    }
+
+    /// Makes sure that it is the model's turn to speak.
+    pub(super) fn ready(&mut self) {
+        if matches!(self.messages.last(), None | Some(Message::Assistant { .. })) {
+            self.messages.push(Message::user(GO_ON));
+        }
+    }
+}
+
+pub(super) fn result_of(call: String, status: ToolStatus, output: String) -> ToolResult {
+    let status = match status {
+        ToolStatus::Ok => ResultStatus::Ok,
+        ToolStatus::Error | ToolStatus::Cancelled => ResultStatus::Error,
+        ToolStatus::Denied => ResultStatus::Denied,
+    };
+    ToolResult { call: CallId::new(call), status, output }
+}
+
+fn text(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::Reasoning { .. } | Part::Refusal { .. } => None,
+    });
+    texts.collect()
+}
+
+/// An answer of which only the text is known: it was cut off.
+fn spoken(parts: &[Part], model: &str) -> Option<Turn> {
+    let text = text(parts);
+    if text.is_empty() {
+        return None;
+    }
+    let (provider, model) = model.split_once('/').unwrap_or(("", model));
+    let origin = Origin { provider: provider.to_owned(), wire: None, model: model.to_owned() };
+    Some(Turn {
+        origin,
+        items: vec![Item { content: Content::Text { text }, native: None }],
+        stop: StopReason::EndTurn,
+        usage: Usage::default(),
+        answered_by: None,
+        response: None,
+        native_usage: None,
+    })
+}

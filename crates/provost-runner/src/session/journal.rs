@@ -1,0 +1,61 @@
+//! What is written of one session.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use provost_gateway::{Gateway, GatewayError, Saying};
+use provost_proto::session::{Place, SessionView};
+use provost_proto::{Actor, Fact, ProjectId, SessionId};
+use provost_store::{Appended, Durability, Idempotency};
+
+use super::Speaker;
+
+/// The one that writes the facts of a session, and numbers its items.
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) session: SessionId,
+    pub(super) project: ProjectId,
+    pub(super) role: String,
+    next: AtomicU32,
+}
+
+impl Journal {
+    pub(super) fn new(gateway: Arc<Gateway>, view: &SessionView) -> Self {
+        Self {
+            gateway,
+            session: view.id,
+            project: view.project,
+            role: view.role.clone(),
+            next: AtomicU32::new(view.items),
+        }
+    }
+
+    /// A place for a new item.
+    pub(super) fn place(&self) -> Place {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Writes what a person did.
+    pub(super) async fn person(
+        &self,
+        by: &Speaker,
+        command: Option<Idempotency>,
+        facts: Vec<Fact>,
+    ) -> Result<Appended, GatewayError> {
+        let Speaker { principal, actor } = by.clone();
+        let durability = Durability::Power;
+        let saying = Saying { principal, actor, command, durability, facts };
+        self.gateway.say(self.session, saying).await
+    }
+
+    /// Writes what the model did, on behalf of a person.
+    pub(super) async fn model(&self, by: &Speaker, facts: Vec<Fact>) -> Result<(), GatewayError> {
+        let principal = by.principal.clone();
+        let actor = Actor::Agent(self.role.clone());
+        let (command, durability) = (None, Durability::Process);
+        let saying = Saying { principal, actor, command, durability, facts };
+        self.gateway.say(self.session, saying).await?;
+        Ok(())
+    }
+}

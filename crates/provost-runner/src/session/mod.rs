@@ -1,0 +1,284 @@
+//! Sessions with models, durable to the last piece of text.
+//!
+//! ```text
+//!   Runner ──▶ Actor, one per live session ──▶ Turn, one at a time
+//!                                               │ ask: model ──▶ deltas ──▶ log
+//!                                               │ tools: gateway ──▶ results ──▶ log
+//! ```
+//!
+//! There is no state but the log's: a turn begins by reading what was said from the
+//! documents of the session, and what a model answers is in the log with its calls
+//! in one append. So a daemon that was killed finds out what was under way: calls
+//! that have no result are followed to their end, an answer that was cut off is
+//! marked as interrupted, with what had been said.
+
+mod actor;
+mod ask;
+mod error;
+mod history;
+mod journal;
+mod money;
+mod open;
+mod pump;
+mod recover;
+mod render;
+mod summary;
+mod tools;
+mod turn;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use provost_core::fold::{Doc, View};
+use provost_core::session::plan::Limits;
+use provost_gateway::{Gateway, Operator};
+use provost_proto::session::{
+    Budget, Nanos, Sent, SessionDetail, SessionList, SessionStatus, SessionView, TokenUsage,
+    UsageReport, UsageRow,
+};
+use provost_proto::{Actor as Acting, Principal, SessionId, Stream, TurnId};
+use provost_store::{Idempotency, Scope};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use error::RunnerError;
+
+use crate::model::{Models, Prices};
+use actor::{Actor, Ask};
+use money::Ledger;
+
+/// What may wait for one session before senders do.
+const INBOX: usize = 32;
+
+/// How often a session is read again while it changes. Reading takes a fraction of
+/// the time between two pieces of text, so that this is plenty.
+const TRIES: usize = 200;
+
+/// How sessions are set up.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// What one turn may take.
+    pub limits: Limits,
+    /// What a session may use that names no budget of its own.
+    pub budget: Budget,
+    /// What all sessions of one project may cost.
+    pub project: Option<Nanos>,
+    /// What all sessions may cost on one day.
+    pub day: Option<Nanos>,
+    /// The model that is taken where nobody names one.
+    pub model: Option<String>,
+}
+
+/// Who speaks in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Speaker {
+    pub(crate) principal: Principal,
+    pub(crate) actor: Acting,
+}
+
+impl From<&Operator> for Speaker {
+    fn from(operator: &Operator) -> Self {
+        Self { principal: operator.principal().to_owned(), actor: operator.actor().clone() }
+    }
+}
+
+/// All sessions.
+#[derive(Debug)]
+pub struct Runner {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) models: Models,
+    pub(crate) prices: Prices,
+    pub(crate) settings: Settings,
+    pub(crate) ledger: Arc<Ledger>,
+    live: Mutex<HashMap<SessionId, mpsc::Sender<Ask>>>,
+    closing: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Runner {
+    /// Takes the sessions of this log up. What a daemon before had under way goes on
+    /// or is marked as interrupted.
+    pub async fn open(
+        gateway: Arc<Gateway>,
+        models: Models,
+        prices: Prices,
+        settings: Settings,
+    ) -> Result<Arc<Self>, RunnerError> {
+        let rows = gateway.store().docs(View::Usage).await?;
+        let ledger = Arc::new(Ledger::new(rows.into_iter().filter_map(Doc::into_usage)));
+        let runner = Arc::new(Self {
+            gateway,
+            models,
+            prices,
+            settings,
+            ledger,
+            live: Mutex::default(),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        runner.take_up().await?;
+        Ok(runner)
+    }
+
+    /// Ends all sessions' work as a crash would: at once, and to be taken up again.
+    pub async fn stop(&self) {
+        self.closing.cancel();
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// The authority.
+    pub fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
+    }
+
+    /// The providers and scripts.
+    pub fn models(&self) -> &Models {
+        &self.models
+    }
+
+    /// The model that is taken where nobody names one.
+    pub fn default_model(&self) -> Option<&str> {
+        self.settings.model.as_deref()
+    }
+
+    /// Says something in a session. A turn begins, or it waits for its turn.
+    pub async fn send(
+        self: &Arc<Self>,
+        by: &Operator,
+        session: SessionId,
+        text: String,
+        command: Option<Idempotency>,
+    ) -> Result<Sent, RunnerError> {
+        self.send_as(by.into(), session, text, command).await
+    }
+
+    pub(crate) async fn send_as(
+        self: &Arc<Self>,
+        by: Speaker,
+        session: SessionId,
+        text: String,
+        command: Option<Idempotency>,
+    ) -> Result<Sent, RunnerError> {
+        error::check_text(&text)?;
+        self.tell(session, |reply| Ask::Message { by, text, command, reply }).await?
+    }
+
+    /// Stops the turn of a session; done when nothing of it runs any more. Tells
+    /// whether there was one.
+    pub async fn cancel(self: &Arc<Self>, session: SessionId) -> Result<bool, RunnerError> {
+        self.tell(session, |reply| Ask::Cancel { reply }).await
+    }
+
+    /// Goes on with a turn that was cut off, failed or cancelled.
+    pub async fn go_on(
+        self: &Arc<Self>,
+        by: &Operator,
+        session: SessionId,
+    ) -> Result<TurnId, RunnerError> {
+        let by = by.into();
+        self.tell(session, |reply| Ask::GoOn { by, reply }).await?
+    }
+
+    /// Closes a session. What was said stays to be read.
+    pub async fn close(
+        self: &Arc<Self>,
+        by: &Operator,
+        session: SessionId,
+    ) -> Result<SessionView, RunnerError> {
+        let by = by.into();
+        self.tell(session, |reply| Ask::Close { by, reply }).await??;
+        self.view(session).await
+    }
+
+    /// The sessions, the newest first.
+    pub async fn list(&self) -> Result<SessionList, RunnerError> {
+        let docs = self.gateway.store().docs(View::Sessions).await?;
+        let mut sessions: Vec<_> = docs.into_iter().filter_map(Doc::into_session).collect();
+        sessions.sort_by_key(|session| std::cmp::Reverse((session.updated_at, session.id)));
+        Ok(SessionList { sessions })
+    }
+
+    /// A session without what was said.
+    pub async fn view(&self, session: SessionId) -> Result<SessionView, RunnerError> {
+        let found = self.gateway.session(session).await?;
+        found.ok_or_else(|| RunnerError::NoSession(session.to_string()))
+    }
+
+    /// A session with what was said, exactly as it was at one place in the log, so
+    /// that whoever follows from there sees every piece of text once.
+    pub async fn detail(&self, session: SessionId) -> Result<SessionDetail, RunnerError> {
+        let store = self.gateway.store();
+        let scope = Scope::One(Stream::Session(session));
+        let mut tries = 0;
+        loop {
+            let cursor = *store.head().borrow();
+            let view = self.view(session).await?;
+            let mut items = history::items(&**store, &view).await?;
+            let draft = store.doc(View::Drafts, session.uuid()).await?.and_then(Doc::into_draft);
+            tries += 1;
+            // Something was said meanwhile: the documents may be of different moments.
+            if !store.read(scope, cursor, 1).await?.events.is_empty() && tries < TRIES {
+                continue;
+            }
+            items.iter_mut().for_each(history::without_native);
+            let draft = draft.filter(|_| view.status == SessionStatus::Running);
+            return Ok(SessionDetail { session: view, items, draft, cursor });
+        }
+    }
+
+    /// What models used and cost.
+    pub async fn usage(&self) -> Result<UsageReport, RunnerError> {
+        let docs = self.gateway.store().docs(View::Usage).await?;
+        let mut rows: Vec<UsageRow> = docs.into_iter().filter_map(Doc::into_usage).collect();
+        rows.sort_by(|a, b| (b.day, &b.model).cmp(&(a.day, &a.model)));
+        let usage = rows.iter().fold(TokenUsage::default(), |sum, row| sum.plus(row.usage));
+        Ok(UsageReport {
+            usage,
+            cost: rows.iter().map(|row| row.cost).sum(),
+            unpriced: rows.iter().map(|row| row.unpriced).sum(),
+            rows,
+            today: money::day(self.gateway.clock().now()),
+            prices_as_of: self.prices.as_of.clone(),
+        })
+    }
+
+    /// Asks the actor of a session something.
+    async fn tell<T>(
+        self: &Arc<Self>,
+        session: SessionId,
+        ask: impl FnOnce(oneshot::Sender<T>) -> Ask,
+    ) -> Result<T, RunnerError> {
+        let inbox = self.actor(session).await?;
+        let (reply, answer) = oneshot::channel();
+        inbox.send(ask(reply)).await.map_err(|_| RunnerError::Stopping)?;
+        answer.await.map_err(|_| RunnerError::Stopping)
+    }
+
+    async fn actor(self: &Arc<Self>, session: SessionId) -> Result<mpsc::Sender<Ask>, RunnerError> {
+        let view = self.view(session).await?;
+        if view.status == SessionStatus::Closed {
+            return Err(RunnerError::Closed);
+        }
+        Ok(self.wake(&view))
+    }
+
+    /// The actor of a session, begun if there is none.
+    pub(crate) fn wake(self: &Arc<Self>, view: &SessionView) -> mpsc::Sender<Ask> {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(inbox) = live.get(&view.id).filter(|inbox| !inbox.is_closed()) {
+            return inbox.clone();
+        }
+        let (inbox, asks) = mpsc::channel(INBOX);
+        live.insert(view.id, inbox.clone());
+        let actor = Actor::new(Arc::clone(self), view, asks);
+        let closing = self.closing.clone();
+        self.tasks.spawn(async move {
+            // Dropping it where it stands is what a crash does, and must be safe.
+            let _done = closing.run_until_cancelled(actor.run()).await;
+        });
+        inbox
+    }
+}

@@ -1,0 +1,90 @@
+//! Opening sessions.
+
+use std::sync::Arc;
+
+use provost_gateway::{GatewayError, Operator, Saying};
+use provost_proto::session::{Budget, OpenSession, SessionOpened, SessionView};
+use provost_proto::{Fact, Project, ProjectStatus, SessionId};
+use provost_store::{Durability, Idempotency};
+
+use super::{Runner, RunnerError, Speaker};
+use crate::model::Request;
+
+impl Runner {
+    /// Opens a session.
+    pub async fn open_session(
+        self: &Arc<Self>,
+        by: &Operator,
+        wanted: OpenSession,
+        command: Option<Idempotency>,
+    ) -> Result<SessionView, RunnerError> {
+        let project = self.gateway.project(&wanted.project).await?;
+        if project.status != ProjectStatus::Open {
+            return Err(GatewayError::ProjectClosed.into());
+        }
+        let part = self.gateway.part(&project, &wanted.role).await?;
+        let model = wanted.model.or(part.model).or_else(|| self.settings.model.clone());
+        let model = model.ok_or_else(|| RunnerError::NoModel(part.name.clone()))?;
+        let opened = SessionOpened {
+            session: self.gateway.clock().id(),
+            project: project.id,
+            role: part.name,
+            model,
+            budget: wanted.budget.unwrap_or(self.settings.budget),
+            parent: None,
+            depth: 0,
+            only: None,
+        };
+        self.begin(by.into(), opened, command).await
+    }
+
+    /// Opens a session that another hands a task to.
+    pub(super) async fn open_child(
+        self: &Arc<Self>,
+        by: Speaker,
+        parent: &SessionView,
+        (project, role): (&Project, &str),
+        only: Vec<String>,
+    ) -> Result<SessionView, RunnerError> {
+        let part = self.gateway.part(project, role).await?;
+        let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
+        let opened = SessionOpened {
+            session: self.gateway.clock().id(),
+            project: project.id,
+            role: part.name,
+            model: part.model.unwrap_or_else(|| parent.model.clone()),
+            budget: Budget {
+                nanos: left(parent.budget.nanos, parent.cost),
+                tokens: left(parent.budget.tokens, parent.usage.total()),
+            },
+            parent: Some(parent.id),
+            depth: parent.depth.saturating_add(1),
+            only: Some(only),
+        };
+        self.begin(by, opened, None).await
+    }
+
+    async fn begin(
+        self: &Arc<Self>,
+        by: Speaker,
+        opened: SessionOpened,
+        command: Option<Idempotency>,
+    ) -> Result<SessionView, RunnerError> {
+        // A model that is not there is told now, and not in the midst of a turn.
+        drop(self.models.stream(&Request::new(opened.model.clone(), Vec::new()))?);
+        self.gateway.agent(opened.session, opened.project, &opened.role)?;
+        let Speaker { principal, actor } = by;
+        let (session, durability) = (opened.session, Durability::Power);
+        let facts = vec![Fact::SessionOpened(opened)];
+        let saying = Saying { principal, actor, command, durability, facts };
+        let appended = self.gateway.say(session, saying).await?;
+        let mut session: SessionId = session;
+        // The same request came before: it opened this one.
+        if let Some(event) = appended.events().first()
+            && let Some(Fact::SessionOpened(first)) = event.event()?.fact()
+        {
+            session = first.session;
+        }
+        self.view(session).await
+    }
+}

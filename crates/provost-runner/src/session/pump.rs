@@ -1,0 +1,220 @@
+//! From the model's stream into the log: every piece of text is there before
+//! anybody sees it.
+//!
+//! A piece waits for others only while the log is busy with those before it, so that
+//! a lone one is not delayed, and many at once are few events.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use provost_gateway::GatewayError;
+use provost_proto::session::{AttemptFailed, AttemptRestarted, Delta, Part, ToolDelta};
+use provost_proto::{Fact, SessionId, TurnId, limits};
+use tokio_util::sync::CancellationToken;
+
+use super::Speaker;
+use super::error::Broken;
+use super::journal::Journal;
+use crate::model::{ModelEvent, ModelStream, Turn, Usage};
+
+/// What came of asking a model.
+pub(super) struct Answer {
+    /// All it said, or why it did not.
+    pub(super) end: Result<Box<Turn>, Broken>,
+    /// What it had said, if it did not finish.
+    pub(super) parts: Vec<Part>,
+    /// What all attempts used.
+    pub(super) usage: Usage,
+}
+
+/// The way from one stream into the log.
+pub(super) struct Pump<'a> {
+    pub(super) journal: &'a Arc<Journal>,
+    pub(super) turn: TurnId,
+    pub(super) by: &'a Speaker,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+type Writing = BoxFuture<'static, Result<(), GatewayError>>;
+
+/// What is on its way, and what was seen.
+struct Flow {
+    session: SessionId,
+    turn: TurnId,
+    pending: Vec<Fact>,
+    bytes: usize,
+    text: String,
+    reasoning: String,
+    attempt: Usage,
+    spent: Usage,
+}
+
+impl Pump<'_> {
+    /// Reads the stream to its end. Dropping the stream closes the connection.
+    pub(super) async fn run(&self, mut stream: ModelStream) -> Answer {
+        let mut flow = Flow::new(self.journal.session, self.turn);
+        let mut writing: Option<Writing> = None;
+        let end = loop {
+            if writing.is_none() && !flow.pending.is_empty() {
+                writing = Some(self.write(flow.take()));
+            }
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => break Err(Broken::Cancelled),
+                done = until(&mut writing), if writing.is_some() => {
+                    writing = None;
+                    if let Err(error) = done {
+                        break Err(error.into());
+                    }
+                }
+                event = stream.next(), if flow.bytes < limits::DELTA => match event {
+                    Some(Ok(ModelEvent::End { turn })) => {
+                        flow.attempt = turn.usage;
+                        break Ok(turn);
+                    }
+                    Some(Ok(event)) => flow.note(event),
+                    Some(Err(error)) => break Err(Broken::Model(error)),
+                    None => {
+                        let why = "the stream ended without an end".to_owned();
+                        break Err(Broken::Model(crate::model::ModelError::Truncated(why)));
+                    }
+                },
+            }
+        };
+        drop(stream);
+        let end = self.flush(end, writing, &mut flow).await;
+        let usage = add(flow.spent, flow.attempt);
+        Answer { end, parts: flow.parts(), usage }
+    }
+
+    /// What was under way is written too.
+    async fn flush(
+        &self,
+        end: Result<Box<Turn>, Broken>,
+        writing: Option<Writing>,
+        flow: &mut Flow,
+    ) -> Result<Box<Turn>, Broken> {
+        if let Some(writing) = writing {
+            writing.await?;
+        }
+        if !flow.pending.is_empty() {
+            self.write(flow.take()).await?;
+        }
+        end
+    }
+
+    fn write(&self, facts: Vec<Fact>) -> Writing {
+        let (journal, by) = (Arc::clone(self.journal), self.by.clone());
+        Box::pin(async move { journal.model(&by, facts).await })
+    }
+}
+
+async fn until(writing: &mut Option<Writing>) -> Result<(), GatewayError> {
+    match writing {
+        Some(writing) => writing.await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Flow {
+    fn new(session: SessionId, turn: TurnId) -> Self {
+        Self {
+            session,
+            turn,
+            pending: Vec::new(),
+            bytes: 0,
+            text: String::new(),
+            reasoning: String::new(),
+            attempt: Usage::default(),
+            spent: Usage::default(),
+        }
+    }
+
+    fn take(&mut self) -> Vec<Fact> {
+        self.bytes = 0;
+        std::mem::take(&mut self.pending)
+    }
+
+    fn note(&mut self, event: ModelEvent) {
+        let (session, turn) = (self.session, self.turn);
+        match event {
+            ModelEvent::TextDelta { text } | ModelEvent::Refusal { text } => {
+                self.text.push_str(&text);
+                self.bytes += text.len();
+                if let Some(Fact::TextDelta(last)) = self.pending.last_mut() {
+                    last.text.push_str(&text);
+                } else {
+                    self.pending.push(Fact::TextDelta(Delta { session, turn, text }));
+                }
+            }
+            ModelEvent::ReasoningDelta { text } => {
+                self.reasoning.push_str(&text);
+                self.bytes += text.len();
+                if let Some(Fact::ReasoningDelta(last)) = self.pending.last_mut() {
+                    last.text.push_str(&text);
+                } else {
+                    self.pending.push(Fact::ReasoningDelta(Delta { session, turn, text }));
+                }
+            }
+            ModelEvent::ToolCallBegin { index, name, .. } => {
+                let tool = provost_core::session::tools::action(&name);
+                let tool = Some(tool.map_or(name, str::to_owned));
+                let text = String::new();
+                self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool, text }));
+            }
+            ModelEvent::ToolCallArguments { index, delta } => self.arguments(index, delta),
+            ModelEvent::Usage { usage } => self.attempt = usage,
+            ModelEvent::Waiting { attempt, millis, reason } => {
+                self.spent = add(self.spent, std::mem::take(&mut self.attempt));
+                let (retry_in_ms, why) = (millis, reason);
+                let failed = AttemptFailed { session, turn, attempt, retry_in_ms, why };
+                self.pending.push(Fact::AttemptFailed(failed));
+            }
+            ModelEvent::Restarted { attempt } => {
+                (self.text, self.reasoning) = (String::new(), String::new());
+                let restarted = AttemptRestarted { session, turn, attempt };
+                self.pending.push(Fact::AttemptRestarted(restarted));
+            }
+            ModelEvent::ToolCallEnd { .. } | ModelEvent::End { .. } => {}
+        }
+    }
+
+    fn arguments(&mut self, index: u32, text: String) {
+        let (session, turn) = (self.session, self.turn);
+        self.bytes += text.len();
+        if let Some(Fact::ToolDelta(last)) = self.pending.last_mut()
+            && last.index == index
+        {
+            return last.text.push_str(&text);
+        }
+        self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool: None, text }));
+    }
+
+    /// What was said so far.
+    fn parts(self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if !self.reasoning.is_empty() {
+            parts.push(Part::Reasoning { text: self.reasoning });
+        }
+        if !self.text.is_empty() {
+            parts.push(Part::Text { text: self.text });
+        }
+        parts
+    }
+}
+
+fn add(one: Usage, other: Usage) -> Usage {
+    let reported = match (one.reported_usd, other.reported_usd) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    };
+    Usage {
+        input: one.input.saturating_add(other.input),
+        output: one.output.saturating_add(other.output),
+        cached_input: one.cached_input.saturating_add(other.cached_input),
+        cache_write: one.cache_write.saturating_add(other.cache_write),
+        reasoning: one.reasoning.saturating_add(other.reasoning),
+        reported_usd: reported,
+    }
+}

@@ -1,0 +1,238 @@
+//! After the daemon was away: what was under way is found in the log.
+
+use std::sync::Arc;
+
+use provost_core::fold::{Doc, View};
+use provost_gateway::{Cursor, Filter, GatewayError, Saying};
+use provost_proto::kernel::{Fault, Outcome, OutputStream, Printed};
+use provost_proto::session::{
+    Author, Draft, ItemContent, MessageAdded, Part, SessionStatus, SessionView, ToolStatus,
+    TurnInterrupted, TurnStatus,
+};
+use provost_proto::{
+    ActionId, ActionStatus, ActionView, Actor, Code, Fact, ProjectId, Seq, Stream,
+};
+use provost_store::{Durability, Scope};
+
+use super::actor::Ask;
+use super::tools::Returned;
+use super::{Runner, RunnerError, history, render};
+
+/// How many events of an action are read at once.
+const PAGE: usize = 500;
+
+impl Runner {
+    /// Goes on with what a daemon before had under way, or says that it was cut off.
+    pub(super) async fn take_up(self: &Arc<Self>) -> Result<(), RunnerError> {
+        let docs = self.gateway.store().docs(View::Sessions).await?;
+        for session in docs.into_iter().filter_map(Doc::into_session) {
+            match session.status {
+                SessionStatus::Running => {
+                    let read = history::read(&**self.gateway.store(), &session).await?;
+                    if read.open.is_empty() {
+                        self.interrupt(&session).await?;
+                    } else {
+                        self.remind(&session);
+                    }
+                }
+                SessionStatus::Idle if !session.queued.is_empty() => self.remind(&session),
+                SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn remind(self: &Arc<Self>, session: &SessionView) {
+        // It has just begun, so that its inbox has room.
+        if let Err(error) = self.wake(session).try_send(Ask::TakeUp) {
+            tracing::error!(%error, "a session could not be taken up");
+        }
+    }
+
+    /// What the model had said stays, as an item, and the turn is over.
+    async fn interrupt(&self, session: &SessionView) -> Result<(), RunnerError> {
+        let Some(turn) = &session.turn else { return Ok(()) };
+        let doc = self.gateway.store().doc(View::Drafts, session.id.uuid()).await?;
+        let draft = doc.and_then(Doc::into_draft).filter(|draft| draft.turn == turn.id);
+        let mut facts = Vec::new();
+        let parts = draft.map_or_else(Vec::new, parts);
+        if !parts.is_empty() {
+            facts.push(Fact::MessageAdded(MessageAdded {
+                session: session.id,
+                item: session.items,
+                message: self.gateway.clock().id(),
+                turn: Some(turn.id),
+                from: Author::Assistant,
+                parts,
+                answer: None,
+            }));
+        }
+        let why = "the daemon ended while the model spoke".to_owned();
+        facts.push(Fact::TurnInterrupted(TurnInterrupted {
+            session: session.id,
+            turn: turn.id,
+            why,
+        }));
+        let saying = Saying {
+            principal: turn.principal.clone(),
+            actor: Actor::Daemon,
+            command: None,
+            durability: Durability::Process,
+            facts,
+        };
+        self.gateway.say(session.id, saying).await?;
+        Ok(())
+    }
+
+    /// An action, if it ever arrived.
+    pub(super) async fn action(&self, id: ActionId) -> Result<Option<ActionView>, RunnerError> {
+        let doc = self.gateway.store().doc(View::Actions, id.uuid()).await?;
+        Ok(doc.and_then(Doc::into_action))
+    }
+
+    /// Waits for the end of an action that somebody else began, and tells it from
+    /// the log.
+    pub(super) async fn followed(
+        &self,
+        project: ProjectId,
+        id: ActionId,
+    ) -> Result<Returned, RunnerError> {
+        let mut head = self.gateway.store().head();
+        loop {
+            head.mark_unchanged();
+            let missing = || GatewayError::ActionNotFound(id.to_string());
+            let action = self.action(id).await?.ok_or_else(missing)?;
+            match action.status {
+                ActionStatus::Finished | ActionStatus::Denied => {
+                    return self.told(project, &action).await;
+                }
+                ActionStatus::Requested
+                | ActionStatus::Waiting
+                | ActionStatus::Allowed
+                | ActionStatus::Running => {}
+            }
+            head.changed().await.map_err(|_| RunnerError::Stopping)?;
+        }
+    }
+
+    /// What the log tells of an action that has ended.
+    async fn told(&self, project: ProjectId, action: &ActionView) -> Result<Returned, RunnerError> {
+        let kinds = ["ACTION_OUTPUT", "ACTION_DENIED", "ACTION_REQUESTED", "ACTION_READ"];
+        let filter = Filter {
+            action: Some(action.id),
+            kinds: kinds.map(str::to_owned).into(),
+            ..Filter::default()
+        };
+        let scope = Scope::One(Stream::Project(project));
+        let (mut cursor, mut printed, mut denied) = (Seq::MAX, Vec::new(), None);
+        'pages: loop {
+            let page = self.gateway.audit(scope, Cursor::Before(cursor), PAGE, &filter).await?;
+            for event in page.events {
+                match event.fact() {
+                    Some(Fact::ActionOutput { output, .. }) => printed.push(output),
+                    Some(Fact::ActionDenied { fault, .. }) => denied = Some(fault),
+                    // The first of them, so that nothing lies before it.
+                    Some(_) => break 'pages,
+                    None => {}
+                }
+            }
+            match page.next {
+                Some(next) => cursor = next,
+                None => break,
+            }
+        }
+        if let Some(fault) = denied {
+            return Ok(render::failed(&fault));
+        }
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        for output in printed.into_iter().rev() {
+            let bytes = match output.data {
+                Printed::Bytes(bytes) => bytes.to_vec(),
+                Printed::Kept(kept) => {
+                    self.gateway.store().blob(kept.hash).await?.unwrap_or_default()
+                }
+            };
+            match output.stream {
+                OutputStream::Stdout => stdout.extend(bytes),
+                OutputStream::Stderr => stderr.extend(bytes),
+            }
+        }
+        Ok(ended(action, &stdout, &stderr))
+    }
+
+    /// What a session said last, for the one that handed it a task.
+    pub(super) async fn said_last(&self, view: &SessionView) -> Result<Returned, RunnerError> {
+        let turn = view.turn.as_ref();
+        let status = turn.map(|turn| turn.status);
+        let mut items = history::items(&**self.gateway.store(), view).await?;
+        items.retain(|item| item.turn.is_some() && item.turn == turn.map(|turn| turn.id));
+        let text = items.iter().rev().find_map(|item| match &item.content {
+            ItemContent::Message { from: Author::Assistant, parts, .. } => Some(plain(parts)),
+            ItemContent::Message { .. }
+            | ItemContent::Tool { .. }
+            | ItemContent::Compacted { .. } => None,
+        });
+        let text = text.unwrap_or_default();
+        let (status, output) = match status {
+            Some(TurnStatus::Finished) => (ToolStatus::Ok, text),
+            Some(TurnStatus::Cancelled) => (ToolStatus::Cancelled, format!("cancelled. {text}")),
+            Some(TurnStatus::Failed) => {
+                let fault = turn.and_then(|turn| turn.fault.as_ref());
+                let why = fault.map_or("it failed", |fault| fault.message.as_str());
+                (ToolStatus::Error, format!("failed: {why}. {text}"))
+            }
+            Some(TurnStatus::Interrupted | TurnStatus::Running) | None => {
+                (ToolStatus::Error, format!("it was interrupted. {text}"))
+            }
+        };
+        Ok(Returned { status, output: render::cut(output, provost_proto::limits::TOOL_OUTPUT) })
+    }
+}
+
+fn plain(parts: &[Part]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text { text } | Part::Refusal { text } => text.as_str(),
+        Part::Reasoning { .. } => "",
+    });
+    texts.collect()
+}
+
+fn parts(draft: Draft) -> Vec<Part> {
+    let reasoning = Part::Reasoning { text: draft.reasoning };
+    let text = Part::Text { text: draft.text };
+    let says = |part: &Part| match part {
+        Part::Text { text } | Part::Reasoning { text } | Part::Refusal { text } => !text.is_empty(),
+    };
+    [reasoning, text].into_iter().filter(says).collect()
+}
+
+/// What is known of an action whose answer went to a daemon that is gone.
+fn ended(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> Returned {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match &action.outcome {
+        Some(Outcome { fault: Some(fault), .. }) => {
+            let details = serde_json::json!({ "stdout": text(stdout), "stderr": text(stderr) });
+            render::failed(&Fault { details: Some(details), ..fault.clone() })
+        }
+        Some(outcome) if action.name == "terminal.runCommand" => {
+            let result = serde_json::json!({
+                "exitCode": outcome.exit_code,
+                "signal": outcome.signal,
+                "stdout": text(stdout),
+                "stderr": text(stderr),
+            });
+            render::done(&action.name, &result)
+        }
+        Some(_) => Returned {
+            status: ToolStatus::Ok,
+            output: "It was done, but its answer was lost when Provost restarted. If you need \
+                     what it returned, look again."
+                .to_owned(),
+        },
+        None => render::failed(&Fault {
+            code: Code::Cancelled,
+            message: "it did not run".to_owned(),
+            details: None,
+        }),
+    }
+}

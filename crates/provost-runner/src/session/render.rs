@@ -1,0 +1,113 @@
+//! What a model is told of what came of its calls.
+
+use provost_proto::kernel::Fault;
+use provost_proto::session::ToolStatus;
+use provost_proto::{Code, limits};
+use serde_json::Value;
+
+use super::tools::Returned;
+
+/// A result that succeeded.
+pub(super) fn done(action: &str, result: &Value) -> Returned {
+    let text = match action {
+        "terminal.runCommand" if result.get("exitCode").is_some() => command(result),
+        "fs.readFile" => match (result["content"].as_str(), result["encoding"].as_str()) {
+            (Some(content), None | Some("utf-8")) => content.to_owned(),
+            _ => result.to_string(),
+        },
+        _ => result.to_string(),
+    };
+    Returned { status: ToolStatus::Ok, output: cut(text, limits::TOOL_OUTPUT) }
+}
+
+fn command(result: &Value) -> String {
+    let mut text = match (result["exitCode"].as_i64(), result["signal"].as_i64()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    };
+    for (name, printed) in [("stdout", &result["stdout"]), ("stderr", &result["stderr"])] {
+        if let Some(printed) = printed.as_str().filter(|printed| !printed.is_empty()) {
+            text.extend(["\n", name, ":\n", printed]);
+        }
+    }
+    text
+}
+
+/// A call that was denied, failed or was stopped.
+pub(super) fn failed(fault: &Fault) -> Returned {
+    let status = status(fault.code);
+    let how = match status {
+        ToolStatus::Denied => "denied",
+        ToolStatus::Cancelled => "cancelled",
+        ToolStatus::Ok | ToolStatus::Error => "failed",
+    };
+    let mut output = format!("{how} ({}): {}", fault.code, fault.message);
+    if let Some(details) = &fault.details {
+        for name in ["stdout", "stderr"] {
+            if let Some(printed) = details[name].as_str().filter(|text| !text.is_empty()) {
+                output.extend(["\n", name, ":\n", printed]);
+            }
+        }
+    }
+    Returned { status, output: cut(output, limits::TOOL_OUTPUT) }
+}
+
+/// Whether a code means that somebody forbade it.
+fn status(code: Code) -> ToolStatus {
+    match code.status() {
+        403 if code != Code::PermissionDenied && code != Code::SandboxDenied => ToolStatus::Denied,
+        _ if code == Code::Cancelled => ToolStatus::Cancelled,
+        _ => ToolStatus::Error,
+    }
+}
+
+/// A text without its middle, if it is too long.
+pub(super) fn cut(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let (mut head, mut tail) = (most / 2, text.len() - most / 2);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let left_out = tail - head;
+    let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    format!("{head}\n… {left_out} bytes are left out here …\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_command_reads_as_in_a_terminal_and_a_file_as_it_is() {
+        let result = json!({ "exitCode": 1, "stdout": "a\n", "stderr": "" });
+        assert_eq!(done("terminal.runCommand", &result).output, "exit code 1\nstdout:\na\n");
+        let file = json!({ "content": "fn main() {}\n", "encoding": "utf-8" });
+        assert_eq!(done("fs.readFile", &file).output, "fn main() {}\n");
+    }
+
+    #[test]
+    fn a_denial_carries_the_message_of_the_person() {
+        let fault = |code| Fault { code, message: "use npm ci".to_owned(), details: None };
+        let denied = failed(&fault(Code::ApprovalDenied));
+        assert_eq!(denied.output, "denied (APPROVAL_DENIED): use npm ci");
+        assert_eq!(denied.status, ToolStatus::Denied);
+        assert_eq!(failed(&fault(Code::NotFound)).status, ToolStatus::Error);
+        assert_eq!(failed(&fault(Code::Cancelled)).status, ToolStatus::Cancelled);
+    }
+
+    #[test]
+    fn the_middle_of_a_long_text_is_left_out_between_characters() {
+        let text = cut("é".repeat(100), 51);
+        assert!(
+            text.starts_with('é') && text.ends_with('é') && text.contains("left out"),
+            "{text}"
+        );
+    }
+}

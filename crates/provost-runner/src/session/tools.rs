@@ -1,0 +1,269 @@
+//! Carrying out what a model calls: down the road of all actions, all at once.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use provost_core::canonical;
+use provost_core::chain;
+use provost_core::session::guard::{Guard, Seen, TELL};
+use provost_core::session::handoff::hand_over;
+use provost_core::session::tools::HANDOFF;
+use provost_gateway::{Caller, Done, GatewayError, Submit};
+use provost_proto::kernel::Fault;
+use provost_proto::session::{
+    HandedOff, Place, SessionStatus, SessionView, ToolReturned, ToolStatus,
+};
+use provost_proto::{ActionId, Code, Fact, RequestAction, SessionId};
+use provost_store::{Idempotency, StoreError};
+use serde_json::{Value, json};
+
+use super::error::Broken;
+use super::turn::Turn;
+use super::{RunnerError, ask, render};
+
+/// How long a call is waited for without looking into the log: it ends by its own
+/// limits, or by those of the question it waits for.
+const PATIENCE: Duration = Duration::from_hours(24);
+
+/// A call of the model.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) item: Place,
+    /// The model's name for it.
+    pub(super) id: String,
+    /// The action, or `handoff`, or what the model made up.
+    pub(super) tool: String,
+    pub(super) arguments: String,
+    /// The name that the action has or will have.
+    pub(super) action: Option<ActionId>,
+    pub(super) child: Option<SessionId>,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone)]
+pub(super) struct Returned {
+    pub(super) status: ToolStatus,
+    pub(super) output: String,
+}
+
+/// What a tool returned, without what was said about it.
+pub(super) fn bare(output: &str) -> &str {
+    output.strip_suffix(TELL).map_or(output, |output| output.trim_end_matches("\n\n"))
+}
+
+fn fault(code: Code, message: impl Into<String>) -> Fault {
+    Fault { code, message: message.into(), details: None }
+}
+
+impl Turn {
+    /// Carries calls out at once, and writes down what comes of each as it comes.
+    pub(super) async fn carry_out(
+        &self,
+        view: &SessionView,
+        guard: &Guard,
+        calls: &[Call],
+    ) -> Result<Vec<Returned>, Broken> {
+        let agent = self.runner.gateway.agent(view.id, view.project, &view.role)?;
+        let works = calls.iter().map(|call| self.call(&agent, view, guard, call));
+        join_all(works).await.into_iter().collect()
+    }
+
+    async fn call(
+        &self,
+        agent: &Caller,
+        view: &SessionView,
+        guard: &Guard,
+        call: &Call,
+    ) -> Result<Returned, Broken> {
+        let mut returned = match self.perform(agent, view, call).await {
+            Ok(returned) => returned,
+            Err(RunnerError::Gateway(GatewayError::Fault(fault))) => render::failed(&fault),
+            Err(RunnerError::Gateway(GatewayError::BadAction(bad))) => {
+                render::failed(&fault(Code::InvalidAction, bad.to_string()))
+            }
+            Err(error @ RunnerError::Gateway(GatewayError::Store(_) | GatewayError::Stopping)) => {
+                return Err(error.into());
+            }
+            Err(error) => render::failed(&fault(Code::Internal, error.to_string())),
+        };
+        let mut guard = guard.clone();
+        if guard.see(&call.tool, &call.arguments, &returned.output) == Seen::Again {
+            returned.output = format!("{}\n\n{TELL}", returned.output);
+        }
+        let fact = Fact::ToolReturned(ToolReturned {
+            session: self.journal.session,
+            turn: self.id,
+            item: call.item,
+            call: call.id.clone(),
+            status: returned.status,
+            output: returned.output.clone(),
+        });
+        self.journal.model(&self.by, vec![fact]).await?;
+        Ok(returned)
+    }
+
+    async fn perform(
+        &self,
+        agent: &Caller,
+        view: &SessionView,
+        call: &Call,
+    ) -> Result<Returned, RunnerError> {
+        if call.tool == HANDOFF {
+            return self.hand_off(view, call).await;
+        }
+        let Some(action) = call.action else {
+            let why = format!("there is no tool `{}`", call.tool);
+            return Ok(render::failed(&fault(Code::SkillDenied, why)));
+        };
+        if view.only.as_ref().is_some_and(|only| !only.contains(&call.tool)) {
+            let why = format!("`{}` is not among the skills this task was given", call.tool);
+            return Ok(render::failed(&fault(Code::SkillDenied, why)));
+        }
+        // What is there already is followed, and never asked for a second time.
+        if self.runner.action(action).await?.is_some() {
+            return self.stoppable(agent, action, self.runner.followed(view.project, action)).await;
+        }
+        if self.cancel.is_cancelled() {
+            return Ok(render::failed(&fault(Code::Cancelled, "the turn was cancelled")));
+        }
+        let work = Box::pin(self.submit(agent, view, call, action));
+        self.stoppable(agent, action, work).await
+    }
+
+    async fn submit(
+        &self,
+        agent: &Caller,
+        view: &SessionView,
+        call: &Call,
+        action: ActionId,
+    ) -> Result<Returned, RunnerError> {
+        let params: Value = match call.arguments.trim() {
+            "" => json!({}),
+            text => match serde_json::from_str(text) {
+                Ok(params) => params,
+                Err(error) => {
+                    let why = format!("the arguments are not JSON: {error}");
+                    return Ok(render::failed(&fault(Code::InvalidAction, why)));
+                }
+            },
+        };
+        let request = canonical::to_vec(&params).map_err(StoreError::from)?;
+        let wanted = RequestAction {
+            action: call.tool.clone(),
+            params,
+            role: Some(view.role.clone()),
+            session_id: Some(view.id),
+        };
+        let key = format!("{}/{}", self.id.uuid(), call.item);
+        let command = Some(Idempotency { key, request: chain::digest(&request) });
+        let submit = Submit { wanted, id: Some(action), command, wait: PATIENCE };
+        let project = view.project.uuid().to_string();
+        match self.runner.gateway.submit(agent, &project, submit).await? {
+            Done::Finished(answer) => {
+                let result = answer.result.map(|raw| raw.value()).unwrap_or_default();
+                Ok(render::done(&call.tool, &result))
+            }
+            Done::Running(answer) if answer.result.is_some() => {
+                let result = answer.result.map(|raw| raw.value()).unwrap_or_default();
+                Ok(render::done(&call.tool, &result))
+            }
+            // The same is asked already: one answer is one run.
+            Done::Running(answer) => self.runner.followed(view.project, answer.action_id).await,
+        }
+    }
+
+    /// Work that ends when the turn is cancelled: its action is stopped, or the
+    /// question about it withdrawn, and its end is waited for.
+    async fn stoppable(
+        &self,
+        agent: &Caller,
+        action: ActionId,
+        work: impl Future<Output = Result<Returned, RunnerError>>,
+    ) -> Result<Returned, RunnerError> {
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = self.cancel.cancelled() => {}
+        }
+        let mut head = self.runner.gateway.store().head();
+        loop {
+            head.mark_unchanged();
+            // It may not have got so far that there is something to stop.
+            if let Err(error) = self.runner.gateway.cancel(agent, &action.to_string()).await {
+                tracing::debug!(%error, "nothing to stop yet");
+            }
+            tokio::select! {
+                done = &mut work => return done,
+                moved = head.changed() => moved.map_err(|_| RunnerError::Stopping)?,
+            }
+        }
+    }
+
+    /// Gives a task to another role, in a session of its own, and waits for it.
+    async fn hand_off(&self, view: &SessionView, call: &Call) -> Result<Returned, RunnerError> {
+        let child = match call.child {
+            Some(child) => child,
+            None => match self.open_handoff(view, call).await? {
+                Ok(child) => child,
+                Err(why) => return Ok(render::failed(&fault(Code::SkillDenied, why))),
+            },
+        };
+        let mut head = self.runner.gateway.store().head();
+        loop {
+            head.mark_unchanged();
+            let now = self.runner.view(child).await?;
+            match now.status {
+                SessionStatus::Running => {}
+                SessionStatus::Idle if now.turn.is_none() => {}
+                SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {
+                    return self.runner.said_last(&now).await;
+                }
+            }
+            tokio::select! {
+                moved = head.changed() => moved.map_err(|_| RunnerError::Stopping)?,
+                () = self.cancel.cancelled() => {
+                    self.runner.cancel(child).await?;
+                    return Ok(render::failed(&fault(Code::Cancelled, "the turn was cancelled")));
+                }
+            }
+        }
+    }
+
+    /// Opens the other session, or says why not.
+    async fn open_handoff(
+        &self,
+        view: &SessionView,
+        call: &Call,
+    ) -> Result<Result<SessionId, String>, RunnerError> {
+        let wanted: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let (Some(name), Some(task)) = (wanted["role"].as_str(), wanted["task"].as_str()) else {
+            return Ok(Err("say to which `role` and what the `task` is".to_owned()));
+        };
+        let gateway = &self.runner.gateway;
+        let project = gateway.project(&view.project.uuid().to_string()).await?;
+        let parts = gateway.parts(&project).await?;
+        let role = gateway.part(&project, &view.role).await?;
+        let own = ask::skills(view, &role);
+        let roles = parts.iter().map(|part| (part.name.as_str(), &part.skills));
+        let only = match hand_over((&view.role, view.depth, &own), name, roles) {
+            Ok(only) => only,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let by = self.by.clone();
+        let opened = self.runner.open_child(by.clone(), view, (&project, name), only).await?;
+        let fact = Fact::HandedOff(HandedOff {
+            session: self.journal.session,
+            turn: self.id,
+            item: call.item,
+            to: opened.id,
+            role: name.to_owned(),
+        });
+        self.journal.model(&self.by, vec![fact]).await?;
+        let sent = Box::pin(self.runner.send_as(by, opened.id, task.to_owned(), None)).await;
+        if let Err(error) = sent {
+            return Ok(Err(error.to_string()));
+        }
+        Ok(Ok(opened.id))
+    }
+}

@@ -1,0 +1,158 @@
+//! One turn: from what a person said until the model stops.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use provost_core::session::guard::{Guard, Seen};
+use provost_core::session::plan::{Heard, Progress, Step, next};
+use provost_proto::kernel::Fault;
+use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFailed, TurnFinished};
+use provost_proto::{Code, Fact, TurnId};
+use tokio_util::sync::CancellationToken;
+
+use super::error::{Broken, fault};
+use super::history::{self, History};
+use super::journal::Journal;
+use super::tools::{Call, Returned, bare};
+use super::{Runner, Speaker};
+use crate::model::ModelError;
+
+/// A turn, and on whose behalf it is.
+pub(super) struct Turn {
+    pub(super) runner: Arc<Runner>,
+    pub(super) journal: Arc<Journal>,
+    pub(super) id: TurnId,
+    pub(super) by: Speaker,
+    pub(super) cancel: CancellationToken,
+}
+
+/// How far the turn has come, in memory.
+pub(super) struct State {
+    pub(super) view: SessionView,
+    pub(super) history: History,
+    pub(super) progress: Progress,
+    /// What the last answer used, to be written with it.
+    pub(super) pending_usage: Option<Fact>,
+    guard: Guard,
+    compacted: bool,
+    began: Instant,
+    /// What the turn lasted before this daemon took it up.
+    before: u64,
+}
+
+/// How a turn ended.
+enum End {
+    Finished(FinishReason),
+    Failed(Fault),
+    Cancelled,
+}
+
+impl Turn {
+    /// Runs to the end, which is in the log when this is done.
+    pub(super) async fn run(self) {
+        let end = match self.go().await {
+            Ok(end) => end,
+            Err(broken) => fault(&broken).map_or(End::Cancelled, End::Failed),
+        };
+        let (session, turn) = (self.journal.session, self.id);
+        let fact = match end {
+            End::Finished(reason) => Fact::TurnFinished(TurnFinished { session, turn, reason }),
+            End::Failed(fault) => Fact::TurnFailed(TurnFailed { session, turn, fault }),
+            End::Cancelled => Fact::TurnCancelled(TurnCancelled { session, turn }),
+        };
+        if let Err(error) = self.journal.model(&self.by, vec![fact]).await {
+            tracing::error!(%error, "the end of a turn could not be written");
+        }
+    }
+
+    async fn go(&self) -> Result<End, Broken> {
+        let mut state = self.load().await?;
+        let mut heard = if state.history.open.is_empty() { Heard::Ready } else { Heard::Calls };
+        loop {
+            if self.cancel.is_cancelled() && heard != Heard::Calls {
+                return Ok(End::Cancelled);
+            }
+            state.progress.millis = state.before.saturating_add(
+                u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            );
+            let limits = &self.runner.settings.limits;
+            heard = match next(heard, state.progress, limits, state.compacted) {
+                Step::Ask => match self.ask(&mut state).await {
+                    Err(Broken::Model(ModelError::ContextLength(_))) => Heard::TooLong,
+                    asked => {
+                        let asked = asked?;
+                        state.compacted = false;
+                        asked
+                    }
+                },
+                Step::Tools => {
+                    if let Some(fault) = self.tools(&mut state).await? {
+                        return Ok(End::Failed(fault));
+                    }
+                    Heard::Ready
+                }
+                Step::Compact => {
+                    self.compact(&mut state).await?;
+                    state.compacted = true;
+                    Heard::Compacted
+                }
+                Step::Finish(reason) => return Ok(End::Finished(reason)),
+                Step::Fail(stop) => {
+                    let (code, message) = (stop.code(), stop.to_string());
+                    return Ok(End::Failed(Fault { code, message, details: None }));
+                }
+            };
+        }
+    }
+
+    async fn load(&self) -> Result<State, Broken> {
+        let view = self.runner.view(self.journal.session).await?;
+        let mut history = history::read(&**self.runner.gateway.store(), &view).await?;
+        if history.open.is_empty() {
+            history.ready();
+        }
+        let mut guard = Guard::default();
+        for (tool, arguments, output) in history.done.drain(..) {
+            guard.see(&tool, &arguments, bare(&output));
+        }
+        let turn = view.turn.as_ref().filter(|turn| turn.id == self.id);
+        let now = self.runner.gateway.clock().now();
+        let progress = turn.map_or_else(Progress::default, |turn| Progress {
+            calls: turn.calls,
+            tokens: turn.usage.total(),
+            cost: turn.cost,
+            millis: 0,
+            context: view.context,
+        });
+        let before = turn.map_or(0, |turn| now.saturating_sub(turn.started_at) / 1000);
+        let began = Instant::now();
+        let (pending_usage, compacted) = (None, false);
+        Ok(State { view, history, progress, pending_usage, guard, compacted, began, before })
+    }
+
+    /// Carries the open calls out; why the turn cannot go on, if it cannot.
+    async fn tools(&self, state: &mut State) -> Result<Option<Fault>, Broken> {
+        let calls: Vec<Call> = std::mem::take(&mut state.history.open);
+        let returned = self.carry_out(&state.view, &state.guard, &calls).await?;
+        let mut looping = None;
+        for (call, Returned { output, .. }) in calls.iter().zip(&returned) {
+            if state.guard.see(&call.tool, &call.arguments, bare(output)) == Seen::Loop {
+                looping = Some(call.tool.clone());
+            }
+        }
+        for (call, Returned { status, output }) in calls.into_iter().zip(returned) {
+            state.history.result(history::result_of(call.id, status, output));
+        }
+        if self.cancel.is_cancelled() {
+            return Err(Broken::Cancelled);
+        }
+        Ok(looping.map(|tool| Fault {
+            code: Code::LoopDetected,
+            message: format!(
+                "the model called `{tool}` four times in the same way with the same result; say \
+                 what it should do instead"
+            ),
+            details: None,
+        }))
+    }
+}

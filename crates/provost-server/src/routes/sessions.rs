@@ -1,0 +1,149 @@
+//! Sessions with models. Only a person speaks in them: an agent asks for actions.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::stream;
+use provost_proto::session::{
+    OpenSession, SendMessage, Sent, SessionDetail, SessionList, SessionView,
+};
+use provost_proto::{Code, Problem, Seq, SessionId, Stream};
+use provost_store::Scope;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Answer;
+use crate::auth::{Hold, Op};
+use crate::body::{JsonBody, Path, Query};
+use crate::problem::Failure;
+use crate::talk::{Ended, Talk};
+use crate::{Door, sse};
+
+pub(super) fn id(text: &str) -> Result<SessionId, Failure> {
+    let missing = |_| Failure::new(Code::NotFound, format!("there is no session `{text}`"));
+    text.parse().map_err(missing)
+}
+
+/// List the sessions, the newest first.
+#[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList), (status = 401, body = Problem)))]
+pub(crate) async fn list(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<SessionList> {
+    Ok(Json(door.runner.list().await?))
+}
+
+/// Open a session in a role.
+#[utoipa::path(post, path = "/api/sessions", request_body = OpenSession, responses((status = 201, body = SessionView), (status = 403, body = Problem), (status = 422, body = Problem)))]
+pub(crate) async fn open(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    JsonBody { value, command }: JsonBody<OpenSession>,
+) -> Result<impl IntoResponse, Failure> {
+    let session = door.runner.open_session(&by, value, command).await?;
+    Ok((StatusCode::CREATED, Json(session)))
+}
+
+/// Show a session with what was said in it.
+#[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionDetail), (status = 404, body = Problem)))]
+pub(crate) async fn show(
+    State(door): State<Arc<Door>>,
+    Op(_): Op,
+    Path(name): Path<String>,
+) -> Answer<SessionDetail> {
+    Ok(Json(door.runner.detail(id(&name)?).await?))
+}
+
+/// Close a session; what goes on in it is cancelled, what was said stays.
+#[utoipa::path(delete, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionView), (status = 404, body = Problem), (status = 409, body = Problem)))]
+pub(crate) async fn close(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    Path(name): Path<String>,
+) -> Answer<SessionView> {
+    Ok(Json(door.runner.close(&by, id(&name)?).await?))
+}
+
+/// Say something. With `Accept: text/event-stream`, the answer is the turn itself,
+/// as events until its end; without, it is told that the turn has begun.
+#[utoipa::path(post, path = "/api/sessions/{id}/messages", params(("id" = String, Path)), request_body = SendMessage, responses((status = 202, body = Sent), (status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = Problem), (status = 409, body = Problem), (status = 429, body = Problem)))]
+pub(crate) async fn say(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    JsonBody { value, command }: JsonBody<SendMessage>,
+) -> Result<Response, Failure> {
+    let session = id(&name)?;
+    let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let after = *door.gateway.store().head().borrow();
+    let sent = door.runner.send(&by, session, value.text, command).await?;
+    if !accepts.contains("text/event-stream") {
+        return Ok((StatusCode::ACCEPTED, Json(sent)).into_response());
+    }
+    let first = format!("event: sent\ndata: {}\n\n", json!(sent));
+    let talk = Talk::new(&door, after, &sent);
+    let pieces = stream::unfold((Some(first), talk, door), |(first, mut talk, door)| async move {
+        if let Some(first) = first {
+            return Some((Ok::<_, Infallible>(Bytes::from(first)), (None, talk, door)));
+        }
+        let said = tokio::select! {
+            () = door.closing.cancelled() => return None,
+            said = talk.next() => said.ok()??,
+        };
+        let mut piece = sse::frames(&[said.event]).to_vec();
+        if let Some(Ended::Badly(problem)) = said.end {
+            piece.extend(format!("event: error\ndata: {}\n\n", json!(problem)).into_bytes());
+        }
+        Some((Ok(Bytes::from(piece)), (None, talk, door)))
+    });
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(pieces)).into_response())
+}
+
+/// Cancel the turn of a session. Answers when nothing of it runs any more.
+#[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem)))]
+pub(crate) async fn cancel(
+    State(door): State<Arc<Door>>,
+    Op(_): Op,
+    Path(name): Path<String>,
+) -> Answer<Value> {
+    let cancelled = door.runner.cancel(id(&name)?).await?;
+    Ok(Json(json!({ "cancelled": cancelled })))
+}
+
+/// Go on with a turn that was cut off, failed or was cancelled.
+#[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object), (status = 404, body = Problem), (status = 409, body = Problem)))]
+pub(crate) async fn go_on(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    Path(name): Path<String>,
+) -> Result<impl IntoResponse, Failure> {
+    let turn = door.runner.go_on(&by, id(&name)?).await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({ "turn": turn }))))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    after: Option<Seq>,
+}
+
+/// Follow a session: all of it after a place, then live.
+#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = Problem)))]
+pub(crate) async fn follow(
+    State(door): State<Arc<Door>>,
+    Hold(_, pass): Hold,
+    Path(name): Path<String>,
+    Query(which): Query<Which>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let session = door.runner.view(id(&name)?).await?;
+    let last = super::events::last_event(&headers)?;
+    let scope = Scope::One(Stream::Session(session.id));
+    Ok(sse::follow(door, pass, scope, last.or(which.after).unwrap_or(0)))
+}

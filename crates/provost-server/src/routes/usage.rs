@@ -1,0 +1,49 @@
+//! What models used, and which can be asked.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use provost_proto::Problem;
+use provost_proto::session::{ModelList, ModelView, ProviderView, UsageReport};
+use provost_runner::model::Standing;
+
+use super::Answer;
+use crate::Door;
+use crate::auth::Op;
+
+/// Show what models used and cost.
+#[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = Problem)))]
+pub(crate) async fn report(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<UsageReport> {
+    Ok(Json(door.runner.usage().await?))
+}
+
+/// List the models that can be asked: scripts, those of servers on this machine, and
+/// which providers have a key. Those of a provider are named as `provider/model`.
+#[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList), (status = 401, body = Problem)))]
+pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<ModelList> {
+    let models = door.runner.models();
+    let registry = models.registry();
+    let script = |name| ModelView { name, title: None, scripted: true };
+    let mut list: Vec<_> = registry.scripts().map(script).collect();
+    let found = models.probe().await;
+    let is_here = |name: &str| found.iter().any(|(here, _)| here == name);
+    let providers = registry.providers().map(|provider| {
+        let (ready, missing) = match provider.standing() {
+            Standing::Ready => (true, None),
+            Standing::NoKey(variables) => (false, Some(format!("set {}", variables.join(" or ")))),
+            Standing::Local if is_here(&provider.name) => (true, None),
+            Standing::Local => (false, Some("it does not run on this machine".to_owned())),
+        };
+        ProviderView { name: provider.name.clone(), ready, missing }
+    });
+    let providers = providers.collect();
+    let cards = found.into_iter().flat_map(|(_, cards)| cards);
+    list.extend(cards.map(|card| ModelView {
+        name: card.name,
+        title: card.title,
+        scripted: false,
+    }));
+    let default = door.runner.default_model().map(str::to_owned);
+    Ok(Json(ModelList { models: list, providers, default }))
+}

@@ -1,0 +1,90 @@
+//! Following one turn of a session to its end.
+
+use std::sync::Arc;
+
+use provost_proto::session::Sent;
+use provost_proto::{Fact, MessageId, Problem, Seq, Stream, TurnId};
+use provost_store::{Recorded, Scope, StoreError, Tail};
+
+use crate::Door;
+
+/// A cursor that ends with a turn.
+pub(crate) struct Talk {
+    tail: Tail,
+    message: MessageId,
+    turn: Option<TurnId>,
+    page: std::vec::IntoIter<Arc<Recorded>>,
+    is_over: bool,
+}
+
+/// One event of it.
+pub(crate) struct Said {
+    pub(crate) event: Arc<Recorded>,
+    pub(crate) fact: Option<Fact>,
+    /// How the turn ended, if it did.
+    pub(crate) end: Option<Ended>,
+}
+
+/// How a turn ended.
+pub(crate) enum Ended {
+    Well,
+    Badly(Box<Problem>),
+}
+
+impl Talk {
+    /// From behind a place, which was read before the message was sent.
+    pub(crate) fn new(door: &Door, after: Seq, sent: &Sent) -> Self {
+        let scope = Scope::One(Stream::Session(sent.session));
+        Self {
+            tail: Tail::new(Arc::clone(door.gateway.store()), scope, after),
+            message: sent.message,
+            turn: sent.turn,
+            page: Vec::new().into_iter(),
+            is_over: false,
+        }
+    }
+
+    /// The next event; `None` after the end of the turn.
+    pub(crate) async fn next(&mut self) -> Result<Option<Said>, StoreError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let event = loop {
+            match self.page.next() {
+                Some(event) => break event,
+                None => self.page = self.tail.next().await?.into_iter(),
+            }
+        };
+        let fact = event.event()?.fact();
+        if let Some(Fact::TurnStarted(started)) = &fact
+            && started.message == Some(self.message)
+        {
+            self.turn = Some(started.turn);
+        }
+        let end = fact.as_ref().and_then(|fact| self.ended(fact));
+        self.is_over = end.is_some();
+        Ok(Some(Said { event, fact, end }))
+    }
+
+    fn ended(&self, fact: &Fact) -> Option<Ended> {
+        let own = |turn: TurnId| self.turn == Some(turn);
+        let bad = |code: provost_proto::Code, error: String| {
+            let (status, details) = (code.status(), None);
+            Some(Ended::Badly(Box::new(Problem { error, code, status, details })))
+        };
+        if let Fact::TurnFinished(end) = fact {
+            own(end.turn).then_some(Ended::Well)
+        } else if let Fact::TurnFailed(end) = fact {
+            own(end.turn).then(|| bad(end.fault.code, end.fault.message.clone())).flatten()
+        } else if let Fact::TurnCancelled(end) = fact {
+            let why = "the turn was cancelled".to_owned();
+            own(end.turn).then(|| bad(provost_proto::Code::Cancelled, why)).flatten()
+        } else if let Fact::TurnInterrupted(end) = fact {
+            own(end.turn).then(|| bad(provost_proto::Code::Unavailable, end.why.clone())).flatten()
+        } else if let Fact::SessionClosed(_) = fact {
+            bad(provost_proto::Code::SessionClosed, "the session was closed".to_owned())
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `provost usage`: what models used and cost.
+
+use std::process::ExitCode;
+
+use provost_core::session::budget::dollars;
+use provost_proto::session::UsageReport;
+use provost_proto::{ProjectId, ProjectList};
+
+use crate::args::JsonArgs;
+use crate::client::Client;
+use crate::config::Config;
+use crate::output::{self, bold, faint, line, plain};
+
+pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::connect(config)?;
+    let report: UsageReport = client.get("/api/usage").await?;
+    if args.json {
+        output::json(&report)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let ProjectList { projects } = client.get("/api/projects?all=true").await?;
+    let name = |id: ProjectId| {
+        let found = projects.iter().find(|project| project.id == id);
+        found.map_or_else(|| id.to_string(), |project| project.slug.clone())
+    };
+    if report.rows.is_empty() {
+        line("No model was asked yet.")?;
+    }
+    for row in &report.rows {
+        let when = match report.today.saturating_sub(row.day) {
+            0 => "today".to_owned(),
+            1 => "yesterday".to_owned(),
+            days => format!("{days} days ago"),
+        };
+        line(&format!(
+            "{when:<12}  {:<16}  {:<36}  {:>9} in  {:>8} out  {}",
+            plain(&name(row.project)),
+            plain(&row.model),
+            row.usage.input,
+            row.usage.output,
+            cost(row.cost, row.unpriced),
+        ))?;
+    }
+    line(&format!("{} {}", bold("in all"), cost(report.cost, report.unpriced)))?;
+    line(&faint(&format!("Prices as of {}.", plain(&report.prices_as_of))))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is known of the cost; an unknown price never looks like nothing to pay.
+fn cost(nanos: u64, unpriced: u64) -> String {
+    match unpriced {
+        0 => dollars(nanos),
+        n => format!("{} and {n} answers of unknown price", dollars(nanos)),
+    }
+}

@@ -1,0 +1,157 @@
+//! What `config.toml` says of models: providers, prices, budgets, limits.
+//!
+//! ```toml
+//! model = "anthropic/claude-sonnet-5"
+//! prices = "prices.toml"            # beside config.toml; stands above the built-in table
+//!
+//! [providers.work]                  # models are `work/<name>`
+//! base_url = "https://llm.example.com/v1"
+//! key_env = "WORK_LLM_KEY"
+//!
+//! [budget]
+//! session_usd = 2.0
+//! project_usd = 50.0
+//! day_usd = 20.0
+//!
+//! [turn]
+//! calls = 50
+//! minutes = 60
+//! ```
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use provost_core::session::plan::Limits;
+use provost_proto::session::Budget;
+use provost_runner::model::{
+    Models, Prices, ProviderConfig, Registry, Retry, Standing, Timeouts, Usd,
+};
+use provost_runner::session::Settings;
+use serde::{Deserialize, Serialize};
+
+/// As it is written. A typo is an error where it is read.
+#[derive(Debug, Default)]
+pub(super) struct ModelsFile {
+    pub(super) providers: BTreeMap<String, toml::Value>,
+    pub(super) prices: Option<PathBuf>,
+    pub(super) budget: BudgetFile,
+    pub(super) turn: TurnFile,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct BudgetFile {
+    session_usd: Option<f64>,
+    session_tokens: Option<u64>,
+    project_usd: Option<f64>,
+    day_usd: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TurnFile {
+    calls: Option<u32>,
+    tokens: Option<u64>,
+    usd: Option<f64>,
+    minutes: Option<u64>,
+    compact_at: Option<u64>,
+}
+
+/// What it means. Serialized without keys.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ModelsConfig {
+    /// The providers that can be asked.
+    pub(crate) ready: Vec<String>,
+    prices: Option<PathBuf>,
+    budget: BudgetFile,
+    turn: TurnFile,
+    #[serde(skip)]
+    registry: Registry,
+}
+
+impl ModelsFile {
+    /// The keys that stand in the file, which are secrets like those of the environment.
+    pub(super) fn keys(&self) -> Vec<String> {
+        let headers = |provider: &toml::Value| {
+            let table = provider.get("headers").and_then(toml::Value::as_table).cloned();
+            table.into_iter().flatten().map(|(_, value)| value).collect::<Vec<_>>()
+        };
+        let all = self
+            .providers
+            .values()
+            .flat_map(|provider| provider.get("key").cloned().into_iter().chain(headers(provider)));
+        all.filter_map(|value| value.as_str().map(str::to_owned)).collect()
+    }
+}
+
+impl ModelsConfig {
+    pub(super) fn resolve(written: ModelsFile, file: &Path) -> anyhow::Result<Self> {
+        let mut providers = BTreeMap::new();
+        for (name, value) in written.providers {
+            let read: ProviderConfig = value.try_into().map_err(|error: toml::de::Error| {
+                anyhow!("[providers.{name}] in {}: {}", file.display(), error.message())
+            })?;
+            providers.insert(name, read);
+        }
+        let env: BTreeMap<String, String> = env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let registry = Registry::new(&providers, &env)
+            .with_context(|| format!("the providers in {}", file.display()))?;
+        let ready = registry.providers().filter(|provider| provider.standing() == Standing::Ready);
+        let ready = ready.map(|provider| provider.name.clone()).collect();
+        let beside = |prices: PathBuf| file.parent().map_or(prices.clone(), |at| at.join(prices));
+        let (prices, budget, turn) = (written.prices.map(beside), written.budget, written.turn);
+        let config = Self { ready, prices, budget, turn, registry };
+        config.settings(None)?;
+        Ok(config)
+    }
+
+    /// The models, ready to be asked.
+    pub(crate) fn models(&self) -> anyhow::Result<Models> {
+        let (retry, timeouts) = (Retry::default(), Timeouts::default());
+        Ok(Models::new(self.registry.clone(), retry, timeouts)?)
+    }
+
+    /// The prices: those of the program, and above them the person's own.
+    pub(crate) fn prices(&self) -> anyhow::Result<Prices> {
+        let built_in = Prices::built_in()?;
+        let Some(file) = &self.prices else { return Ok(built_in) };
+        let text = std::fs::read_to_string(file)
+            .with_context(|| format!("cannot read {}", file.display()))?;
+        let own = Prices::parse(&text).with_context(|| format!("in {}", file.display()))?;
+        Ok(built_in.overridden(own))
+    }
+
+    /// How sessions are set up.
+    pub(crate) fn settings(&self, model: Option<String>) -> anyhow::Result<Settings> {
+        let nanos = |name: &str, dollars: Option<f64>| match dollars {
+            None => Ok(None),
+            Some(dollars) => Usd::from_dollars(dollars)
+                .map(|usd| Some(usd.nanos()))
+                .ok_or_else(|| anyhow!("`{name}` is {dollars}, which is no amount of dollars")),
+        };
+        let (default, turn, budget) = (Limits::default(), &self.turn, &self.budget);
+        Ok(Settings {
+            limits: Limits {
+                calls: turn.calls.unwrap_or(default.calls),
+                tokens: turn.tokens,
+                cost: nanos("turn.usd", turn.usd)?,
+                millis: turn
+                    .minutes
+                    .map_or(default.millis, |minutes| minutes.saturating_mul(60_000)),
+                compact_at: turn.compact_at.unwrap_or(default.compact_at),
+            },
+            budget: Budget {
+                nanos: nanos("budget.session_usd", budget.session_usd)?,
+                tokens: budget.session_tokens,
+            },
+            project: nanos("budget.project_usd", budget.project_usd)?,
+            day: nanos("budget.day_usd", budget.day_usd)?,
+            model,
+        })
+    }
+}

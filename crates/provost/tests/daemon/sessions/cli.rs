@@ -1,0 +1,154 @@
+//! Sessions from the command line and over the wire: who may, what is streamed.
+
+use std::time::Duration;
+
+use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply};
+use serde_json::{Value, json};
+
+use super::{ALL, Home, texts};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_shot_prints_the_answer_and_it_is_listed_with_what_it_used() {
+    let home = Home::new();
+    let replies = vec![
+        Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "hello.txt" }))),
+        Reply::Say(Answer::text("It says hello.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let _daemon = home.with_model(&model, ALL[0], "");
+    let said = home.says(&["chat", "--project", "app", "-p", "What does it say?"]);
+    assert!(said.contains("· fs.readFile") && said.ends_with("It says hello.\n"), "{said}");
+    let events = home.says(&["chat", "--project", "app", "--json", "-p", "Again"]);
+    let kinds: Vec<Value> = events
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].clone())
+        .collect();
+    assert_eq!(kinds.last().unwrap(), "TURN_FINISHED", "{kinds:?}");
+    let list = home.says(&["sessions"]);
+    assert!(list.contains("idle") && list.contains("What does it say?"), "{list}");
+    let usage = home.says(&["usage"]);
+    assert!(usage.contains("fake/model-1") && usage.contains("unknown price"), "{usage}");
+    let config = home.says(&["config", "--json"]) + &home.says(&["config"]);
+    assert!(config.contains("fake") && !config.contains("test-key"), "{config}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_opens_no_session_and_reads_none() {
+    let home = Home::new();
+    let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
+    let agent = home.says(&create).trim().to_owned();
+    let open = json!({ "project": "app", "role": "dev" });
+    assert_eq!(daemon.post("/api/sessions", &agent, &open).await.0, 403);
+    let path = format!("/api/sessions/{session}/messages");
+    assert_eq!(daemon.post(&path, &agent, &json!({ "text": "hi" })).await.0, 403);
+    let ask = json!({ "model": "role/dev", "messages": [{ "role": "user", "content": "x" }] });
+    assert_eq!(daemon.post("/v1/chat/completions", &agent, &ask).await.0, 403);
+    // Nor does it act in the session of another.
+    let act =
+        json!({ "action": "fs.readFile", "params": { "path": "hello.txt" }, "sessionId": session });
+    assert_eq!(daemon.post("/api/projects/app/actions", &agent, &act).await.0, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_breaks_is_asked_for_again_and_nothing_is_shown_twice() {
+    let home = Home::new();
+    let whole = Answer::text("one two three four");
+    let half: String = whole.events(Format::Messages).into_iter().take(4).collect();
+    let replies = vec![Reply::raw(half, Ending::Broken), Reply::Say(whole)];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[2], "");
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "Count.").await;
+    let detail = daemon.turn_end(&session, "finished").await;
+    assert_eq!(texts(&detail), ["Count.", "one two three four"]);
+    assert_eq!(daemon.events("ATTEMPT_RESTARTED").await.len(), 1);
+    assert_eq!(model.received().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_during_a_turn_waits_and_is_answered_in_order() {
+    let home = Home::new();
+    let mut slow = Answer::text(&"word ".repeat(60));
+    slow.pace = Duration::from_millis(5);
+    let replies = vec![Reply::Say(slow), Reply::Say(Answer::text("second"))];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[3], "");
+    let session = daemon.session(json!({})).await;
+    assert_eq!(daemon.say(&session, "Begin.").await["queued"], false);
+    let waits = daemon.say(&session, "Go farther.").await;
+    assert_eq!((&waits["queued"], &waits["turn"]), (&json!(true), &Value::Null));
+    let over = |now: &Value| texts(now).pop().as_deref() == Some("second");
+    daemon.session_until(&session, over).await;
+    let asked = model.received();
+    assert!(!asked[0].body.to_string().contains("Go farther."));
+    let second = asked[1].body.to_string();
+    assert!(second.find("word").unwrap() < second.find("Go farther.").unwrap(), "in order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_to_a_message_is_the_turn_itself_and_its_error_when_it_fails() {
+    let home = Home::new();
+    let bad =
+        json!({ "error": { "message": "invalid x-api-key", "type": "authentication_error" } });
+    let replies = vec![Reply::Say(Answer::text("Hello you.")), Reply::status(401, bad)];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[2], "");
+    let session = daemon.session(json!({})).await;
+    let path = format!("{}/api/sessions/{session}/messages", daemon.base);
+    let send = async |text: &str| {
+        let http = provost_runner::model::plain_http().build().unwrap();
+        let request = http.post(&path).bearer_auth(&daemon.token);
+        let request = request.header("accept", "text/event-stream");
+        request.json(&json!({ "text": text })).send().await.unwrap().text().await.unwrap()
+    };
+    let stream = send("Hi").await;
+    assert!(stream.starts_with("event: sent\n"), "{stream}");
+    let places = ["MESSAGE_ADDED", "TURN_STARTED", "TEXT_DELTA", "USAGE_RECORDED", "TURN_FINISHED"]
+        .map(|kind| stream.find(&format!("\"kind\":\"{kind}\"")).unwrap());
+    assert!(places.is_sorted(), "{stream}");
+    let stream = send("Again").await;
+    assert!(stream.contains("event: error\ndata: ") && stream.contains("MODEL_KEY"), "{stream}");
+    // The other form, from a place on.
+    let detail = daemon.get(&format!("/api/sessions/{session}")).await;
+    assert_eq!(detail["session"]["turn"]["fault"]["code"], "MODEL_KEY");
+    assert!(detail["cursor"].as_u64().unwrap() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_handed_to_another_role_with_no_more_skills_than_both_have() {
+    let home = Home::new();
+    let model = FakeModel::answering(|_, asked| {
+        let text = asked.body.to_string();
+        Reply::Say(
+            match (text.contains("You are the reader"), text.contains("hello from the file")) {
+                (true, false) if text.contains("denied (SKILL_DENIED)") => {
+                    Answer::call("r2", "fs_readFile", json!({ "path": "hello.txt" }))
+                }
+                (true, false) => Answer::call("r1", "pty_read", json!({})),
+                (true, true) => Answer::text("the reader says: hello from the file"),
+                (false, true) => Answer::text("All done."),
+                (false, false) => {
+                    Answer::call("h", "handoff", json!({ "role": "reader", "task": "Read it." }))
+                }
+            },
+        )
+    });
+    let model = model.await.unwrap();
+    std::fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
+    let role = "---\nname: reader\ndescription: Reads.\nskills: [fs.read, pty.read]\n---\nYou are the reader.\n";
+    std::fs::write(home.path("app/.provost/roles/reader.md"), role).unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "Have it read.").await;
+    let detail = daemon.turn_end(&session, "finished").await;
+    assert_eq!(texts(&detail).pop().unwrap(), "All done.");
+    let called = &super::tools(&detail)[0];
+    assert_eq!(called["result"]["output"], "the reader says: hello from the file");
+    let child = daemon.get(&format!("/api/sessions/{}", called["child"].as_str().unwrap())).await;
+    assert_eq!(child["session"]["depth"], 1);
+    let refused = &super::tools(&child)[0];
+    assert_eq!(refused["result"]["status"], "denied", "{refused}");
+}
