@@ -1,5 +1,4 @@
 //! Sessions, as properties over any log of them.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
 use provost_core::fold::{Stamp, View, World};

@@ -133,9 +133,11 @@ impl Reader {
     pub(super) fn parsed(&mut self, line: &str) -> Result<(), Unreadable> {
         // As `bash -c` has it: `!(a)` is a negated subshell.
         let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
-        let tokens = brush_parser::uncached_tokenize_str(line, &options.tokenizer_options())
-            .map_err(|_| Unreadable::Unfinished)?;
-        let program =
+        // The parser has been seen to give up with a panic, on here-documents where none
+        // can be; what it cannot read is unreadable.
+        let read = std::panic::catch_unwind(|| {
+            let tokens = brush_parser::uncached_tokenize_str(line, &options.tokenizer_options())
+                .map_err(|_| Unreadable::Unfinished)?;
             brush_parser::parse_tokens(&tokens, &options).map_err(|error| match error {
                 // The one compound command that the parser does not know.
                 ParseError::ParsingNear(_) if gate::selects(line) => Unreadable::Select,
@@ -143,7 +145,9 @@ impl Reader {
                 ParseError::ParsingAtEndOfInput | ParseError::Tokenizing { .. } => {
                     Unreadable::Unfinished
                 }
-            })?;
+            })
+        });
+        let program = read.unwrap_or(Err(Unreadable::Unfinished))?;
         for list in &program.complete_commands {
             self.list(list);
         }

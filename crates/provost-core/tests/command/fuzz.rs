@@ -109,3 +109,10 @@ fn shells_in_shells_end() {
         read(&line);
     }
 }
+
+#[test]
+fn a_line_that_the_parser_gives_up_on_is_refused() {
+    let line = "$(x=(<<E<<E aa)\nE\n\nE\n";
+    read(line);
+    assert!(analyze(line).is_err());
+}
