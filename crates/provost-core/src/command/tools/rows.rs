@@ -206,6 +206,8 @@ const CODE: &[Tool] = &[
          concurrently proot fakechroot faketime rlwrap torsocks proxychains eatmydata ssh-agent \
          systemd-inhibit cpulimit choom script scriptreplay ttyrec asciinema entr nodemon watchexec inotifywait \
          chronic ifne xvfb-run gtimeout setarch linux32 linux64 numactl prlimit \
+         x86_64 i386 i486 i586 i686 aarch64 armv7l armv8l ppc64le riscv64 uname26 runcon tsocks \
+         trickle daemonize gdbserver dpkg-architecture pdm hatch rye original-awk static-sh \
          valgrind perf hyperfine rr run-parts logrotate dpkg apt apt-get rpm \
          pdsh ansible terraform",
         How::Never(Why::Code),

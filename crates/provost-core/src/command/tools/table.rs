@@ -88,9 +88,13 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Tool>> = LazyLock::new(|
     rows.flat_map(|tool| tool.names.split(' ').map(move |name| (name, tool))).collect()
 });
 
-/// Finds a program by its name.
+/// Finds a program by its name, also one that carries its version or flavor:
+/// `perl5.36.0`, `python3.11`, `vim.basic`.
 pub(super) fn tool(name: &str) -> Option<&'static Tool> {
-    BY_NAME.get(name).copied()
+    let versionless = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let flavorless = name.split_once('.').map_or(name, |(name, _)| name);
+    let known = [name, versionless, flavorless].into_iter().find_map(|name| BY_NAME.get(name));
+    known.copied()
 }
 
 #[cfg(test)]
