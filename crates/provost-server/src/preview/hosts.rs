@@ -65,6 +65,19 @@ impl Previews {
         }
     }
 
+    /// Whether a page of this origin may do more at this place than look: one of the
+    /// same project, on whichever of its ports.
+    pub(crate) fn is_own(&self, place: &Place, host: &str, origin: &str) -> bool {
+        let Some(other) = origin.strip_prefix("http://") else { return false };
+        if other.eq_ignore_ascii_case(host) {
+            return true;
+        }
+        match (place, self.place(other)) {
+            (Place::Named { slug, .. }, Some(Place::Named { slug: other, .. })) => *slug == other,
+            (Place::ByCookie | Place::Named { .. }, _) => false,
+        }
+    }
+
     /// The same with a code that opens it.
     pub(crate) fn entrance(&self, slug: &str, port: Option<u16>, code: &str) -> String {
         format!("{}{}enter?code={code}", self.url(slug, port), OWN.trim_start_matches('/'))
@@ -82,7 +95,8 @@ impl Previews {
     /// The pages that may show a preview in a frame: our own.
     pub(crate) fn ancestors(&self) -> String {
         let port = self.port;
-        let names = ["localhost", "127.0.0.1", "[::1]", "*.localhost"];
+        // An address in brackets is no source that browsers know.
+        let names = ["localhost", "127.0.0.1", "*.localhost"];
         let names = names.map(|name| format!(" http://{name}:{port}"));
         format!("frame-ancestors 'self'{}", names.concat())
     }

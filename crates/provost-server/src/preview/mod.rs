@@ -12,7 +12,9 @@ mod waiting;
 use std::sync::Arc;
 
 use axum::extract::{Query, Request};
-use axum::http::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, SET_COOKIE};
+use axum::http::header::{
+    CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE, UPGRADE,
+};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use provost_gateway::Shown;
@@ -46,6 +48,10 @@ async fn reply(door: Arc<Door>, place: Place, request: Request) -> Response {
     let Some((project, port)) = allowed(&door, &place, request.headers()) else {
         return waiting::closed();
     };
+    if acts(&request) && is_foreign(&door, &place, request.headers()) {
+        let why = "a page of another origin may not act on this preview\n";
+        return (StatusCode::FORBIDDEN, why).into_response();
+    }
     let view = match door.gateway.runtime_view(project.id).await {
         Ok((view, _)) => view,
         Err(error) => return waiting::broken(&error.to_string()),
@@ -80,6 +86,23 @@ fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<(Project, 
             (project.id == id).then_some((project, *port))
         }
         Place::ByCookie => Some((door.gateway.open_project_with(id)?, cookie_port)),
+    }
+}
+
+/// Whether a request may do more than look: it changes something, or opens a line
+/// of its own, for which browsers know no other rule.
+fn acts(request: &Request) -> bool {
+    !request.method().is_safe() || request.headers().contains_key(UPGRADE)
+}
+
+/// Whether it comes from a page of another project, or of somebody else. The cookie
+/// alone does not tell: a browser sends it with whatever our own page shows.
+fn is_foreign(door: &Door, place: &Place, headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    match (headers.contains_key(ORIGIN), text(ORIGIN), text(HOST)) {
+        (false, ..) => false,
+        (true, Some(origin), Some(host)) => !door.previews.is_own(place, host, origin),
+        (true, None, _) | (true, _, None) => true,
     }
 }
 

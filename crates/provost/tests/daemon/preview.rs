@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use reqwest::header::{AUTHORIZATION, COOKIE, HOST, LOCATION, SET_COOKIE};
+use reqwest::header::{AUTHORIZATION, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -199,6 +199,30 @@ async fn bodies_and_events_stream_both_ways_and_answers_lead_back() {
     assert!(!away.headers().contains_key("x-frame-options"));
     let policy = away.headers()["content-security-policy"].to_str().unwrap();
     assert!(policy.starts_with("frame-ancestors 'self' http://localhost:"), "{policy}");
+}
+
+#[tokio::test]
+async fn a_page_of_another_project_does_nothing_here_though_the_browser_sends_the_cookie() {
+    let (_home, daemon, preview) = with_server().await;
+    let port = daemon.base.rsplit(':').next().unwrap();
+    for (sentence, origin, status) in [
+        ("its own page", format!("http://{}", preview.host), 200),
+        ("its own page on another port", format!("http://5173--app.localhost:{port}"), 200),
+        ("another project", format!("http://other.localhost:{port}"), 403),
+        ("our own page", daemon.base.clone(), 403),
+        ("somebody else", "http://evil.com".to_owned(), 403),
+        ("a page without an origin", "null".to_owned(), 403),
+    ] {
+        let posted = http().post(format!("{}/upload", preview.base)).header(HOST, &preview.host);
+        let posted = posted.header(COOKIE, &preview.cookie).header(ORIGIN, &origin).body("x");
+        assert_eq!(posted.send().await.unwrap().status(), status, "{sentence} writes");
+        let looked = preview.get("/").header(ORIGIN, &origin).send().await.unwrap();
+        assert_eq!(looked.status(), 200, "{sentence} looks, and cannot read the answer");
+        let joined = preview.get("/socket").header(ORIGIN, &origin);
+        let joined = joined.header("connection", "upgrade").header("upgrade", "websocket");
+        let expected = if status == 200 { 101 } else { 403 };
+        assert_eq!(joined.send().await.unwrap().status(), expected, "{sentence} opens a line");
+    }
 }
 
 #[tokio::test]
