@@ -43,6 +43,19 @@ async fn a_stubborn_tree_and_all_who_left_it_are_dead_when_stop_is_answered() {
 }
 
 #[tokio::test]
+async fn all_get_the_grace_and_not_only_who_started_them() {
+    let script = "trap 'sleep 0.5; echo saved > saved; exit' TERM\necho all there\n\
+                  while :; do sleep 0.05; done\n";
+    let toml = runtime("dev = \"sh saves.sh & wait\"");
+    let kernel = Kernel::of(&[("provost.toml", &toml), ("saves.sh", script)]).await;
+    kernel.run().await.unwrap();
+    until_printed(&kernel, "all there\n").await;
+    kernel.act("runtime.stop", json!({ "graceMs": 30_000 })).await.unwrap();
+    assert!(kernel.app("saved").exists(), "it was killed while it saved");
+    assert_eq!(alive(&kernel.app("").canonicalize().unwrap()), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn who_obeys_is_gone_before_its_grace_is_over() {
     let script = "for i in $(seq 1 49); do sleep 1000 & done\necho all there\nwait\n";
     let toml = runtime("dev = \"sh tree.sh\"");

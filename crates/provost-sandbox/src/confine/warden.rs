@@ -202,10 +202,12 @@ fn watch(duty: Duty, command: c_int) {
         libc::pollfd { fd: CHILDREN, events: libc::POLLIN, revents: 0 },
         libc::pollfd { fd: CONTROL, events: libc::POLLIN, revents: 0 },
     ];
+    // All were asked to end: each gets its time, also when the command is gone first.
+    let mut stopping = false;
     loop {
         match reap(command) {
             Reaped::Nobody => break,
-            Reaped::Command if !duty.keep_leftovers => break,
+            Reaped::Command if !duty.keep_leftovers && !stopping => break,
             // Look again before waiting: it may have left nobody behind.
             Reaped::Command => continue,
             Reaped::Others => {}
@@ -218,7 +220,10 @@ fn watch(duty: Duty, command: c_int) {
             match order(&mut said) {
                 Some([END, ..]) => break,
                 Some([HOLD, order @ ..]) => tell(&hold::obey(order)),
-                Some([signal, ..]) => pass_on(*signal, command, duty.own_namespace),
+                Some([signal, ..]) => {
+                    stopping |= signal & TO_ALL != 0;
+                    pass_on(*signal, command, duty.own_namespace);
+                }
                 Some([]) | None if duty.die_with_parent => break,
                 // Nobody will give orders any more; a negative number is not polled.
                 Some([]) | None => lines[1].fd = -1,
