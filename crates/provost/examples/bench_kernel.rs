@@ -9,8 +9,10 @@
     reason = "a benchmark prints, and fails loudly"
 )]
 
+mod daemon;
+
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use provost_core::action::Action;
@@ -22,10 +24,11 @@ use provost_kernel::{Kernel, Place, Reports};
 use provost_proto::kernel::{Happened, Printed};
 use provost_proto::{Actor, Event, Hash, Mode, Stream, TokenClass};
 use provost_sandbox::launch;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
+
+use daemon::{Daemon, binary, resident_kib};
 
 const ROUNDS: usize = 9;
 const LAST: &str = "5000000";
@@ -35,7 +38,7 @@ const REST: Duration = Duration::from_secs(12);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start(&[("PROVOST_KERNEL_IDLE_MINUTES", "0")]).await;
     daemon.at_rest().await;
     let alone = Alone::start().await;
     let all = 64 * 1024 * 1024;
@@ -156,59 +159,7 @@ impl Drop for Alone {
     }
 }
 
-fn binary() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let binary = own.ancestors().nth(2).unwrap().join("provost");
-    assert!(binary.exists(), "{} is not built", binary.display());
-    binary
-}
-
-struct Daemon {
-    pid: Pid,
-    base: String,
-    token: String,
-    http: reqwest::Client,
-    folder: TempDir,
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // The kernel ends with its commands; it is told to not wait for another daemon.
-        kill_process(self.pid, Signal::TERM).unwrap();
-    }
-}
-
 impl Daemon {
-    async fn start() -> Self {
-        let binary = binary();
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path().join("data");
-        let app = folder.path().join("app");
-        std::fs::create_dir(&app).unwrap();
-        let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
-        let idle = [("PROVOST_KERNEL_IDLE_MINUTES".into(), "0".into())];
-        let pid = launch::detached(&binary, &args, &folder.path().join("log"), &idle).unwrap();
-        let base = loop {
-            let text = std::fs::read(data.join("daemon.json")).unwrap_or_default();
-            let value: Value = serde_json::from_slice(&text).unwrap_or_default();
-            if let Some(address) = value["address"].as_str() {
-                break format!("http://{address}");
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        };
-        let token = std::fs::read_to_string(data.join("token")).unwrap().trim().to_owned();
-        let http = provost_runner::model::plain_http().build().unwrap();
-        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        let daemon = Self { pid, base, token, http, folder };
-        daemon.post("/api/projects", json!({ "path": app })).await;
-        daemon
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let request = self.http.post(format!("{}{path}", self.base)).bearer_auth(&self.token);
-        request.json(&body).send().await.unwrap().json().await.unwrap()
-    }
-
     async fn act(&self, action: &str, params: Value) -> Value {
         self.act_in("app", action, params).await
     }
@@ -243,11 +194,6 @@ impl Daemon {
         began.elapsed()
     }
 
-    async fn get(&self, path: &str) -> Value {
-        let request = self.http.get(format!("{}{path}", self.base)).bearer_auth(&self.token);
-        request.send().await.unwrap().json().await.unwrap()
-    }
-
     /// The memory of the kernels of many projects that have done something once.
     async fn at_rest(&self) {
         let mut kernels = Vec::new();
@@ -272,21 +218,10 @@ impl Daemon {
         let daemon = f64::from(resident_kib(self.pid)) * 1024.0 / 1e6;
         verdict("MB of their daemon", daemon, Bound::None);
         for n in 0..PROJECTS {
-            let url = format!("{}/api/projects/p{n}", self.base);
+            let url = format!("http://{}/api/projects/p{n}", self.address);
             self.http.delete(url).bearer_auth(&self.token).send().await.unwrap();
         }
     }
-
-    async fn kernel(&self, project: &str) -> Pid {
-        let kernel = self.get(&format!("/api/projects/{project}/kernel")).await;
-        Pid::from_raw(i32::try_from(kernel["pid"].as_i64().unwrap()).unwrap()).unwrap()
-    }
-}
-
-fn resident_kib(pid: Pid) -> u32 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[derive(Clone, Copy)]

@@ -8,22 +8,22 @@
     reason = "a benchmark prints, and fails loudly"
 )]
 
+#[path = "../daemon/mod.rs"]
+mod daemon;
 mod peers;
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::{SinkExt as _, StreamExt as _};
 use provost_sandbox::confine::{Command, Layers, Limits, Wall};
-use provost_sandbox::launch;
 use provost_sandbox::profile::{Places, Policy, Profile};
 use provost_sandbox::{probe, pty};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
+
+use daemon::{Daemon, resident_kib};
 
 const ROUNDS: usize = 5;
 const ECHOES: usize = 2000;
@@ -33,7 +33,7 @@ const SIZE: pty::Size = pty::Size { cols: 80, rows: 24 };
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::start(&[("SHELL", "/bin/bash")]).await;
     let logs = daemon.folder.path().join("app/logs");
     std::fs::write(&logs, colored(200_000_000)).unwrap();
     let mut peers = peers::Peer::all().await;
@@ -164,7 +164,7 @@ fn report(what: &str, ratios: &mut [f64], promised: &str) {
 /// What stalled clients cost the kernel in a flood.
 async fn memory(daemon: &Daemon, client: &mut Client) {
     client.run("head -c 20000000 /dev/zero | tr '\\0' x").await;
-    let kernel = daemon.kernel().await;
+    let kernel = daemon.kernel("app").await;
     let before = resident_kib(kernel);
     let mut stalled = Vec::new();
     for _ in 0..10 {
@@ -189,13 +189,6 @@ async fn snapshot(daemon: &Daemon, client: &mut Client) {
         "attach with 1000 lines: {took:.1} ms with the ticket, {} bytes (promised ≤ 150 kB)",
         late.seen.len()
     );
-}
-
-fn binary() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let binary = own.ancestors().nth(2).unwrap().join("provost");
-    assert!(binary.exists(), "{} is not built", binary.display());
-    binary
 }
 
 struct Client {
@@ -284,68 +277,15 @@ fn share(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
-struct Daemon {
-    pid: Pid,
-    base: String,
-    token: String,
-    http: reqwest::Client,
-    folder: TempDir,
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let data = self.folder.path().join("data");
-        let stopped = launch::output(&binary(), &[Path::new("--data"), &data, Path::new("down")]);
-        if stopped.is_err() {
-            kill_process(self.pid, Signal::TERM).unwrap();
-        }
-    }
-}
-
 impl Daemon {
-    async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (data, app) = (folder.path().join("data"), folder.path().join("app"));
-        std::fs::create_dir(&app).unwrap();
-        let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
-        let own = [("SHELL".into(), "/bin/bash".into()), ("HOME".into(), folder.path().into())];
-        let pid = launch::detached(&binary(), &args, &folder.path().join("log"), &own).unwrap();
-        let base = loop {
-            let text = std::fs::read(data.join("daemon.json")).unwrap_or_default();
-            let value: Value = serde_json::from_slice(&text).unwrap_or_default();
-            if let Some(address) = value["address"].as_str() {
-                break address.to_owned();
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        };
-        let token = std::fs::read_to_string(data.join("token")).unwrap().trim().to_owned();
-        let http = provost_runner::model::plain_http().build().unwrap();
-        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        let daemon = Self { pid, base, token, http, folder };
-        daemon.post("/api/projects", json!({ "path": app })).await;
-        daemon
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let request =
-            self.http.post(format!("http://{}{path}", self.base)).bearer_auth(&self.token);
-        request.json(&body).send().await.unwrap().json().await.unwrap()
-    }
-
-    async fn kernel(&self) -> Pid {
-        let url = format!("http://{}/api/projects/app/kernel", self.base);
-        let kernel = self.http.get(url).bearer_auth(&self.token).send().await.unwrap();
-        let kernel: Value = kernel.json().await.unwrap();
-        Pid::from_raw(i32::try_from(kernel["pid"].as_i64().unwrap()).unwrap()).unwrap()
-    }
-
     async fn attach(&self) -> Client {
         let ticket = self.post("/api/projects/app/terminal/ticket", json!({})).await;
         let ticket = ticket["ticket"].as_str().unwrap();
         let path = format!("/api/projects/app/terminal/attach?cols=80&rows=24&ticket={ticket}");
-        let stream = TcpStream::connect(&self.base).await.unwrap();
+        let stream = TcpStream::connect(&self.address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let (socket, _) = client_async(format!("ws://{}{path}", self.base), stream).await.unwrap();
+        let (socket, _) =
+            client_async(format!("ws://{}{path}", self.address), stream).await.unwrap();
         Client {
             socket,
             seen: Vec::new(),
@@ -356,10 +296,4 @@ impl Daemon {
             passed: 1.0,
         }
     }
-}
-
-fn resident_kib(pid: Pid) -> u32 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
