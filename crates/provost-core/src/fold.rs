@@ -122,16 +122,16 @@ pub struct Key {
     pub key: Uuid,
 }
 
-/// One document of a view.
+/// One document of a view. Small, because documents are moved about with every event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Doc {
     /// Of [`View::Projects`].
-    Project(Project),
+    Project(Box<Project>),
     /// Of [`View::Tokens`].
-    Token(Token),
+    Token(Box<Token>),
     /// Of [`View::Actions`].
-    Action(ActionView),
+    Action(Box<ActionView>),
     /// Of [`View::Kernels`].
     Kernel(KernelView),
     /// Of [`View::Modes`].
@@ -141,7 +141,7 @@ pub enum Doc {
     /// Of [`View::Grants`].
     Grant(Box<Grant>),
     /// Of [`View::Trusted`].
-    Trusted(Trusted),
+    Trusted(Box<Trusted>),
     /// Of [`View::Runtimes`].
     Runtime(Box<RuntimeView>),
     /// Of [`View::Sessions`].
@@ -176,17 +176,17 @@ impl Doc {
 
     /// The project, if it is one.
     pub fn into_project(self) -> Option<Project> {
-        if let Self::Project(project) = self { Some(project) } else { None }
+        if let Self::Project(project) = self { Some(*project) } else { None }
     }
 
     /// The token, if it is one.
     pub fn into_token(self) -> Option<Token> {
-        if let Self::Token(token) = self { Some(token) } else { None }
+        if let Self::Token(token) = self { Some(*token) } else { None }
     }
 
     /// The action, if it is one.
     pub fn into_action(self) -> Option<ActionView> {
-        if let Self::Action(action) = self { Some(action) } else { None }
+        if let Self::Action(action) = self { Some(*action) } else { None }
     }
 
     /// The kernel, if it is one.
@@ -211,7 +211,7 @@ impl Doc {
 
     /// The trusted file, if it is one.
     pub fn into_trusted(self) -> Option<Trusted> {
-        if let Self::Trusted(trusted) = self { Some(trusted) } else { None }
+        if let Self::Trusted(trusted) = self { Some(*trusted) } else { None }
     }
 
     /// The runtime, if it is one.
@@ -308,6 +308,8 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         Fact::ActionWaiting { action: id, .. }
         | Fact::ActionDenied { action: id, .. }
         | Fact::ActionAllowed { action: id, .. } => action(id, Before::Needed),
+        // What ended without a report of the kernel says nothing about it.
+        Fact::ActionFinished { action: id, report: None, .. } => action(id, Before::Needed),
         Fact::ActionStarted { action: id, project, .. }
         | Fact::ActionFinished { action: id, project, .. } => {
             let [doc, ..] = kernel(project, Before::Needed);
@@ -365,16 +367,18 @@ pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Opti
         return session::fold(view, doc, stamp, fact);
     }
     match (fact, doc) {
-        (Fact::ProjectOpened { project, name, slug, path }, _) => Some(Doc::Project(Project {
-            id: *project,
-            name: name.clone(),
-            slug: slug.clone(),
-            path: path.clone(),
-            status: ProjectStatus::Open,
-            opened_at: stamp.at,
-            opened_by: stamp.principal.to_owned(),
-        })),
-        (Fact::TokenCreated { .. }, _) => Some(Doc::Token(new_token(stamp, fact)?)),
+        (Fact::ProjectOpened { project, name, slug, path }, _) => {
+            Some(Doc::Project(Box::new(Project {
+                id: *project,
+                name: name.clone(),
+                slug: slug.clone(),
+                path: path.clone(),
+                status: ProjectStatus::Open,
+                opened_at: stamp.at,
+                opened_by: stamp.principal.to_owned(),
+            })))
+        }
+        (Fact::TokenCreated { .. }, _) => Some(Doc::Token(Box::new(new_token(stamp, fact)?))),
         (Fact::KernelStarted { project, boot, pid, version }, _) => Some(Doc::Kernel(KernelView {
             project: *project,
             boot: *boot,
@@ -384,7 +388,7 @@ pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Opti
             reached: 0,
         })),
         (Fact::ActionRequested { .. } | Fact::ActionRead { .. }, _) => {
-            Some(Doc::Action(new_action(stamp, fact)?))
+            Some(Doc::Action(Box::new(new_action(stamp, fact)?)))
         }
         (Fact::ModeChanged { .. }, _) => Some(Doc::Mode(governance::mode(stamp, fact)?)),
         (Fact::ApprovalAsked { .. }, _) => {
@@ -393,7 +397,9 @@ pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Opti
         (Fact::GrantCreated { .. }, _) => {
             Some(Doc::Grant(Box::new(governance::grant(stamp, fact)?)))
         }
-        (Fact::FileTrusted { .. }, _) => Some(Doc::Trusted(governance::trusted(stamp, fact)?)),
+        (Fact::FileTrusted { .. }, _) => {
+            Some(Doc::Trusted(Box::new(governance::trusted(stamp, fact)?)))
+        }
         (fact, Some(doc)) => Some(change(doc, stamp, fact)),
         (_, None) => None,
     }
@@ -460,14 +466,18 @@ fn new_action(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
 /// A fact about a document that is there.
 fn change(doc: Doc, stamp: Stamp<'_>, fact: &Fact) -> Doc {
     match doc {
-        Doc::Project(project) if matches!(fact, Fact::ProjectClosed { .. }) => {
-            Doc::Project(Project { status: ProjectStatus::Closed, ..project })
+        Doc::Project(mut project) if matches!(fact, Fact::ProjectClosed { .. }) => {
+            project.status = ProjectStatus::Closed;
+            Doc::Project(project)
         }
-        Doc::Token(token) if matches!(fact, Fact::TokenRevoked { .. }) => {
-            let revoked_at = token.revoked_at.or(Some(stamp.at));
-            Doc::Token(Token { revoked_at, ..token })
+        Doc::Token(mut token) if matches!(fact, Fact::TokenRevoked { .. }) => {
+            token.revoked_at = token.revoked_at.or(Some(stamp.at));
+            Doc::Token(token)
         }
-        Doc::Action(action) => Doc::Action(change_action(action, stamp, fact)),
+        Doc::Action(mut action) => {
+            change_action(&mut action, stamp, fact);
+            Doc::Action(action)
+        }
         Doc::Kernel(kernel) => Doc::Kernel(change_kernel(kernel, fact)),
         Doc::Approval(approval) => {
             Doc::Approval(Box::new(governance::change_approval(*approval, stamp, fact)))
@@ -489,28 +499,25 @@ fn change(doc: Doc, stamp: Stamp<'_>, fact: &Fact) -> Doc {
     }
 }
 
-fn change_action(action: ActionView, stamp: Stamp<'_>, fact: &Fact) -> ActionView {
+fn change_action(action: &mut ActionView, stamp: Stamp<'_>, fact: &Fact) {
     // What has ended stays so.
     if let ActionStatus::Denied | ActionStatus::Finished = action.status {
-        return action;
+        return;
     }
     if let Fact::ActionFinished { outcome, .. } = fact {
-        let (status, outcome) = (ActionStatus::Finished, Some(outcome.clone()));
-        return ActionView { status, finished_at: Some(stamp.at), outcome, ..action };
-    }
-    if let Fact::ActionWaiting { approval, .. } = fact {
-        return ActionView { status: ActionStatus::Waiting, approval: Some(*approval), ..action };
-    }
-    let status = if let Fact::ActionDenied { .. } = fact {
-        ActionStatus::Denied
+        action.status = ActionStatus::Finished;
+        action.finished_at = Some(stamp.at);
+        action.outcome = Some(outcome.clone());
+    } else if let Fact::ActionWaiting { approval, .. } = fact {
+        action.status = ActionStatus::Waiting;
+        action.approval = Some(*approval);
+    } else if let Fact::ActionDenied { .. } = fact {
+        action.status = ActionStatus::Denied;
     } else if let Fact::ActionAllowed { .. } = fact {
-        ActionStatus::Allowed
+        action.status = ActionStatus::Allowed;
     } else if let Fact::ActionStarted { .. } = fact {
-        ActionStatus::Running
-    } else {
-        action.status
-    };
-    ActionView { status, ..action }
+        action.status = ActionStatus::Running;
+    }
 }
 
 fn change_kernel(kernel: KernelView, fact: &Fact) -> KernelView {

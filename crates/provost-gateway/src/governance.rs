@@ -106,9 +106,9 @@ impl Governed {
                 }
             }
             Doc::Trusted(trusted) => {
-                self.trusted.insert((trusted.what, trusted.file.clone()), trusted);
+                self.trusted.insert((trusted.what, trusted.file.clone()), *trusted);
             }
-            Doc::Project(project) => self.project = project,
+            Doc::Project(project) => self.project = *project,
             Doc::Token(_)
             | Doc::Action(_)
             | Doc::Kernel(_)
@@ -176,7 +176,7 @@ impl Governance {
         if let Doc::Project(project) = &doc
             && !projects.contains_key(&project.id)
         {
-            projects.insert(project.id, Arc::new(Governed::new(project.clone())));
+            projects.insert(project.id, Arc::new(Governed::new(Project::clone(project))));
         }
         if let Doc::Project(_) = &doc {
             self.opened.notify_one();

@@ -164,7 +164,8 @@ impl Store for Sqlite {
             Ok(events) => events,
             Err(error) => return future::ready(Err(error)).boxed(),
         };
-        let job = Job { principal, actor, command, expect, unchanged, durability, events };
+        let job =
+            Box::new(Job { principal, actor, command, expect, unchanged, durability, events });
         let (reply, answer) = oneshot::channel();
         // The future is made small by sending before it is made: it is moved to the heap.
         match self.send(Request::Append(job, reply)) {

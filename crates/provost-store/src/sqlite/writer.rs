@@ -37,13 +37,13 @@ type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 #[derive(Debug)]
 pub(super) struct Receipt {
     pub(super) result: Result<Appended, StoreError>,
-    pub(super) _job: Job,
+    pub(super) _job: Box<Job>,
 }
 
 /// What can be asked of the writer.
 #[derive(Debug)]
 pub(super) enum Request {
-    Append(Job, oneshot::Sender<Receipt>),
+    Append(Box<Job>, oneshot::Sender<Receipt>),
     Blob(Hash, Vec<u8>, Reply<()>),
     Rebuild(Reply<()>),
 }
