@@ -76,6 +76,7 @@ pub(super) fn strip_hops(headers: &mut HeaderMap) -> Option<HeaderValue> {
 /// Makes the headers of a request fit for the project's server.
 pub(super) fn upwards(headers: &mut HeaderMap, gateway: &Gateway, ends: Ends<'_>) {
     strip_cookies(headers);
+    headers.remove(crate::auth::PAGE);
     let own = |value: &HeaderValue| match value.to_str() {
         Ok(text) => {
             let token = text.split_once(' ').map_or(text, |(_, token)| token.trim());

@@ -44,7 +44,7 @@ pub(crate) async fn ticket(
 }
 
 /// Attach to a project's terminal, through a WebSocket; it is opened if it is
-/// not. Needs a ticket, or the cookie of a login with the `Origin` of our page.
+/// not. Needs a ticket.
 #[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query), ("rows" = u16, Query), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream"), (status = 401, body = Problem), (status = 422, body = Problem)))]
 pub(crate) async fn attach(
     State(door): State<Arc<Door>>,

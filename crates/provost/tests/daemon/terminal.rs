@@ -20,6 +20,13 @@ const LONG: Duration = Duration::from_mins(1);
 type Refusal = (u16, Value);
 
 impl Running {
+    /// A ticket for the owner.
+    async fn fresh_ticket(&self) -> String {
+        let (status, ticket) = self.ticket(&self.token).await;
+        assert_eq!(status, 200, "{ticket}");
+        ticket["ticket"].as_str().unwrap().to_owned()
+    }
+
     async fn ticket(&self, token: &str) -> (StatusCode, Value) {
         let url = format!("{}/api/projects/app/terminal/ticket", self.base);
         let http = provost_runner::model::plain_http().build().unwrap();
@@ -54,10 +61,8 @@ impl Running {
     }
 
     async fn attach(&self, after: Option<u64>) -> Client {
-        let (status, ticket) = self.ticket(&self.token).await;
-        assert_eq!(status, 200, "{ticket}");
+        let ticket = self.fresh_ticket().await;
         let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
-        let ticket = ticket["ticket"].as_str().unwrap();
         self.dial(&format!("cols=80&rows=24&ticket={ticket}{after}"), &[]).await.unwrap()
     }
 }
@@ -179,6 +184,8 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
     let cookie =
         answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let cookie = ("cookie", cookie);
+    let place = answer.headers()["location"].to_str().unwrap();
+    let page = ("provost-page", place.strip_prefix("/#page=").unwrap().to_owned());
     let origin = |place: &str| ("origin", place.to_owned());
     let ours = origin(&format!("http://127.0.0.1:{port}"));
     for (query, headers, expected) in [
@@ -188,7 +195,9 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
         (size.to_owned(), vec![cookie.clone()], 401),
         (size.to_owned(), vec![cookie.clone(), origin("http://evil.example")], 403),
         (size.to_owned(), vec![cookie.clone(), origin("null")], 403),
-        ("cols=0&rows=24".to_owned(), vec![cookie.clone(), ours.clone()], 422),
+        (size.to_owned(), vec![cookie.clone(), ours.clone()], 401),
+        (size.to_owned(), vec![cookie, ours.clone(), page], 401),
+        (format!("cols=0&rows=24&ticket={}", daemon.fresh_ticket().await), vec![ours.clone()], 422),
     ] {
         let refused = daemon.dial(&query, &headers).await.map(|_| ()).unwrap_err();
         assert!(
@@ -197,7 +206,8 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
         );
     }
     assert!(daemon.events("TERMINAL_OPENED").await.is_empty(), "nothing was opened");
-    let mut page = daemon.dial(size, &[cookie, ours]).await.unwrap();
+    let query = format!("{size}&ticket={}", daemon.fresh_ticket().await);
+    let mut page = daemon.dial(&query, &[ours]).await.unwrap();
     page.types("echo from-the-page-$((1))\r").await;
     page.until("from-the-page-1").await;
 }
