@@ -40,6 +40,11 @@ impl Keyring {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
     }
 
+    fn with_id(&self, id: TokenId) -> Option<Token> {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        tokens.values().find(|token| token.id == id).cloned()
+    }
+
     fn has(&self, digest: &Hash) -> bool {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).contains_key(digest)
     }
@@ -150,7 +155,8 @@ impl Gateway {
             (TokenClass::Operator | TokenClass::Viewer, Bearer::Header(_)) => Actor::Cli,
         };
         let principal = token.holder.unwrap_or_else(|| format!("token:{}", token.id.uuid()));
-        Ok(Caller::new(principal, actor, token.class, token.project, token.role))
+        let caller = Caller::new(principal, actor, token.class, token.project, token.role);
+        Ok(caller.holding(token.id))
     }
 
     /// The owner's token is for programs; a browser gets one of its own.
@@ -168,6 +174,16 @@ impl Gateway {
         }
         let expires_at = self.keyring.find(&digest).and_then(|token| token.expires_at);
         Ok(Pass { digest: Some(digest), expires_at, revoked })
+    }
+
+    /// A pass for what this token was used to open; `None` names the owner's. There is
+    /// none for a token that works no more.
+    pub(crate) fn pass_by(&self, token: Option<TokenId>) -> Option<Pass> {
+        let revoked = self.keyring.revoked.subscribe();
+        let Some(id) = token else { return Some(Pass { digest: None, expires_at: None, revoked }) };
+        let Token { digest, expires_at, .. } = self.keyring.with_id(id)?;
+        let pass = Pass { digest: Some(digest), expires_at, revoked };
+        self.still_valid(&pass).then_some(pass)
     }
 
     /// Whether the token behind a pass still works.

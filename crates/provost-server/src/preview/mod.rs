@@ -17,7 +17,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use provost_gateway::Shown;
+use provost_gateway::{Pass, Shown, Sight};
 use provost_proto::runtime::{Port, PreviewStatus, PreviewView};
 use provost_proto::{Project, ProjectId};
 use serde::Deserialize;
@@ -45,7 +45,7 @@ async fn reply(door: Arc<Door>, place: Place, request: Request) -> Response {
     if path == format!("{OWN}wait.js") {
         return waiting::script();
     }
-    let Some((project, port)) = allowed(&door, &place, request.headers()) else {
+    let Some(Seen { project, port, pass }) = allowed(&door, &place, request.headers()) else {
         return waiting::closed();
     };
     if acts(&request) && is_foreign(&door, &place, request.headers()) {
@@ -64,7 +64,7 @@ async fn reply(door: Arc<Door>, place: Place, request: Request) -> Response {
         return (StatusCode::NOT_FOUND, "there is nothing here\n").into_response();
     }
     match open {
-        Some(open) => forward::forward(&door, &view, &open, request).await,
+        Some(open) => forward::forward(&door, &view, &open, (request, pass)).await,
         None => waiting::page(&view, port, &request),
     }
 }
@@ -76,17 +76,29 @@ fn chosen(preview: &PreviewView, port: Option<u16>) -> Option<&Port> {
     preview.ports.iter().find(|open| open.port == wanted)
 }
 
-/// Which project a request may see, if its cookie opens it.
-fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<(Project, Option<u16>)> {
-    let opened = cookies(headers).find_map(|cookie| door.gateway.preview_of(cookie));
-    let (id, cookie_port) = opened?;
-    match place {
-        Place::Named { slug, port } => {
-            let project = door.gateway.open_project_named(slug)?;
-            (project.id == id).then_some((project, *port))
+/// What a request may see.
+struct Seen {
+    project: Project,
+    port: Option<u16>,
+    /// How long, if it stays.
+    pass: Pass,
+}
+
+/// What a request may see, if one of its cookies opens it.
+fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<Seen> {
+    cookies(headers).find_map(|cookie| {
+        let Sight { project: id, port: cookie_port, pass } = door.gateway.preview_of(cookie)?;
+        match place {
+            Place::Named { slug, port } => {
+                let project = door.gateway.open_project_named(slug)?;
+                (project.id == id).then_some(Seen { project, port: *port, pass })
+            }
+            Place::ByCookie => {
+                let project = door.gateway.open_project_with(id)?;
+                Some(Seen { project, port: cookie_port, pass })
+            }
         }
-        Place::ByCookie => Some((door.gateway.open_project_with(id)?, cookie_port)),
-    }
+    })
 }
 
 /// Whether a request may do more than look: it changes something, or opens a line

@@ -81,7 +81,14 @@ impl Running {
 
     /// Uses the address that the daemon gives out.
     async fn enter(&self, query: &str) -> Preview {
-        let answer = self.get(&format!("/api/projects/app/preview/url{query}")).await;
+        self.enter_with(&self.token, query).await
+    }
+
+    /// The same, asked for with another token than the owner's.
+    async fn enter_with(&self, token: &str, query: &str) -> Preview {
+        let url = format!("{}/api/projects/app/preview/url{query}", self.base);
+        let answer = http().get(url).bearer_auth(token).send().await.unwrap();
+        let answer: Value = answer.json().await.unwrap();
         let url = answer["url"].as_str().unwrap();
         let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let response = self.as_host(host, &format!("/{path}")).await;
@@ -225,9 +232,8 @@ async fn a_page_of_another_project_does_nothing_here_though_the_browser_sends_th
     }
 }
 
-#[tokio::test]
-async fn another_protocol_is_passed_through_byte_by_byte() {
-    let (_home, _daemon, preview) = with_server().await;
+/// Opens a line of its own, and reads the head of the answer.
+async fn upgraded(preview: &Preview) -> (TcpStream, String) {
     let address = preview.base.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
@@ -240,7 +246,13 @@ async fn another_protocol_is_passed_through_byte_by_byte() {
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.unwrap());
     }
-    let head = String::from_utf8(head).unwrap().to_lowercase();
+    (stream, String::from_utf8(head).unwrap().to_lowercase())
+}
+
+#[tokio::test]
+async fn another_protocol_is_passed_through_byte_by_byte() {
+    let (_home, _daemon, preview) = with_server().await;
+    let (mut stream, head) = upgraded(&preview).await;
     assert!(head.starts_with("http/1.1 101") && head.contains("upgrade: websocket"), "{head}");
     for word in ["hello", "again"] {
         stream.write_all(word.as_bytes()).await.unwrap();
@@ -248,6 +260,32 @@ async fn another_protocol_is_passed_through_byte_by_byte() {
         stream.read_exact(&mut echo).await.unwrap();
         assert_eq!(echo, format!("echo {word}").as_bytes());
     }
+}
+
+#[tokio::test]
+async fn a_preview_ends_with_the_token_it_was_asked_for_with() {
+    let (_home, daemon, owners) = with_server().await;
+    let created = daemon.post("/api/tokens", &daemon.token, &json!({ "class": "viewer" })).await.1;
+    let token = created["token"].as_str().unwrap();
+    let preview = daemon.enter_with(token, "").await;
+    assert_eq!(preview.json("/x").await["url"], "/x");
+    let (mut line, head) = upgraded(&preview).await;
+    assert!(head.starts_with("http/1.1 101"), "{head}");
+    // A way in that nobody has used yet.
+    let url = format!("{}/api/projects/app/preview/url", daemon.base);
+    let unused = http().get(url).bearer_auth(token).send().await.unwrap();
+    let unused: Value = unused.json().await.unwrap();
+    let (host, path) = unused["url"].as_str().unwrap()[7..].split_once('/').unwrap();
+
+    let revoke = format!("{}/api/tokens/{}", daemon.base, created["entry"]["id"].as_str().unwrap());
+    let revoked = http().delete(revoke).bearer_auth(&daemon.token).send().await.unwrap();
+    assert_eq!(revoked.status(), 204);
+    assert_eq!(preview.get("/x").send().await.unwrap().status(), 401);
+    assert_eq!(daemon.as_host(host, &format!("/{path}")).await.status(), 401);
+    let mut rest = Vec::new();
+    let end = tokio::time::timeout(Duration::from_mins(1), line.read_to_end(&mut rest)).await;
+    assert!(end.is_ok(), "the line that was open is closed");
+    assert_eq!(owners.json("/x").await["url"], "/x", "another's goes on");
 }
 
 #[tokio::test]
