@@ -9,7 +9,8 @@ use axum::http::header::{
 };
 use provost_gateway::Gateway;
 
-/// The cookies of a preview; the second is for a page in a frame of ours.
+/// The cookies of a preview; the second is for a page in a frame of ours. The first
+/// is what the names of all begin with.
 pub(super) const COOKIES: [&str; 2] = ["provost_preview", "provost_preview_framed"];
 
 /// Headers that concern one connection.

@@ -7,6 +7,7 @@
 mod forward;
 mod headers;
 mod hosts;
+mod second;
 mod waiting;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use serde::Deserialize;
 use crate::Door;
 use headers::COOKIES;
 pub(crate) use hosts::{OWN, Place, Previews};
+pub(crate) use second::{Fresh, Seconds};
 
 /// Answers a request for a preview. Whatever the answer is, only our own pages may
 /// show it in a frame.
@@ -93,9 +95,9 @@ fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<Seen> {
                 let project = door.gateway.open_project_named(slug)?;
                 (project.id == id).then_some(Seen { project, port: *port, pass })
             }
-            Place::ByCookie => {
-                let project = door.gateway.open_project_with(id)?;
-                Some(Seen { project, port: cookie_port, pass })
+            Place::Own { project: own, .. } => {
+                let project = door.gateway.open_project_with(*own)?;
+                (project.id == id).then_some(Seen { project, port: cookie_port, pass })
             }
         }
     })
@@ -122,7 +124,7 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(';')).filter_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
-        COOKIES.contains(&name).then_some(value)
+        name.starts_with(COOKIES[0]).then_some(value)
     })
 }
 
@@ -155,7 +157,12 @@ fn enter(door: &Door, place: &Place, request: &Request) -> Response {
     let Shown { cookie, minutes, .. } = shown;
     let seconds = u64::from(minutes) * 60;
     let value = cookie.reveal();
-    let base = |name: &str| format!("{name}={value}; HttpOnly; Path=/; Max-Age={seconds}");
+    // Cookies are not kept apart by port, so listeners need names of their own.
+    let mark = match place {
+        Place::Named { .. } => String::new(),
+        Place::Own { at, .. } => format!("_{at}"),
+    };
+    let base = |name: &str| format!("{name}{mark}={value}; HttpOnly; Path=/; Max-Age={seconds}");
     // A page in a frame of ours is a page of another site to the browser, which
     // sends a cookie there only if it is marked so; not every browser takes that
     // one without TLS, so there are two.
@@ -183,7 +190,9 @@ fn leads_to(door: &Door, place: &Place, id: ProjectId) -> bool {
         Place::Named { slug, .. } => {
             door.gateway.open_project_named(slug).is_some_and(|project| project.id == id)
         }
-        Place::ByCookie => door.gateway.open_project_with(id).is_some(),
+        Place::Own { project, .. } => {
+            *project == id && door.gateway.open_project_with(id).is_some()
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl Server {
             provost_runner::session::Settings::default(),
         );
         let runner = runner.await.unwrap();
-        let serve = provost_server::serve((listener, None), runner, settings, closing.clone());
+        let serve = provost_server::serve(listener, runner, settings, closing.clone());
         let task = tokio::spawn(async { serve.await.unwrap() });
         let redirect = reqwest::redirect::Policy::none();
         let http = provost_runner::model::plain_http().redirect(redirect).build().unwrap();
