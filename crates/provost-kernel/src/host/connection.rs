@@ -318,6 +318,7 @@ async fn on_runtime(
         | RuntimeAction::Restart(_)
         | RuntimeAction::Build(_)
         | RuntimeAction::Status(_)
+        | RuntimeAction::Logs(_)
         | RuntimeAction::Fetch(_) => {
             let began = std::time::Instant::now();
             let result = redacted(redactor, host.runtime.execute(id, action, &host.root).await);
