@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { write } from './agent.ts'
 import { Daemon, expect, login, test } from './provost.ts'
-import { bar, inside, isNow, look, server, viteProject, work } from './work.ts'
+import { bar, inside, isNow, look, server, SERVER, viteProject, work } from './work.ts'
 
 test('an edit shows in the preview of a real Vite project without a reload', async ({ page, daemon }) => {
   const app = await viteProject(daemon)
@@ -197,6 +197,41 @@ test('a second port shows previews where names under .localhost are not known', 
       daemon.origin,
     )
     expect(came).toBe('failed')
+  } finally {
+    await daemon.end()
+  }
+})
+
+test('with ports of their own, a page of one project reads nothing of another', async ({ page, context }) => {
+  const daemon = await Daemon.start('--preview-port', '0')
+  try {
+    const files = (name: string) => ({ 'server.js': SERVER, 'provost.toml': `[runtime]\ndev = "node server.js ${name}"\n` })
+    const [alpha, beta] = [await work(daemon, files('alpha'), 'alpha'), await work(daemon, files('beta'), 'beta')]
+    const urls: string[] = []
+    for (const { act, until, project } of [alpha, beta]) {
+      await act('run')
+      await until(({ preview }) => preview.status === 'ready')
+      const { url } = (await daemon.ask('GET', `/api/projects/${project}/preview/url`)) as { readonly url: string }
+      urls.push(url)
+    }
+    const [first = '', second = ''] = urls
+    await page.goto(first)
+    await page.evaluate(() => localStorage.setItem('secret', 'of alpha'))
+    const other = await context.newPage()
+    await other.goto(second)
+    await expect(other.getByRole('heading')).toHaveText('Hello from the app')
+    expect(new URL(other.url()).origin).not.toBe(new URL(page.url()).origin)
+    expect(await other.evaluate(() => localStorage.length)).toBe(0)
+    const came = await other.evaluate(
+      async (target) => {
+        const attempt = (init: RequestInit) => fetch(target, { credentials: 'include', ...init }).then((response) => `${response.type} ${String(response.status)}`, () => 'failed')
+        return [await attempt({}), await attempt({ method: 'POST', body: 'x' })]
+      },
+      new URL('/', page.url()).href,
+    )
+    expect(came).toEqual(['failed', 'failed'])
+    await page.reload()
+    await expect(page.getByRole('heading'), 'the cookie of the one is not taken by the other').toHaveText('Hello from the app')
   } finally {
     await daemon.end()
   }

@@ -9,7 +9,7 @@ export type Status = {
   readonly status: string
   readonly seq: number
   readonly kernel: { readonly status: string; readonly pid: number | null; readonly heartbeatMs: number | null }
-  readonly terminal: { readonly status: string; readonly pid: number | null; readonly cols: number; readonly rows: number; readonly exitCode: number | null }
+  readonly terminal: { readonly status: string; readonly pid: number | null; readonly cols: number; readonly rows: number; readonly offset: number | null; readonly exitCode: number | null }
   readonly devServer: { readonly pid: number | null; readonly exitCode: number | null; readonly action: string | null; readonly crash: { readonly lastLines: readonly string[] } | null }
   readonly build: { readonly status: string; readonly errors: readonly { readonly file: string | null }[] }
   readonly preview: { readonly status: string; readonly port: number | null; readonly ports: readonly { readonly port: number }[] }

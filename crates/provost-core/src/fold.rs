@@ -406,7 +406,7 @@ pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Opti
 }
 
 fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<Token> {
-    let Fact::TokenCreated { token, class, project, role, holder, label, digest, expires_at } =
+    let Fact::TokenCreated { token, class, project, role, holder, label, digest, page, expires_at } =
         fact
     else {
         return None;
@@ -419,6 +419,7 @@ fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<Token> {
         holder: holder.clone(),
         label: label.clone(),
         digest: *digest,
+        page: *page,
         created_by: stamp.principal.to_owned(),
         created_at: stamp.at,
         expires_at: *expires_at,

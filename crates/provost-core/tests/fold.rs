@@ -55,6 +55,7 @@ fn any_spine() -> impl Strategy<Value = Fact> {
                 holder: None,
                 label: text,
                 digest: Hash::ZERO,
+                page: None,
                 expires_at: None,
             },
             _ => Fact::TokenRevoked { token: id.into() },

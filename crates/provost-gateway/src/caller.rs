@@ -1,6 +1,6 @@
 //! Who is calling, and what that permits.
 
-use provost_proto::{Actor, Principal, ProjectId, Stream, TokenClass};
+use provost_proto::{Actor, Principal, ProjectId, Stream, TokenClass, TokenId};
 use provost_store::Scope;
 
 use crate::GatewayError;
@@ -14,6 +14,8 @@ pub struct Caller {
     class: TokenClass,
     project: Option<ProjectId>,
     role: Option<String>,
+    /// What it holds; `None` for the owner's token, and for those who act by another.
+    token: Option<TokenId>,
 }
 
 /// A caller that is a person: may decide.
@@ -31,6 +33,7 @@ pub struct Operator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reader {
     project: Option<ProjectId>,
+    token: Option<TokenId>,
 }
 
 impl Caller {
@@ -41,7 +44,12 @@ impl Caller {
         project: Option<ProjectId>,
         role: Option<String>,
     ) -> Self {
-        Self { principal, actor, class, project, role }
+        Self { principal, actor, class, project, role, token: None }
+    }
+
+    /// The same, known by the token it holds.
+    pub(crate) fn holding(self, token: TokenId) -> Self {
+        Self { token: Some(token), ..self }
     }
 
     /// The role it acts in, given the one it asks for: an agent has that of its
@@ -104,7 +112,9 @@ impl Caller {
     /// The caller as one that may look, if it may.
     pub fn reader(self) -> Result<Reader, GatewayError> {
         match self.class {
-            TokenClass::Operator | TokenClass::Viewer => Ok(Reader { project: self.project }),
+            TokenClass::Operator | TokenClass::Viewer => {
+                Ok(Reader { project: self.project, token: self.token })
+            }
             class @ (TokenClass::Agent | TokenClass::Runtime) => Err(GatewayError::Forbidden {
                 class: class_name(class),
                 needs: "an operator or a viewer",
@@ -126,6 +136,11 @@ impl Operator {
 }
 
 impl Reader {
+    /// The token it looks with; `None` for the owner's.
+    pub(crate) fn token(&self) -> Option<TokenId> {
+        self.token
+    }
+
     /// Whether it may see this project.
     pub fn may_see(&self, project: ProjectId) -> bool {
         self.project.is_none_or(|only| only == project)

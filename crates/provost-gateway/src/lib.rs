@@ -45,7 +45,7 @@ pub use converse::{Part, Saying, principal_of};
 pub use error::GatewayError;
 pub use kernels::KernelState;
 pub use login::Browser;
-pub use preview::Shown;
+pub use preview::{Shown, Sight};
 pub use projects::{Opened, Request};
 pub use provost_kernel::{Keys, Look};
 pub use secret::Secret;

@@ -1,4 +1,5 @@
-//! Logging a browser in: a link that works once, then a cookie.
+//! Logging a browser in: a link that works once, then a cookie and what the page
+//! keeps. Neither is anybody alone.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -27,6 +28,8 @@ struct Link {
 pub struct Browser {
     /// The value of its cookie.
     pub cookie: Secret,
+    /// What its page keeps.
+    pub page: Secret,
     /// How long it lasts.
     pub minutes: u32,
 }
@@ -65,8 +68,9 @@ impl Gateway {
         Ok((code, LINK_MINUTES))
     }
 
-    /// Takes a code and gives the browser its cookie.
+    /// Takes a code and gives the browser its two halves.
     pub async fn log_in(&self, code: &str) -> Result<Browser, GatewayError> {
+        let page = Secret::random("provost_page_")?;
         let link = self.logins.take(&secret::digest(code), self.clock().now());
         let link = link.ok_or(GatewayError::LoginExpired)?;
         let wanted = CreateToken {
@@ -76,13 +80,13 @@ impl Gateway {
             label: Some("browser".to_owned()),
             ttl_minutes: Some(limits::BROWSER_MINUTES),
         };
-        let handed_out = self.hand_out(wanted, Holder::Owner).await;
+        let handed_out = self.hand_out(wanted, Holder::Owner { page: page.digest() }).await;
         if handed_out.is_err() {
             // Nobody was logged in, so the link was not used.
             self.logins.add(link);
         }
         let (cookie, _) = handed_out?;
-        Ok(Browser { cookie, minutes: limits::BROWSER_MINUTES })
+        Ok(Browser { cookie, page, minutes: limits::BROWSER_MINUTES })
     }
 }
 

@@ -1,18 +1,19 @@
 //! Who may look at a project's preview: a code that works once, then a cookie of
 //! the preview's own origin.
 //!
-//! The cookie says for which project and until when, and carries a mark that only
-//! this daemon can make. So it needs no memory and outlives a restart, and it
-//! opens nothing but that one preview: it is no token of Provost.
+//! The cookie says for which project and until when, and by which token it was
+//! asked for, and carries a mark that only this daemon can make. So it needs no
+//! memory and outlives a restart, but not that token; and it opens nothing but
+//! that one preview: it is no token of Provost.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::chain;
-use provost_proto::{Hash, Micros, Project, ProjectId, ProjectStatus};
+use provost_proto::{Hash, Micros, Project, ProjectId, ProjectStatus, TokenId};
 
-use crate::{Bearer, Gateway, GatewayError, Reader, Secret, secret};
+use crate::{Bearer, Gateway, GatewayError, Pass, Reader, Secret, secret};
 
 /// How long a code works.
 const CODE: Micros = 5 * 60 * 1_000_000;
@@ -32,7 +33,20 @@ struct Code {
     digest: Hash,
     project: ProjectId,
     port: Option<u16>,
+    /// Who asked: nothing outlives the token it was asked for with.
+    token: Option<TokenId>,
     until: Micros,
+}
+
+/// What a cookie opens.
+#[derive(Debug)]
+pub struct Sight {
+    /// Whose preview.
+    pub project: ProjectId,
+    /// Another port of the project than the preview's.
+    pub port: Option<u16>,
+    /// How long what is opened with it may last.
+    pub pass: Pass,
 }
 
 /// What a code opens.
@@ -79,7 +93,7 @@ impl Gateway {
         if codes.len() == CODES {
             codes.pop_front();
         }
-        codes.push_back(Code { digest: code.digest(), project, port, until });
+        codes.push_back(Code { digest: code.digest(), project, port, token: by.token(), until });
         Ok(code)
     }
 
@@ -89,18 +103,20 @@ impl Gateway {
         let mut codes = self.doors.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|code| code.until > now);
         let place = codes.iter().position(|code| secret::same(&code.digest, &digest))?;
-        let Code { project, port, .. } = codes.remove(place)?;
+        let Code { project, port, token, .. } = codes.remove(place)?;
         drop(codes);
+        self.pass_by(token)?;
         let until = now + Micros::from(COOKIE_MINUTES) * 60_000_000;
-        let mut value = cookie(project, port, until);
+        let mut value = cookie((project, port), token, until);
         let mark = self.preview_mark(&value);
         let _ = write!(value, ".{mark}");
         let cookie = Secret::from_text(value);
         Some(Shown { project, port, cookie, minutes: COOKIE_MINUTES })
     }
 
-    /// What a cookie opens, if it is one of ours and not too old.
-    pub fn preview_of(&self, cookie: &str) -> Option<(ProjectId, Option<u16>)> {
+    /// What a cookie opens, if it is one of ours, not too old, and asked for with a
+    /// token that still works.
+    pub fn preview_of(&self, cookie: &str) -> Option<Sight> {
         let (value, mark) = cookie.rsplit_once('.')?;
         let given: Hash = mark.parse().ok()?;
         if !secret::same(&given, &self.preview_mark(value)) {
@@ -110,7 +126,12 @@ impl Gateway {
         let project = parts.next()?.parse().ok()?;
         let port = parts.next()?.parse().ok().filter(|port| *port != 0);
         let until: Micros = parts.next()?.parse().ok()?;
-        (until > self.clock.now()).then_some((project, port))
+        let token = match parts.next()? {
+            OWNER => None,
+            token => Some(token.parse().ok()?),
+        };
+        let pass = self.pass_by(token)?;
+        (until > self.clock.now()).then_some(Sight { project, port, pass })
     }
 
     fn preview_mark(&self, value: &str) -> Hash {
@@ -124,6 +145,14 @@ impl Gateway {
     }
 }
 
-fn cookie(project: ProjectId, port: Option<u16>, until: Micros) -> String {
-    format!("{}.{}.{until}", project.uuid().simple(), port.unwrap_or(0))
+/// Stands for the owner's token in a cookie.
+const OWNER: &str = "owner";
+
+fn cookie(
+    (project, port): (ProjectId, Option<u16>),
+    token: Option<TokenId>,
+    until: Micros,
+) -> String {
+    let token = token.map_or(OWNER.to_owned(), |token| token.uuid().simple().to_string());
+    format!("{}.{}.{until}.{token}", project.uuid().simple(), port.unwrap_or(0))
 }

@@ -40,6 +40,11 @@ impl Keyring {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
     }
 
+    fn with_id(&self, id: TokenId) -> Option<Token> {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        tokens.values().find(|token| token.id == id).cloned()
+    }
+
     fn has(&self, digest: &Hash) -> bool {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).contains_key(digest)
     }
@@ -75,9 +80,21 @@ impl Keyring {
 /// On whose authority a token is handed out, and for whom it speaks.
 pub(crate) enum Holder<'a> {
     /// A browser of the owner's.
-    Owner,
+    Owner {
+        /// What may be stored of its page's half.
+        page: Hash,
+    },
     /// Itself; an operator asked for it.
     Itself(Request<'a>),
+}
+
+impl Holder<'_> {
+    fn page(&self) -> Option<Hash> {
+        match self {
+            Self::Owner { page } => Some(*page),
+            Self::Itself(_) => None,
+        }
+    }
 }
 
 /// How a token reached us.
@@ -85,8 +102,24 @@ pub(crate) enum Holder<'a> {
 pub enum Bearer<'a> {
     /// In the `Authorization` header.
     Header(&'a str),
-    /// In the cookie.
-    Cookie(&'a str),
+    /// From a browser, in two halves. Cookies go to every port of a host, so what
+    /// else listens there may know the one; what a page keeps, only pages of our
+    /// own origin can read.
+    Browser {
+        /// What the cookie holds.
+        cookie: &'a str,
+        /// What the page keeps, and sends in a header.
+        page: Option<&'a str>,
+    },
+}
+
+impl Bearer<'_> {
+    fn digest(self) -> Hash {
+        match self {
+            Self::Header(token) => secret::digest(token),
+            Self::Browser { cookie, page: _ } => secret::digest(cookie),
+        }
+    }
 }
 
 /// What keeps a stream open: the token it was opened with, as long as it works.
@@ -101,8 +134,7 @@ pub struct Pass {
 impl Gateway {
     /// Who holds this token.
     pub fn authenticate(&self, bearer: Bearer<'_>) -> Result<Caller, GatewayError> {
-        let (Bearer::Header(text) | Bearer::Cookie(text)) = bearer;
-        let digest = secret::digest(text);
+        let digest = bearer.digest();
         if self.is_owner(bearer, &digest) {
             let principal = self.owner.principal.clone();
             return Ok(Caller::new(principal, Actor::Cli, TokenClass::Operator, None, None));
@@ -115,14 +147,16 @@ impl Gateway {
         if token.expires_at.is_some_and(|end| end <= self.clock.now()) {
             return Err(GatewayError::Unauthenticated("this token has expired"));
         }
+        is_whole(&token, bearer)?;
         let actor = match (token.class, bearer) {
             (TokenClass::Agent, _) => Actor::Agent(token.role.clone().unwrap_or_default()),
             (TokenClass::Runtime, _) => Actor::Runtime(token.id.uuid().to_string()),
-            (TokenClass::Operator | TokenClass::Viewer, Bearer::Cookie(_)) => Actor::Ui,
+            (TokenClass::Operator | TokenClass::Viewer, Bearer::Browser { .. }) => Actor::Ui,
             (TokenClass::Operator | TokenClass::Viewer, Bearer::Header(_)) => Actor::Cli,
         };
         let principal = token.holder.unwrap_or_else(|| format!("token:{}", token.id.uuid()));
-        Ok(Caller::new(principal, actor, token.class, token.project, token.role))
+        let caller = Caller::new(principal, actor, token.class, token.project, token.role);
+        Ok(caller.holding(token.id))
     }
 
     /// The owner's token is for programs; a browser gets one of its own.
@@ -134,13 +168,22 @@ impl Gateway {
     pub fn pass(&self, bearer: Bearer<'_>) -> Result<Pass, GatewayError> {
         self.authenticate(bearer)?;
         let revoked = self.keyring.revoked.subscribe();
-        let (Bearer::Header(text) | Bearer::Cookie(text)) = bearer;
-        let digest = secret::digest(text);
+        let digest = bearer.digest();
         if self.is_owner(bearer, &digest) {
             return Ok(Pass { digest: None, expires_at: None, revoked });
         }
         let expires_at = self.keyring.find(&digest).and_then(|token| token.expires_at);
         Ok(Pass { digest: Some(digest), expires_at, revoked })
+    }
+
+    /// A pass for what this token was used to open; `None` names the owner's. There is
+    /// none for a token that works no more.
+    pub(crate) fn pass_by(&self, token: Option<TokenId>) -> Option<Pass> {
+        let revoked = self.keyring.revoked.subscribe();
+        let Some(id) = token else { return Some(Pass { digest: None, expires_at: None, revoked }) };
+        let Token { digest, expires_at, .. } = self.keyring.with_id(id)?;
+        let pass = Pass { digest: Some(digest), expires_at, revoked };
+        self.still_valid(&pass).then_some(pass)
     }
 
     /// Whether the token behind a pass still works.
@@ -184,8 +227,9 @@ impl Gateway {
         };
         let secret = Secret::random(&format!("provost_{}_", class_name(class)))?;
         let now = self.clock.now();
+        let page = holder.page();
         let (principal, actor, holder, command) = match holder {
-            Holder::Owner => {
+            Holder::Owner { page: _ } => {
                 let owner = self.owner.principal.clone();
                 (owner.clone(), Actor::Ui, Some(owner), None)
             }
@@ -201,6 +245,7 @@ impl Gateway {
             holder,
             label: self.redactor.text(&label.unwrap_or_default()).into_owned(),
             digest: secret.digest(),
+            page,
             created_by: principal.clone(),
             created_at: now,
             expires_at: ttl_minutes.map(|ttl| now + minutes(ttl)),
@@ -252,6 +297,32 @@ impl Gateway {
     }
 }
 
+/// Whether a token came as it must: one for programs alone, a browser's with both
+/// of its halves.
+fn is_whole(token: &Token, bearer: Bearer<'_>) -> Result<(), GatewayError> {
+    let no = |why| Err(GatewayError::Unauthenticated(why));
+    match (bearer, &token.page) {
+        // Whoever has seen the cookie could send it as if it were a program's token.
+        (Bearer::Header(_), _) if token.holder.is_some() => {
+            no("what a browser was given works in that browser only")
+        }
+        (Bearer::Header(_), _) => Ok(()),
+        (Bearer::Browser { .. }, None) => {
+            no("this login was made by an older Provost, and a cookie alone is nobody now")
+        }
+        (Bearer::Browser { page: None, .. }, Some(_)) => {
+            no("the cookie of a login is nobody without what its page keeps (`Provost-Page`)")
+        }
+        (Bearer::Browser { page: Some(page), .. }, Some(kept)) => {
+            if secret::same(kept, &secret::digest(page)) {
+                Ok(())
+            } else {
+                no("the cookie and the page are of different logins")
+            }
+        }
+    }
+}
+
 fn created(token: &Token) -> Fact {
     let token = token.clone();
     Fact::TokenCreated {
@@ -262,6 +333,7 @@ fn created(token: &Token) -> Fact {
         holder: token.holder,
         label: token.label,
         digest: token.digest,
+        page: token.page,
         expires_at: token.expires_at,
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use provost_core::redact::Secrets;
 use provost_kernel::host::{self, HostOptions};
 use provost_kernel::{Kernel, KernelError, Place};
+use provost_proto::kernel::PROTOCOL;
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -177,6 +179,64 @@ async fn a_kernel_that_is_newer_than_the_daemon_is_left_alone_and_the_daemon_say
         timeout(LONG, Kernel::find(&place, &Secrets::default())).await.unwrap().unwrap_err();
     assert!(matches!(error, KernelError::Newer { kernel: 99, pid: 7 }), "{error}");
     newer.await.unwrap();
+}
+
+/// Speaks as a kernel of the protocol before did, whatever it is asked; returns
+/// the names of the questions, and up to which report was acknowledged.
+async fn speak_as_before(listener: tokio::net::UnixListener) -> (Vec<String>, u64) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let (mut asked, mut acknowledged) = (Vec::new(), 0);
+    while acknowledged < 2 {
+        let (_, question) = next(&mut stream).await;
+        let question: serde_json::Value = serde_json::from_slice(&question).unwrap();
+        let method = question["method"].as_str().unwrap().to_owned();
+        let result = match method.as_str() {
+            "hello" => {
+                let boot = "00000000-0000-0000-0000-000000000002";
+                let protocol = PROTOCOL - 1;
+                json!({ "protocol": protocol, "boot": boot, "pid": 7, "version": "0", "running": [] })
+            }
+            _ => json!(null),
+        };
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+        stream.write_all(&frame(2, &answer.to_string())).await.unwrap();
+        if method == "attach" {
+            let started = json!({ "kind": "started", "pid": 8, "profile": "build", "layers": {} });
+            let outcome = json!({ "kind": "finished", "exitCode": 0, "signal": null,
+                "durationMs": 1, "fault": null, "summary": {} });
+            for (number, what) in [(1, started), (2, outcome)] {
+                let action = "00000000-0000-0000-0000-000000000003";
+                let report = json!({ "number": number, "action": action, "what": what });
+                stream.write_all(&frame(3, &report.to_string())).await.unwrap();
+            }
+        }
+        acknowledged = acknowledged.max(question["params"]["upTo"].as_u64().unwrap_or(0));
+        asked.push(method);
+    }
+    (asked, acknowledged)
+}
+
+#[tokio::test]
+async fn a_daemon_of_today_goes_on_with_a_kernel_of_the_protocol_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::at(&folder.path().join("kernel"));
+    place.prepare().unwrap();
+    let listener = tokio::net::UnixListener::bind(place.folder().join("socket")).unwrap();
+    let older = tokio::spawn(speak_as_before(listener));
+    let found = timeout(LONG, Kernel::find(&place, &Secrets::default())).await.unwrap();
+    let (kernel, mut reports) = found.unwrap();
+    assert_eq!(kernel.welcome().protocol, PROTOCOL - 1);
+    assert!(!kernel.welcome().has_runtime(), "nothing is asked of it that it does not know");
+    kernel.ping().await.unwrap();
+    kernel.attach(0).await.unwrap();
+    for number in [1, 2] {
+        let report = timeout(LONG, reports.next()).await.unwrap().unwrap();
+        assert_eq!(report.number, number, "what it reports is heard");
+    }
+    kernel.acknowledge(2).await.unwrap();
+    let (asked, acknowledged) = timeout(LONG, older).await.unwrap().unwrap();
+    assert_eq!(asked, ["hello", "secrets", "ping", "attach", "acknowledge"]);
+    assert_eq!(acknowledged, 2);
 }
 
 #[tokio::test]

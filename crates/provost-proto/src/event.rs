@@ -223,6 +223,10 @@ pub enum Fact {
         label: String,
         /// BLAKE3 of the token. The token itself is never stored.
         digest: Hash,
+        /// BLAKE3 of what the page keeps, if it is a browser's: neither works alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        page: Option<Hash>,
         /// When it ends.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         expires_at: Option<Micros>,

@@ -156,6 +156,10 @@ pub struct Token {
     pub label: String,
     /// BLAKE3 of the token.
     pub digest: Hash,
+    /// BLAKE3 of what the page keeps, if it is a browser's: neither works alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub page: Option<Hash>,
     /// Who made it.
     pub created_by: Principal,
     /// When it was made.

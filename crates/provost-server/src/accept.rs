@@ -9,7 +9,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use provost_runner::session::Runner;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Door, Meter, Settings, assets, guard, preview, routes};
@@ -27,16 +28,16 @@ const GRACE: Duration = Duration::from_secs(3);
 const UPKEEP: Duration = Duration::from_secs(10);
 
 /// Serves until `closing` is cancelled, then lets running requests finish.
-/// `previews`, if given, is the second listener of the previews.
 pub async fn serve(
-    (listener, previews): (TcpListener, Option<TcpListener>),
+    listener: TcpListener,
     runner: Arc<Runner>,
     settings: Settings,
     closing: CancellationToken,
 ) -> io::Result<()> {
     let meter = Meter::default();
     let port = settings.listen.port();
-    let previews_at = preview::Previews::new(port, settings.previews);
+    let (seconds, fresh) = settings.previews.map(preview::Seconds::new).unzip();
+    let previews_at = preview::Previews::new(port, seconds);
     let door = Arc::new(Door {
         gateway: Arc::clone(runner.gateway()),
         runner,
@@ -49,14 +50,8 @@ pub async fn serve(
         closing: closing.clone(),
     });
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
-    let second = routes::previews(Arc::clone(&door));
+    let second = accept_previews(Arc::clone(&door), fresh, Arc::clone(&slots));
     let main = accept(listener, routes::router(door), Arc::clone(&slots), &closing);
-    let second = async {
-        match previews {
-            Some(listener) => accept(listener, second, Arc::clone(&slots), &closing).await,
-            None => Ok(()),
-        }
-    };
     let upkeep = async {
         let mut upkeep = tokio::time::interval(UPKEEP);
         loop {
@@ -72,6 +67,32 @@ pub async fn serve(
     if tokio::time::timeout(GRACE, slots.acquire_many(all)).await.is_err() {
         tracing::debug!("some requests were still running and were cut off");
     }
+    Ok(())
+}
+
+/// Takes connections of the listeners of previews, as they are made.
+async fn accept_previews(
+    door: Arc<Door>,
+    fresh: Option<mpsc::Receiver<preview::Fresh>>,
+    slots: Arc<Semaphore>,
+) -> io::Result<()> {
+    let Some(mut fresh) = fresh else { return Ok(()) };
+    let closing = door.closing.clone();
+    let mut listeners = JoinSet::new();
+    loop {
+        let preview::Fresh { listener, project } = tokio::select! {
+            biased;
+            () = closing.cancelled() => break,
+            Some(made) = fresh.recv() => made,
+            Some(_) = listeners.join_next() => continue,
+        };
+        let listener = TcpListener::from_std(listener)?;
+        let at = listener.local_addr()?.port();
+        let router = routes::preview(Arc::clone(&door), project, at);
+        let (slots, closing) = (Arc::clone(&slots), closing.clone());
+        listeners.spawn(async move { accept(listener, router, slots, &closing).await });
+    }
+    while listeners.join_next().await.is_some() {}
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{AUTHORIZATION, COOKIE, ORIGIN};
+use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use provost_gateway::{Bearer, Caller, Operator, Pass, Reader, Seat};
 use provost_proto::Code;
@@ -38,11 +38,15 @@ pub(crate) struct Stay(pub(crate) Reader, pub(crate) Pass);
 /// A person, for as long as their token works.
 pub(crate) struct Hold(pub(crate) Operator, pub(crate) Pass);
 
-/// A person at a terminal: by a ticket, or by the cookie of a login.
+/// A person at a terminal, by a ticket. A page cannot send a header with a
+/// WebSocket, and the cookie alone is nobody.
 pub(crate) struct Sit(pub(crate) Seat);
 
-const NO_SEAT: &str = "a terminal needs a ticket, or the cookie of a login in the browser with the \
-     `Origin` of our page: run `provost up` for a login link";
+const NO_SEAT: &str = "a terminal needs a ticket: ask for one with a token, or run `provost up` \
+     for a login link in the browser";
+
+/// The header in which a page sends what it keeps of a login.
+pub(crate) const PAGE: &str = "provost-page";
 
 fn caller(parts: &Parts, door: &Door) -> Result<Caller, Failure> {
     Ok(door.gateway.authenticate(bearer(parts, door)?)?)
@@ -50,17 +54,17 @@ fn caller(parts: &Parts, door: &Door) -> Result<Caller, Failure> {
 
 fn bearer<'a>(parts: &'a Parts, door: &Door) -> Result<Bearer<'a>, Failure> {
     let no_token = || Failure::new(Code::Unauthenticated, NO_TOKEN);
-    match parts.headers.get(AUTHORIZATION) {
-        Some(value) => {
-            let value = value.to_str().map_err(|_| no_token())?;
-            let (scheme, token) = value.split_once(' ').ok_or_else(no_token)?;
-            if !scheme.eq_ignore_ascii_case("bearer") {
-                return Err(no_token());
-            }
-            Ok(Bearer::Header(token.trim()))
+    if let Some(value) = parts.headers.get(AUTHORIZATION) {
+        let value = value.to_str().map_err(|_| no_token())?;
+        let (scheme, token) = value.split_once(' ').ok_or_else(no_token)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(no_token());
         }
-        None => cookie(parts, &door.cookie).map(Bearer::Cookie).ok_or_else(no_token),
+        return Ok(Bearer::Header(token.trim()));
     }
+    let cookie = cookie(parts, &door.cookie).ok_or_else(no_token)?;
+    let page = parts.headers.get(PAGE).and_then(|value| value.to_str().ok());
+    Ok(Bearer::Browser { cookie, page })
 }
 
 fn cookie<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
@@ -117,13 +121,6 @@ impl FromRequestParts<Arc<Door>> for Sit {
         if let Some(ticket) = ticket {
             return Ok(Self(door.gateway.seat(ticket)?));
         }
-        // Browsers send the cookie with whatever page asks. That the `Origin` is ours
-        // was checked; that there is one, only here.
-        let asked_by_page = parts.headers.contains_key(ORIGIN);
-        let cookie = cookie(parts, &door.cookie).filter(|_| asked_by_page);
-        let cookie = cookie.ok_or_else(|| Failure::new(Code::Unauthenticated, NO_SEAT))?;
-        let bearer = Bearer::Cookie(cookie);
-        let operator = door.gateway.authenticate(bearer)?.operator()?;
-        Ok(Self(Seat::of(operator, door.gateway.pass(bearer)?)))
+        Err(Failure::new(Code::Unauthenticated, NO_SEAT))
     }
 }

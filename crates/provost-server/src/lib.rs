@@ -35,8 +35,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Further names under which it may be called, as in `Host`, without a port.
     pub allowed_hosts: Vec<String>,
-    /// Where the previews are listened for a second time, on a port of their own,
-    /// for browsers that do not know `*.localhost`.
+    /// From where on each project's preview has a port of its own, for browsers that
+    /// do not know `*.localhost`.
     pub previews: Option<SocketAddr>,
 }
 

@@ -22,6 +22,9 @@ use tokio::time::{Instant, interval_at, timeout};
 use crate::Door;
 use crate::problem::Failure;
 
+/// The longest message of a client: a paste. It reaches the terminal in pieces.
+pub(crate) const MESSAGE: usize = 16 * TERMINAL_INPUT;
+
 /// How often a client is asked whether it is there. One that has not said
 /// anything between two questions is gone.
 const PING: Duration = Duration::from_secs(20);
@@ -160,8 +163,24 @@ async fn send(to: &mut SplitSink<WebSocket, Message>, message: Message) -> bool 
 
 /// From the client to the terminal.
 async fn up(from: &mut SplitStream<WebSocket>, mut keys: Keys, heard: &AtomicBool) -> End {
-    while let Some(Ok(message)) = from.next().await {
+    loop {
+        let message = match from.next().await {
+            Some(Ok(message)) => message,
+            None => return End::Gone,
+            // If it is gone it does not hear this; if it only sent nonsense, it does.
+            Some(Err(error)) => {
+                let message = format!("this was not understood, and nothing of it typed: {error}");
+                return End::Wrong(Code::InvalidRequest, message);
+            }
+        };
         heard.store(true, Ordering::Relaxed);
+        if size(&message) > MESSAGE {
+            let message = format!(
+                "a message has at most {MESSAGE} bytes; nothing of this one was typed: send it in \
+                 pieces"
+            );
+            return End::Wrong(Code::TooLarge, message);
+        }
         let sent = match message {
             Message::Binary(typed) => {
                 let mut sent = Ok(());
@@ -189,7 +208,14 @@ async fn up(from: &mut SplitStream<WebSocket>, mut keys: Keys, heard: &AtomicBoo
             return std::future::pending().await;
         }
     }
-    End::Gone
+}
+
+fn size(message: &Message) -> usize {
+    match message {
+        Message::Text(text) => text.len(),
+        Message::Binary(bytes) => bytes.len(),
+        Message::Ping(_) | Message::Pong(_) | Message::Close(_) => 0,
+    }
 }
 
 /// What is typed, in pieces that a frame holds.

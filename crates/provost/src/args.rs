@@ -291,8 +291,8 @@ pub(crate) struct ServeArgs {
     /// [env: `PROVOST_ALLOW_HOSTS`].
     #[arg(long = "allow-host", value_name = "NAME", value_delimiter = ',')]
     pub(crate) allow_hosts: Option<Vec<String>>,
-    /// A second port for the previews, for browsers that do not know `*.localhost`
-    /// [env: `PROVOST_PREVIEW_PORT`].
+    /// The first of the ports on which each project's preview has an origin of its
+    /// own, for browsers that do not know `*.localhost` [env: `PROVOST_PREVIEW_PORT`].
     #[arg(long, value_name = "N")]
     pub(crate) preview_port: Option<u16>,
     /// What to log: a level, or `module=level` pairs [env: `PROVOST_LOG`] [default: info].

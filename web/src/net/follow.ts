@@ -11,6 +11,7 @@ import { Cursor } from './cursor.ts'
 import { decodeEvent } from './decode.ts'
 import { whyNot } from './http.ts'
 import { Nap } from './nap.ts'
+import { pageHeaders } from './page.ts'
 import { SseParser } from './sse.ts'
 
 /** How things stand with the daemon. Times are milliseconds of the browser's clock. */
@@ -141,7 +142,7 @@ export class Follower {
     }
     try {
       const response = await this.#world.fetch(`/api/events?after=${String(this.#cursor.seq)}`, {
-        headers: { accept: 'text/event-stream' },
+        headers: { accept: 'text/event-stream', ...pageHeaders() },
         credentials: 'same-origin',
         cache: 'no-store',
         redirect: 'error',

@@ -1,5 +1,6 @@
 /** Requests to the daemon, each with an end and an answer that can be told apart. */
 import type { Problem } from '../proto/index.ts'
+import { pageHeaders } from './page.ts'
 
 /** What came of a request. */
 export type Answer<T> =
@@ -22,7 +23,7 @@ const TIMEOUT_MS = 15_000
 
 /** Asks the daemon; never throws. */
 export async function ask<T>(what: Ask, send: typeof fetch = fetch): Promise<Answer<T>> {
-  const headers = new Headers({ accept: 'application/json' })
+  const headers = new Headers({ accept: 'application/json', ...pageHeaders() })
   if (what.body !== undefined) headers.set('content-type', 'application/json')
   if (what.command !== undefined) headers.set('idempotency-key', what.command)
   try {

@@ -4,3 +4,4 @@ export type { Attachment, Display, Size, Surroundings, Watcher } from './attachm
 export { Follower, type Connection, type Sink, type World } from './follow.ts'
 export { ask, commandId, type Answer, type Ask } from './http.ts'
 export { Nap } from './nap.ts'
+export { adopt } from './page.ts'

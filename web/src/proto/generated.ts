@@ -105,6 +105,10 @@ label: string,
  */
 digest: Hash, 
 /**
+ * BLAKE3 of what the page keeps, if it is a browser's: neither works alone.
+ */
+page?: Hash, 
+/**
  * When it ends.
  */
 expiresAt: number | null, } } | { "kind": "TOKEN_REVOKED", "body": { 
@@ -854,6 +858,10 @@ label: string,
  * BLAKE3 of the token.
  */
 digest: Hash, 
+/**
+ * BLAKE3 of what the page keeps, if it is a browser's: neither works alone.
+ */
+page?: Hash, 
 /**
  * Who made it.
  */

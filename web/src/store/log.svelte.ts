@@ -5,7 +5,7 @@
  * frame, and reading waits while more than a frame's worth is gathered.
  */
 import type { Event } from '../proto/index.ts'
-import { Follower, type Connection } from '../net/index.ts'
+import { adopt, Follower, type Connection } from '../net/index.ts'
 import { fold, NOTHING, type Folded } from './fold.ts'
 import type { Filter, Scope } from './filter.ts'
 import { Timeline, type Rows } from './timeline.ts'
@@ -67,7 +67,7 @@ export class Log {
 
   /** Begins to follow; also begins again after the login had ended. */
   follow(): void {
-    void this.#follower.start()
+    void adopt().then(() => this.#follower.start())
   }
 
   /** Ends following, for good. */

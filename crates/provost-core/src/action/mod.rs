@@ -39,7 +39,7 @@ pub use protected::protected;
 pub use pty::{OpenPty, ReadPty, WritePty};
 pub use read_file::{Part, READ, ReadFile};
 pub use run_command::RunCommand;
-pub use runtime::{BuildRuntime, ReadRuntime, RestartRuntime, RunRuntime, StopRuntime};
+pub use runtime::{BuildRuntime, ReadLogs, ReadRuntime, RestartRuntime, RunRuntime, StopRuntime};
 pub use search_files::SearchFiles;
 pub use stat_path::StatPath;
 pub use table::{Action, FileAction, RuntimeAction, TerminalAction};

@@ -1,9 +1,10 @@
-//! `runtime.run`, `.stop`, `.restart`, `.build` and `.status`: the project's
-//! build and dev server, which run behind the wall of profile `serve`.
+//! `runtime.run`, `.stop`, `.restart`, `.build`, `.status` and `.logs`: the
+//! project's build and dev server, which run behind the wall of profile `serve`.
 
+use provost_proto::limits::LOG_PAGE;
 use serde::{Deserialize, Serialize};
 
-use super::error::{Checked, within};
+use super::error::{Checked, EXACT, within};
 use super::{Params, RelPath};
 
 /// The longest that processes are given to end by themselves, in milliseconds.
@@ -86,6 +87,43 @@ impl Params for RestartRuntime {
 
     fn describe(&self) -> String {
         "stop the project's dev server and run it again".to_owned()
+    }
+
+    fn paths(&self) -> Vec<RelPath> {
+        Vec::new()
+    }
+}
+
+/// What builds and dev servers printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReadLogs {
+    /// From this byte on, as the last answer said in `next`; the end of it if absent.
+    #[serde(default)]
+    pub after: Option<u64>,
+    /// How many bytes of it.
+    #[serde(default = "limit")]
+    pub limit: u64,
+}
+
+fn limit() -> u64 {
+    16 * 1024
+}
+
+impl Params for ReadLogs {
+    fn check(&self) -> Checked {
+        within("after", self.after.unwrap_or(0), 0..=EXACT)?;
+        // A page is cut between characters, so it must have room for one.
+        within("limit", self.limit, 4..=u64::try_from(LOG_PAGE).unwrap_or(EXACT))
+    }
+
+    fn describe(&self) -> String {
+        match self.after {
+            Some(after) => {
+                format!("read what the project's build and dev server printed, from byte {after}")
+            }
+            None => "read what the project's build and dev server printed last".to_owned(),
+        }
     }
 
     fn paths(&self) -> Vec<RelPath> {

@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::{
     ApplyPatch, BadAction, BuildRuntime, CreateDir, DeleteFile, EditFile, Effect, FetchPreview,
-    ListFiles, ListProcesses, MoveFile, OpenPty, Params as _, ReadFile, ReadProcess, ReadPty,
-    ReadRuntime, RelPath, RestartRuntime, RunCommand, RunRuntime, SearchFiles, SignalProcess,
-    StatPath, StopProcess, StopRuntime, WriteFile, WriteProcess, WritePty, read, similar,
+    ListFiles, ListProcesses, MoveFile, OpenPty, Params as _, ReadFile, ReadLogs, ReadProcess,
+    ReadPty, ReadRuntime, RelPath, RestartRuntime, RunCommand, RunRuntime, SearchFiles,
+    SignalProcess, StatPath, StopProcess, StopRuntime, WriteFile, WriteProcess, WritePty, read,
+    similar,
 };
 
 macro_rules! actions {
@@ -152,6 +153,8 @@ actions! {
         Build(BuildRuntime) = "runtime.build", Start;
         /// How it stands.
         Status(ReadRuntime) = "runtime.status", Process;
+        /// What it printed.
+        Logs(ReadLogs) = "runtime.logs", Process;
         /// A page of the preview.
         Fetch(FetchPreview) = "preview.fetch", Process;
     }

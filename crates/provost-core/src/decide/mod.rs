@@ -211,12 +211,16 @@ fn no_role(matter: &Matter, acting: Acting<'_>) -> Denied {
     Denied::new(Code::SkillDenied, why)
 }
 
+/// What looks at what runs, and changes nothing.
+const LOOKS: &[&str] =
+    &["terminal.list", "terminal.read", "runtime.status", "runtime.logs", "preview.fetch"];
+
 fn by_mode(matter: Matter, mode: Mode, rules: Vec<RuleRef>) -> Verdict {
     let looks = match matter.request.action.effect() {
         Effect::Read => true,
         Effect::Process => {
             let name = matter.request.action.name();
-            matches!(name, "terminal.list" | "terminal.read" | "runtime.status" | "preview.fetch")
+            LOOKS.contains(&name)
         }
         Effect::Write | Effect::Run | Effect::Start => false,
     };

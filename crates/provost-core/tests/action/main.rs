@@ -34,6 +34,12 @@ fn what_is_done_with_the_runtime_is_described_in_plain_words() {
             r"type `rm -r x\r` into your own terminal, outside the sandbox",
         ),
         ("runtime.stop", json!({}), "stop the project's build and dev server and all they started"),
+        ("runtime.logs", json!({}), "read what the project's build and dev server printed last"),
+        (
+            "runtime.logs",
+            json!({"after": 7}),
+            "read what the project's build and dev server printed, from byte 7",
+        ),
         ("preview.fetch", json!({}), "fetch `/` from the project's preview"),
         (
             "preview.fetch",
@@ -55,6 +61,8 @@ fn what_the_runtime_cannot_take_is_refused() {
         ("pty.read", json!({"scrollback": 2001})),
         ("runtime.run", json!({"command": "rm"})),
         ("runtime.stop", json!({"graceMs": 30_001})),
+        ("runtime.logs", json!({"limit": 3})),
+        ("runtime.logs", json!({"limit": 262_145})),
         ("preview.fetch", json!({"path": "a"})),
         ("preview.fetch", json!({"path": "//example.com/"})),
         ("preview.fetch", json!({"path": "/\\example.com/"})),

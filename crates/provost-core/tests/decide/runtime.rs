@@ -17,6 +17,7 @@ fn what_the_project_runs_is_decided_like_a_command_and_its_shell_is_not() {
     let (ask, allow) = ("ask", "allow mode");
     for (name, expected) in [
         ("runtime.status", [allow, allow, allow]),
+        ("runtime.logs", [allow, allow, allow]),
         ("preview.fetch", [allow, allow, allow]),
         ("runtime.run", [ask, allow, allow]),
         ("runtime.restart", [ask, allow, allow]),

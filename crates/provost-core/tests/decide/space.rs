@@ -68,6 +68,7 @@ fn actions() -> Vec<Asked> {
         looks(action("terminal.list", json!({}))),
         plain(action("terminal.stop", json!({ "id": id::<provost_proto::ActionId>(9) }))),
         looks(action("runtime.status", json!({}))),
+        looks(action("runtime.logs", json!({}))),
         looks(action("preview.fetch", json!({}))),
         plain(action("runtime.run", json!({}))),
         plain(action("runtime.stop", json!({}))),

@@ -200,7 +200,12 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
             Ok(Value::Null)
         }
         Ask::Logs { after, limit } => said(&host.runtime.page(after, limit)?),
-        Ask::Runtime {} => said(&host.runtime.look()),
+        Ask::Runtime {} => {
+            let mut now = host.runtime.look();
+            // It changes with every byte, so no report has it.
+            now.runtime.terminal.offset = host.terminal.view().offset;
+            said(&now)
+        }
         Ask::Terminal { .. } => {
             let why = "the terminal needs a connection of its own, on which nothing else was asked";
             Err(ActionError::new(Code::InvalidRequest, why))
@@ -313,6 +318,7 @@ async fn on_runtime(
         | RuntimeAction::Restart(_)
         | RuntimeAction::Build(_)
         | RuntimeAction::Status(_)
+        | RuntimeAction::Logs(_)
         | RuntimeAction::Fetch(_) => {
             let began = std::time::Instant::now();
             let result = redacted(redactor, host.runtime.execute(id, action, &host.root).await);

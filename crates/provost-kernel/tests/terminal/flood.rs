@@ -2,6 +2,12 @@
 
 use provost_proto::limits::TERMINAL_WINDOW;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use provost_kernel::attach;
+use provost_proto::terminal::FromTerminal;
+
 use super::Host;
 
 /// What this process, and so the kernel in it, has in memory.
@@ -47,4 +53,42 @@ async fn stalled_clients_cost_nothing_and_slow_nobody_in_a_flood() {
         assert!(client.n_snapshots >= 2, "{}", client.n_snapshots);
         assert!(client.at >= reader.at - TERMINAL_WINDOW);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_reads_and_never_acknowledges_is_sent_a_window_and_no_more() {
+    let mut host = Host::start().await;
+    host.open().await;
+    let mut reader = host.attach(None, 80, 24).await;
+    reader.until("ready>").await;
+    let (n_snapshots, n_bytes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (_, mut look, _keys) = attach(&host.place, None, (80, 24)).await.unwrap();
+    let counted = (Arc::clone(&n_snapshots), Arc::clone(&n_bytes));
+    let mute = tokio::spawn(async move {
+        while let Ok(Some(frame)) = look.next().await {
+            match frame {
+                FromTerminal::Snapshot { .. } => drop(counted.0.fetch_add(1, Ordering::SeqCst)),
+                FromTerminal::Data { bytes, .. } => {
+                    counted.1.fetch_add(bytes.len(), Ordering::SeqCst);
+                }
+                FromTerminal::Resize { .. }
+                | FromTerminal::Title(_)
+                | FromTerminal::Bell
+                | FromTerminal::Exit { .. }
+                | FromTerminal::Error(_) => {}
+            }
+        }
+    });
+    // More than twice what the terminal keeps.
+    reader.types("head -c 20000000 /dev/zero | tr '\\0' x; echo; echo end-$((1))\r").await;
+    while !reader.text().contains("\nend-1") {
+        assert!(reader.next().await);
+        if reader.seen.len() > 1_000_000 {
+            reader.seen.drain(..900_000);
+        }
+    }
+    mute.abort();
+    assert_eq!(n_snapshots.load(Ordering::SeqCst), 1, "the one it came for");
+    let window = usize::try_from(TERMINAL_WINDOW).unwrap();
+    assert!(n_bytes.load(Ordering::SeqCst) <= window, "{n_bytes:?} bytes");
 }

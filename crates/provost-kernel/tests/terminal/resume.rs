@@ -72,3 +72,25 @@ async fn too_much_input_is_refused_and_none_of_it_lost_in_silence() {
     let refused = host.act("pty.write", json!({ "text": "y".repeat(60_000) })).await.unwrap_err();
     assert_eq!(refused["code"], "CONFLICT");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_in_the_terminal_of_another_kernel_process_is_none_in_this_one() {
+    let mut starts = Vec::new();
+    for _ in 0..3 {
+        let mut host = Host::start().await;
+        host.open().await;
+        let mut client = host.attach(None, 80, 24).await;
+        client.until("ready>").await;
+        let now = host.ask("runtime", json!({})).await.unwrap();
+        let offset = now["runtime"]["terminal"]["offset"].as_u64().unwrap();
+        assert_eq!(offset, client.at, "and the kernel tells where it is");
+        assert!(offset < 1 << 53, "a number that JavaScript has");
+        for earlier in &starts {
+            let mut back = host.attach(Some(*earlier), 80, 24).await;
+            back.until("ready>").await;
+            assert_eq!((back.n_snapshots, back.at), (1, client.at));
+        }
+        starts.push(offset);
+        host.task.abort();
+    }
+}

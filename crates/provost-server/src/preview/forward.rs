@@ -1,6 +1,7 @@
 //! Passing a request on to the project's server, and its answer back, as they come.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,6 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use provost_gateway::{Gateway, Pass};
 use provost_proto::runtime::{Port, RuntimeView};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -31,7 +33,7 @@ pub(super) async fn forward(
     door: &Door,
     view: &RuntimeView,
     open: &Port,
-    mut request: Request,
+    (mut request, pass): (Request, Pass),
 ) -> Response {
     let host = host(&request);
     let ends = Ends { host: &host, port: open.port };
@@ -71,7 +73,8 @@ pub(super) async fn forward(
         };
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         answer.headers_mut().insert(UPGRADE, protocol);
-        drop(tokio::spawn(join(browser, server, door.closing.clone())));
+        let until = end(Arc::clone(&door.gateway), pass, door.closing.clone());
+        drop(tokio::spawn(join(browser, server, until)));
     }
     answer.map(Body::new).into_response()
 }
@@ -92,8 +95,17 @@ fn prepare(door: &Door, request: &mut Request, ends: Ends<'_>) -> bool {
     true
 }
 
-/// Copies both ways until one end is done, or the daemon stops.
-async fn join(browser: OnUpgrade, server: OnUpgrade, closing: CancellationToken) {
+/// Returns when nobody may look any more: the token behind it has ended, or the
+/// daemon stops.
+async fn end(gateway: Arc<Gateway>, mut pass: Pass, closing: CancellationToken) {
+    tokio::select! {
+        () = gateway.ended(&mut pass) => {}
+        () = closing.cancelled() => {}
+    }
+}
+
+/// Copies both ways until one end is done, or it has to end.
+async fn join(browser: OnUpgrade, server: OnUpgrade, until: impl Future<Output = ()>) {
     let (Ok(browser), Ok(server)) = tokio::join!(browser, server) else {
         tracing::debug!("a connection of a preview did not change its protocol after all");
         return;
@@ -105,7 +117,7 @@ async fn join(browser: OnUpgrade, server: OnUpgrade, closing: CancellationToken)
                 tracing::trace!(%error, "a connection of a preview ended");
             }
         }
-        () = closing.cancelled() => {}
+        () = until => {}
     }
 }
 

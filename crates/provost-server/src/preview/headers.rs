@@ -9,7 +9,8 @@ use axum::http::header::{
 };
 use provost_gateway::Gateway;
 
-/// The cookies of a preview; the second is for a page in a frame of ours.
+/// The cookies of a preview; the second is for a page in a frame of ours. The first
+/// is what the names of all begin with.
 pub(super) const COOKIES: [&str; 2] = ["provost_preview", "provost_preview_framed"];
 
 /// Headers that concern one connection.
@@ -76,6 +77,7 @@ pub(super) fn strip_hops(headers: &mut HeaderMap) -> Option<HeaderValue> {
 /// Makes the headers of a request fit for the project's server.
 pub(super) fn upwards(headers: &mut HeaderMap, gateway: &Gateway, ends: Ends<'_>) {
     strip_cookies(headers);
+    headers.remove(crate::auth::PAGE);
     let own = |value: &HeaderValue| match value.to_str() {
         Ok(text) => {
             let token = text.split_once(' ').map_or(text, |(_, token)| token.trim());

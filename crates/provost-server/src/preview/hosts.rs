@@ -1,17 +1,19 @@
 //! The names of previews: which request is for one, and where one is found.
 
-use std::net::SocketAddr;
+use provost_proto::{Project, ProjectId};
+
+use super::second::Seconds;
 
 /// The path below which the preview's origin belongs to us, not to the project.
 pub(crate) const OWN: &str = "/.provost/";
 
 /// Where previews are.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Previews {
     /// The port of the daemon, under which `<project>.localhost` is served.
     port: u16,
-    /// The second listener, for browsers that do not know `*.localhost`.
-    second: Option<SocketAddr>,
+    /// Listeners of their own, for browsers that do not know `*.localhost`.
+    seconds: Option<Seconds>,
 }
 
 /// What a request asks to see.
@@ -24,13 +26,19 @@ pub(crate) enum Place {
         /// The port, if not the preview's.
         port: Option<u16>,
     },
-    /// Whatever the cookie says.
-    ByCookie,
+    /// A project by the port that is its own; which of the project's ports, the
+    /// cookie says.
+    Own {
+        /// The project.
+        project: ProjectId,
+        /// The listener's port.
+        at: u16,
+    },
 }
 
 impl Previews {
-    pub(crate) fn new(port: u16, second: Option<SocketAddr>) -> Self {
-        Self { port, second }
+    pub(crate) fn new(port: u16, seconds: Option<Seconds>) -> Self {
+        Self { port, seconds }
     }
 
     /// What a `Host` asks to see: `app.localhost:3001`, `5173--app.localhost:3001`.
@@ -52,17 +60,16 @@ impl Previews {
         fits.then(|| Place::Named { slug: slug.to_owned(), port })
     }
 
-    /// Where a project is seen, or another of its ports.
-    pub(crate) fn url(&self, slug: &str, port: Option<u16>) -> String {
-        let own = self.port;
-        match (self.second, port) {
-            (Some(second), _) if second.ip().is_unspecified() => {
-                format!("http://localhost:{}/", second.port())
-            }
-            (Some(second), _) => format!("http://{second}/"),
-            (None, None) => format!("http://{slug}.localhost:{own}/"),
-            (None, Some(port)) => format!("http://{port}--{slug}.localhost:{own}/"),
-        }
+    /// Where a project is seen, or another of its ports; nowhere if it needs a
+    /// listener and there is none left.
+    pub(crate) fn url(&self, project: &Project, port: Option<u16>) -> Option<String> {
+        let (own, slug) = (self.port, &project.slug);
+        let host = match (&self.seconds, port) {
+            (Some(seconds), _) => seconds.host(seconds.of(project.id)?),
+            (None, None) => format!("{slug}.localhost:{own}"),
+            (None, Some(port)) => format!("{port}--{slug}.localhost:{own}"),
+        };
+        Some(format!("http://{host}/"))
     }
 
     /// Whether a page of this origin may do more at this place than look: one of the
@@ -74,22 +81,26 @@ impl Previews {
         }
         match (place, self.place(other)) {
             (Place::Named { slug, .. }, Some(Place::Named { slug: other, .. })) => *slug == other,
-            (Place::ByCookie | Place::Named { .. }, _) => false,
+            (Place::Own { .. } | Place::Named { .. }, _) => false,
         }
     }
 
     /// The same with a code that opens it.
-    pub(crate) fn entrance(&self, slug: &str, port: Option<u16>, code: &str) -> String {
-        format!("{}{}enter?code={code}", self.url(slug, port), OWN.trim_start_matches('/'))
+    pub(crate) fn entrance(
+        &self,
+        project: &Project,
+        port: Option<u16>,
+        code: &str,
+    ) -> Option<String> {
+        let url = self.url(project, port)?;
+        Some(format!("{url}{}enter?code={code}", OWN.trim_start_matches('/')))
     }
 
     /// What our own pages may show in a frame: previews, and nothing else.
     pub(crate) fn frames(&self) -> String {
         let named = format!("http://*.localhost:{}", self.port);
-        match self.second {
-            None => named,
-            Some(_) => format!("{named} {}", self.url("", None).trim_end_matches('/')),
-        }
+        let seconds = self.seconds.iter().flat_map(Seconds::hosts);
+        seconds.fold(named, |all, host| format!("{all} http://{host}"))
     }
 
     /// The pages that may show a preview in a frame: our own.
@@ -108,14 +119,10 @@ mod tests {
 
     #[test]
     fn our_pages_frame_previews_and_nothing_else() {
-        let frames = |second: Option<&str>| {
-            Previews::new(3001, second.map(|second| second.parse().unwrap())).frames()
-        };
-        assert_eq!(frames(None), "http://*.localhost:3001");
-        let second = frames(Some("127.0.0.1:3002"));
-        assert_eq!(second, "http://*.localhost:3001 http://127.0.0.1:3002");
-        let second = frames(Some("0.0.0.0:3002"));
-        assert_eq!(second, "http://*.localhost:3001 http://localhost:3002");
+        assert_eq!(Previews::new(3001, None).frames(), "http://*.localhost:3001");
+        let (seconds, _fresh) = Seconds::new("127.0.0.1:65535".parse().unwrap());
+        let frames = Previews::new(3001, Some(seconds)).frames();
+        assert_eq!(frames, "http://*.localhost:3001 http://127.0.0.1:65535");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod forward;
 mod headers;
 mod hosts;
+mod second;
 mod waiting;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use provost_gateway::Shown;
+use provost_gateway::{Pass, Shown, Sight};
 use provost_proto::runtime::{Port, PreviewStatus, PreviewView};
 use provost_proto::{Project, ProjectId};
 use serde::Deserialize;
@@ -25,6 +26,7 @@ use serde::Deserialize;
 use crate::Door;
 use headers::COOKIES;
 pub(crate) use hosts::{OWN, Place, Previews};
+pub(crate) use second::{Fresh, Seconds};
 
 /// Answers a request for a preview. Whatever the answer is, only our own pages may
 /// show it in a frame.
@@ -45,7 +47,7 @@ async fn reply(door: Arc<Door>, place: Place, request: Request) -> Response {
     if path == format!("{OWN}wait.js") {
         return waiting::script();
     }
-    let Some((project, port)) = allowed(&door, &place, request.headers()) else {
+    let Some(Seen { project, port, pass }) = allowed(&door, &place, request.headers()) else {
         return waiting::closed();
     };
     if acts(&request) && is_foreign(&door, &place, request.headers()) {
@@ -64,7 +66,7 @@ async fn reply(door: Arc<Door>, place: Place, request: Request) -> Response {
         return (StatusCode::NOT_FOUND, "there is nothing here\n").into_response();
     }
     match open {
-        Some(open) => forward::forward(&door, &view, &open, request).await,
+        Some(open) => forward::forward(&door, &view, &open, (request, pass)).await,
         None => waiting::page(&view, port, &request),
     }
 }
@@ -76,17 +78,29 @@ fn chosen(preview: &PreviewView, port: Option<u16>) -> Option<&Port> {
     preview.ports.iter().find(|open| open.port == wanted)
 }
 
-/// Which project a request may see, if its cookie opens it.
-fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<(Project, Option<u16>)> {
-    let opened = cookies(headers).find_map(|cookie| door.gateway.preview_of(cookie));
-    let (id, cookie_port) = opened?;
-    match place {
-        Place::Named { slug, port } => {
-            let project = door.gateway.open_project_named(slug)?;
-            (project.id == id).then_some((project, *port))
+/// What a request may see.
+struct Seen {
+    project: Project,
+    port: Option<u16>,
+    /// How long, if it stays.
+    pass: Pass,
+}
+
+/// What a request may see, if one of its cookies opens it.
+fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<Seen> {
+    cookies(headers).find_map(|cookie| {
+        let Sight { project: id, port: cookie_port, pass } = door.gateway.preview_of(cookie)?;
+        match place {
+            Place::Named { slug, port } => {
+                let project = door.gateway.open_project_named(slug)?;
+                (project.id == id).then_some(Seen { project, port: *port, pass })
+            }
+            Place::Own { project: own, .. } => {
+                let project = door.gateway.open_project_with(*own)?;
+                (project.id == id).then_some(Seen { project, port: cookie_port, pass })
+            }
         }
-        Place::ByCookie => Some((door.gateway.open_project_with(id)?, cookie_port)),
-    }
+    })
 }
 
 /// Whether a request may do more than look: it changes something, or opens a line
@@ -110,7 +124,7 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(';')).filter_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
-        COOKIES.contains(&name).then_some(value)
+        name.starts_with(COOKIES[0]).then_some(value)
     })
 }
 
@@ -143,7 +157,12 @@ fn enter(door: &Door, place: &Place, request: &Request) -> Response {
     let Shown { cookie, minutes, .. } = shown;
     let seconds = u64::from(minutes) * 60;
     let value = cookie.reveal();
-    let base = |name: &str| format!("{name}={value}; HttpOnly; Path=/; Max-Age={seconds}");
+    // Cookies are not kept apart by port, so listeners need names of their own.
+    let mark = match place {
+        Place::Named { .. } => String::new(),
+        Place::Own { at, .. } => format!("_{at}"),
+    };
+    let base = |name: &str| format!("{name}{mark}={value}; HttpOnly; Path=/; Max-Age={seconds}");
     // A page in a frame of ours is a page of another site to the browser, which
     // sends a cookie there only if it is marked so; not every browser takes that
     // one without TLS, so there are two.
@@ -171,7 +190,9 @@ fn leads_to(door: &Door, place: &Place, id: ProjectId) -> bool {
         Place::Named { slug, .. } => {
             door.gateway.open_project_named(slug).is_some_and(|project| project.id == id)
         }
-        Place::ByCookie => door.gateway.open_project_with(id).is_some(),
+        Place::Own { project, .. } => {
+            *project == id && door.gateway.open_project_with(id).is_some()
+        }
     }
 }
 

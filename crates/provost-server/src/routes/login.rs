@@ -29,7 +29,8 @@ pub(crate) async fn create_link(State(door): State<Arc<Door>>, Op(by): Op) -> An
     Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
 }
 
-/// Take a login link, give a cookie.
+/// Take a login link, give a cookie, and lead to the page with what it is to keep
+/// in the fragment, which browsers send to nobody.
 #[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = Problem)))]
 pub(crate) async fn log_in(
     State(door): State<Arc<Door>>,
@@ -48,5 +49,6 @@ pub(crate) async fn log_in(
         browser.cookie.reveal(),
         u64::from(browser.minutes) * 60,
     );
-    Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "/".to_owned())]))
+    let place = format!("/#page={}", browser.page.reveal());
+    Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, place)]))
 }

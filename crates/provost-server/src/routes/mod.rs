@@ -23,7 +23,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
-use provost_proto::Code;
+use provost_proto::{Code, ProjectId};
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -127,10 +127,10 @@ pub(crate) fn router(door: Arc<Door>) -> Router {
         .with_state(door)
 }
 
-/// The second listener of the previews: which one, the cookie says.
-pub(crate) fn previews(door: Arc<Door>) -> Router {
-    let show = |State(door): State<Arc<Door>>, request: Request| async move {
-        preview::answer(door, preview::Place::ByCookie, request).await
+/// What the listener of one project's preview answers.
+pub(crate) fn preview(door: Arc<Door>, project: ProjectId, at: u16) -> Router {
+    let show = move |State(door): State<Arc<Door>>, request: Request| async move {
+        preview::answer(door, preview::Place::Own { project, at }, request).await
     };
     Router::new().fallback(show).with_state(door)
 }

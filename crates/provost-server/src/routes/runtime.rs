@@ -45,10 +45,10 @@ pub(crate) async fn status(
     let project = project(&door, &reader, name).await?;
     let mut state = door.gateway.runtime_state(&project).await?;
     if state.preview.port.is_some() {
-        state.preview.url = Some(door.previews.url(&project.slug, None));
+        state.preview.url = door.previews.url(&project, None);
     }
     for port in &mut state.preview.ports {
-        port.url = Some(door.previews.url(&project.slug, Some(port.port)));
+        port.url = door.previews.url(&project, Some(port.port));
     }
     Ok(Json(state))
 }
@@ -139,7 +139,13 @@ pub(crate) async fn preview_url(
     let listens = preview.port.is_some() && preview.status != PreviewStatus::Lost;
     let url = if listens {
         let code = door.gateway.preview_code(&reader, project.id, port)?;
-        Some(door.previews.entrance(&project.slug, port, code.reveal()))
+        let entrance = door.previews.entrance(&project, port, code.reveal());
+        let none_left = || {
+            let why = "no port is left for the preview of this project; restart the daemon, or \
+                       start it with another --preview-port";
+            Failure::new(Code::Unavailable, why)
+        };
+        Some(entrance.ok_or_else(none_left)?)
     } else {
         None
     };

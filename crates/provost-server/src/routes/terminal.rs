@@ -8,7 +8,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
 use provost_gateway::{Seat, View};
-use provost_proto::limits::{TERMINAL_COLS, TERMINAL_INPUT, TERMINAL_ROWS};
+use provost_proto::limits::{TERMINAL_COLS, TERMINAL_ROWS};
 use provost_proto::terminal::TerminalTicket;
 use provost_proto::{Code, Problem};
 use serde::Deserialize;
@@ -19,8 +19,9 @@ use crate::body::{Path, Query};
 use crate::problem::Failure;
 use crate::{Door, pump};
 
-/// The longest message of a client: a paste. It reaches the terminal in pieces.
-const MESSAGE: usize = 16 * TERMINAL_INPUT;
+/// What is read of a message at most. Longer than what is taken, so that whoever
+/// sends too much can be told so; beyond this the connection is cut.
+const READ: usize = 8 * pump::MESSAGE;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +45,7 @@ pub(crate) async fn ticket(
 }
 
 /// Attach to a project's terminal, through a WebSocket; it is opened if it is
-/// not. Needs a ticket, or the cookie of a login with the `Origin` of our page.
+/// not. Needs a ticket.
 #[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query), ("rows" = u16, Query), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream"), (status = 401, body = Problem), (status = 422, body = Problem)))]
 pub(crate) async fn attach(
     State(door): State<Arc<Door>>,
@@ -63,6 +64,6 @@ pub(crate) async fn attach(
         Failure::new(Code::InvalidRequest, why)
     })?;
     let view = View { after, cols, rows };
-    let socket = socket.max_message_size(MESSAGE).max_frame_size(MESSAGE);
+    let socket = socket.max_message_size(READ).max_frame_size(READ);
     Ok(socket.on_upgrade(move |socket| pump::run(door, socket, seat, project, view)))
 }

@@ -1,7 +1,7 @@
-//! Tokens, classes, login links.
+//! Tokens and their classes.
 
 use reqwest::Method;
-use reqwest::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};
+use reqwest::header::COOKIE;
 use serde_json::{Value, json};
 
 use super::{Server, refused};
@@ -169,49 +169,6 @@ async fn the_secret_of_a_token_is_in_no_event() {
     assert!(!log.contains(token.rsplit('_').next().unwrap()));
 }
 
-async fn link(server: &Server) -> String {
-    let link = server.owner(Method::POST, "/api/login-links").json(&json!({})).send().await;
-    let link: Value = link.unwrap().json().await.unwrap();
-    link["path"].as_str().unwrap().to_owned()
-}
-
-fn cookie(headers: &HeaderMap) -> String {
-    let cookie = headers[SET_COOKIE].to_str().unwrap();
-    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age="] {
-        assert!(cookie.contains(attribute), "{cookie}");
-    }
-    cookie.split(';').next().unwrap().to_owned()
-}
-
-#[tokio::test]
-async fn a_login_link_works_once_and_its_cookie_is_a_person_in_the_browser() {
-    let server = Server::start().await;
-    let link = link(&server).await;
-    let login = server.anyone(Method::GET, &link).send().await.unwrap();
-    assert_eq!((login.status().as_u16(), &login.headers()[LOCATION]), (303, &"/".parse().unwrap()));
-    let cookie = cookie(login.headers());
-    let again = server.anyone(Method::GET, &link).send().await.unwrap();
-    refused(again, "LOGIN_EXPIRED", "used already").await;
-
-    std::fs::create_dir(server.folder.path().join("app")).unwrap();
-    let body = json!({ "path": server.folder.path().join("app") });
-    let open = server.anyone(Method::POST, "/api/projects").header(COOKIE, &cookie).json(&body);
-    assert_eq!(open.send().await.unwrap().status(), 201);
-    let log = server.get("/api/audit").await;
-    let opened = log["events"].as_array().unwrap().last().unwrap();
-    assert_eq!((&opened["principal"], &opened["actor"]), (&json!("local:ann"), &json!("ui")));
-}
-
-#[tokio::test]
-async fn looking_at_the_head_of_a_login_link_does_not_use_it_up() {
-    let server = Server::start().await;
-    let link = link(&server).await;
-    let head = server.anyone(Method::HEAD, &link).send().await.unwrap();
-    assert_eq!(head.status(), 405);
-    assert!(!head.headers().contains_key(SET_COOKIE));
-    assert_eq!(server.anyone(Method::GET, &link).send().await.unwrap().status(), 303);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_revoked_many_times_at_once_is_revoked_once() {
     let server = Server::start().await;
@@ -228,25 +185,4 @@ async fn a_token_revoked_many_times_at_once_is_revoked_once() {
     }
     assert_eq!(n_revoked, 1);
     assert_eq!(server.get("/api/audit").await["events"].as_array().unwrap().len(), 2);
-}
-
-#[tokio::test]
-async fn a_login_link_that_is_too_old_or_never_was_is_refused() {
-    let server = Server::start().await;
-    let link = link(&server).await;
-    server.pass_minutes(16);
-    for path in [link.as_str(), "/login?code=guess", "/login?code="] {
-        let response = server.anyone(Method::GET, path).send().await.unwrap();
-        refused(response, "LOGIN_EXPIRED", "run `provost up`").await;
-    }
-    let response = server.anyone(Method::GET, "/login").send().await.unwrap();
-    refused(response, "INVALID_REQUEST", "code").await;
-}
-
-#[tokio::test]
-async fn the_owners_token_does_not_work_as_a_cookie() {
-    let server = Server::start().await;
-    let cookie = format!("provost_{}={}", server.address.port(), server.token);
-    let response = server.anyone(Method::GET, "/api/projects").header(COOKIE, cookie).send().await;
-    refused(response.unwrap(), "UNAUTHENTICATED", "unknown").await;
 }

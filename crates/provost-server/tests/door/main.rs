@@ -5,6 +5,7 @@ mod audit;
 mod auth;
 mod events;
 mod expiry;
+mod login;
 mod projects;
 mod refusals;
 mod terminal;
@@ -20,7 +21,7 @@ use provost_proto::{Problem, Project};
 use provost_runner::model::{Models, Prices, Registry, Retry, Timeouts};
 use provost_runner::session::Runner;
 use provost_server::Settings;
-use provost_store::{Clock, Sqlite, Store, StoreOptions};
+use provost_store::{Append, Clock, Sqlite, Store, StoreOptions};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -43,6 +44,11 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
+        Self::after(None).await
+    }
+
+    /// One whose log has a past.
+    async fn after(past: Option<Append>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let later = Arc::new(AtomicU64::new(0));
         let (system, shift) = (Clock::system(), Arc::clone(&later));
@@ -52,6 +58,9 @@ impl Server {
         std::fs::create_dir_all(folder.path().join("home")).unwrap();
         let options = StoreOptions { path: data.join("log.db"), clock: clock.clone() };
         let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).unwrap());
+        if let Some(past) = past {
+            store.append(past).await.unwrap();
+        }
         let secret = Secret::random("test_").unwrap();
         let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
         let home = Some(folder.path().join("home"));
@@ -71,7 +80,7 @@ impl Server {
             provost_runner::session::Settings::default(),
         );
         let runner = runner.await.unwrap();
-        let serve = provost_server::serve((listener, None), runner, settings, closing.clone());
+        let serve = provost_server::serve(listener, runner, settings, closing.clone());
         let task = tokio::spawn(async { serve.await.unwrap() });
         let redirect = reqwest::redirect::Policy::none();
         let http = provost_runner::model::plain_http().redirect(redirect).build().unwrap();

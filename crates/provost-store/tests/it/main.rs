@@ -50,6 +50,7 @@ fn token(clock: &Clock, label: &str) -> Fact {
         holder: None,
         label: label.to_owned(),
         digest: Hash::ZERO,
+        page: None,
         expires_at: None,
     }
 }

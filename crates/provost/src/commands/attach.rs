@@ -28,6 +28,12 @@ use window::Window;
 /// How long to wait for a daemon that went away.
 const PATIENCE: Duration = Duration::from_mins(5);
 
+/// What is said meanwhile.
+const GONE: &str = " the daemon is gone; reconnecting… what you type now goes nowhere ";
+
+/// Further than there is anything: what it looks like now.
+const ANEW: u64 = u64::MAX;
+
 /// How often to look for it.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -94,13 +100,12 @@ async fn follow(
             _ = signals.ended.recv() => Outcome::Detached,
             _ = signals.hung_up.recv() => Outcome::Detached,
         };
-        let after = match outcome {
-            // Further than there is anything: what it looks like now.
-            Outcome::Redraw => u64::MAX,
+        let mut after = match outcome {
+            Outcome::Redraw => ANEW,
             Outcome::Lost => session.at(),
             Outcome::Detached | Outcome::Exited { .. } | Outcome::Wrong(_) => return Ok(outcome),
         };
-        let began = Instant::now();
+        let (began, mut told) = (Instant::now(), false);
         session = loop {
             let size = Window::size()?;
             match Session::connect(&way.client, &way.project, Some(after), size).await {
@@ -108,6 +113,11 @@ async fn follow(
                 Err(error) if error.is::<Refused>() => return Err(error),
                 Err(error) if began.elapsed() > PATIENCE => {
                     return Err(error).context("the daemon did not come back");
+                }
+                // Told once; what is drawn over is drawn anew.
+                Err(_) if !told => {
+                    window.note(GONE)?;
+                    (after, told) = (ANEW, true);
                 }
                 Err(_) => {}
             }

@@ -4,6 +4,7 @@
 pub(crate) mod folder;
 mod logging;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,8 +44,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let clock = Clock::system();
     let listener = listen(&config).await?;
     let address = listener.local_addr()?;
-    let second = listen_for_previews(&config).await?;
-    let previews = second.as_ref().map(TcpListener::local_addr).transpose()?;
+    let previews = previews_from(&config).await?;
 
     let options = StoreOptions { path: folder.log(), clock: clock.clone() };
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).context("cannot open the log")?);
@@ -84,7 +84,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let closing = CancellationToken::new();
     let reason = tokio::spawn(wait_for_a_signal(closing.clone()));
     let settings = Settings { listen: address, allowed_hosts: config.allow_hosts.value, previews };
-    provost_server::serve((listener, second), Arc::clone(&runner), settings, closing).await?;
+    provost_server::serve(listener, Arc::clone(&runner), settings, closing).await?;
 
     let reason = reason.await.unwrap_or("asked to stop").to_owned();
     // They hold the log open; it must be closed before the folder is let go.
@@ -100,7 +100,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
 fn greet(
     gateway: &Gateway,
     token: &provost_gateway::Secret,
-    address: std::net::SocketAddr,
+    address: SocketAddr,
 ) -> anyhow::Result<()> {
     if !output::on_terminal() {
         return Ok(());
@@ -124,17 +124,16 @@ async fn listen(config: &Config) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// The second listener of the previews, on the same address as the first.
-async fn listen_for_previews(config: &Config) -> anyhow::Result<Option<TcpListener>> {
+/// From where on the previews have ports, on the same address as the rest.
+async fn previews_from(config: &Config) -> anyhow::Result<Option<SocketAddr>> {
     let Some(port) = config.preview_port.value else { return Ok(None) };
-    let address = std::net::SocketAddr::new(config.listen.value.ip(), port);
-    let listener = TcpListener::bind(address).await.with_context(|| {
-        format!(
-            "cannot listen on {address} for the previews; another program may be using it\n\
-             hint: choose another port with --preview-port, or 0 for any free one"
-        )
-    })?;
-    Ok(Some(listener))
+    let address = SocketAddr::new(config.listen.value.ip(), port);
+    if port != 0 {
+        return Ok(Some(address));
+    }
+    // Any that is free; it is let go again, and taken when a project needs it.
+    let free = TcpListener::bind(address).await?;
+    Ok(Some(free.local_addr()?))
 }
 
 async fn wait_for_a_signal(closing: CancellationToken) -> &'static str {

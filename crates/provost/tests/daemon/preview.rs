@@ -81,7 +81,14 @@ impl Running {
 
     /// Uses the address that the daemon gives out.
     async fn enter(&self, query: &str) -> Preview {
-        let answer = self.get(&format!("/api/projects/app/preview/url{query}")).await;
+        self.enter_with(&self.token, query).await
+    }
+
+    /// The same, asked for with another token than the owner's.
+    async fn enter_with(&self, token: &str, query: &str) -> Preview {
+        let url = format!("{}/api/projects/app/preview/url{query}", self.base);
+        let answer = http().get(url).bearer_auth(token).send().await.unwrap();
+        let answer: Value = answer.json().await.unwrap();
         let url = answer["url"].as_str().unwrap();
         let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let response = self.as_host(host, &format!("/{path}")).await;
@@ -225,9 +232,8 @@ async fn a_page_of_another_project_does_nothing_here_though_the_browser_sends_th
     }
 }
 
-#[tokio::test]
-async fn another_protocol_is_passed_through_byte_by_byte() {
-    let (_home, _daemon, preview) = with_server().await;
+/// Opens a line of its own, and reads the head of the answer.
+async fn upgraded(preview: &Preview) -> (TcpStream, String) {
     let address = preview.base.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
@@ -240,7 +246,13 @@ async fn another_protocol_is_passed_through_byte_by_byte() {
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.unwrap());
     }
-    let head = String::from_utf8(head).unwrap().to_lowercase();
+    (stream, String::from_utf8(head).unwrap().to_lowercase())
+}
+
+#[tokio::test]
+async fn another_protocol_is_passed_through_byte_by_byte() {
+    let (_home, _daemon, preview) = with_server().await;
+    let (mut stream, head) = upgraded(&preview).await;
     assert!(head.starts_with("http/1.1 101") && head.contains("upgrade: websocket"), "{head}");
     for word in ["hello", "again"] {
         stream.write_all(word.as_bytes()).await.unwrap();
@@ -248,6 +260,32 @@ async fn another_protocol_is_passed_through_byte_by_byte() {
         stream.read_exact(&mut echo).await.unwrap();
         assert_eq!(echo, format!("echo {word}").as_bytes());
     }
+}
+
+#[tokio::test]
+async fn a_preview_ends_with_the_token_it_was_asked_for_with() {
+    let (_home, daemon, owners) = with_server().await;
+    let created = daemon.post("/api/tokens", &daemon.token, &json!({ "class": "viewer" })).await.1;
+    let token = created["token"].as_str().unwrap();
+    let preview = daemon.enter_with(token, "").await;
+    assert_eq!(preview.json("/x").await["url"], "/x");
+    let (mut line, head) = upgraded(&preview).await;
+    assert!(head.starts_with("http/1.1 101"), "{head}");
+    // A way in that nobody has used yet.
+    let url = format!("{}/api/projects/app/preview/url", daemon.base);
+    let unused = http().get(url).bearer_auth(token).send().await.unwrap();
+    let unused: Value = unused.json().await.unwrap();
+    let (host, path) = unused["url"].as_str().unwrap()[7..].split_once('/').unwrap();
+
+    let revoke = format!("{}/api/tokens/{}", daemon.base, created["entry"]["id"].as_str().unwrap());
+    let revoked = http().delete(revoke).bearer_auth(&daemon.token).send().await.unwrap();
+    assert_eq!(revoked.status(), 204);
+    assert_eq!(preview.get("/x").send().await.unwrap().status(), 401);
+    assert_eq!(daemon.as_host(host, &format!("/{path}")).await.status(), 401);
+    let mut rest = Vec::new();
+    let end = tokio::time::timeout(Duration::from_mins(1), line.read_to_end(&mut rest)).await;
+    assert!(end.is_ok(), "the line that was open is closed");
+    assert_eq!(owners.json("/x").await["url"], "/x", "another's goes on");
 }
 
 #[tokio::test]
@@ -302,27 +340,65 @@ async fn while_there_is_nothing_to_see_the_page_says_why_and_the_cookie_outlives
 }
 
 #[tokio::test]
-async fn a_second_port_shows_what_its_cookie_opens() {
+async fn with_ports_of_their_own_two_projects_share_no_origin_and_see_nothing_of_each_other() {
     let home = Home::new();
-    home.put("server.js", SERVER);
-    home.put("provost.toml", "[runtime]\ndev = \"node server.js\"\n");
-    let app = home.path("app");
-    home.says(&["up", "--no-open", "--preview-port", "0", app.to_str().unwrap()]);
+    std::fs::create_dir(home.path("other")).unwrap();
+    for name in ["app", "other"] {
+        std::fs::write(home.path(name).join("server.js"), SERVER).unwrap();
+        let dev = "[runtime]\ndev = \"node server.js\"\n";
+        std::fs::write(home.path(name).join("provost.toml"), dev).unwrap();
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let first = taken.local_addr().unwrap().port();
+    let (app, other) = (home.path("app"), home.path("other"));
+    let port = first.to_string();
+    home.says(&["up", "--no-open", "--preview-port", &port, app.to_str().unwrap()]);
+    home.says(&["up", "--no-open", other.to_str().unwrap()]);
     let daemon = home.running();
-    daemon.runtime("run").await;
-    daemon.until_status(|status| status["preview"]["status"] == "ready").await;
-    let answer = daemon.get("/api/projects/app/preview/url").await;
-    let url = answer["url"].as_str().unwrap();
-    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
     let client = http();
-    let entered = client.get(url).send().await.unwrap();
-    assert_eq!(entered.status(), 303);
-    let cookie = entered.headers()[SET_COOKIE].to_str().unwrap().split(';').next().unwrap();
-    let root = url.split("/.provost").next().unwrap();
-    assert_eq!(client.get(root).send().await.unwrap().status(), 401);
-    let seen = client.get(root).header(COOKIE, cookie).timeout(Duration::from_mins(1));
-    let seen: Value = seen.send().await.unwrap().json().await.unwrap();
-    let port = daemon.get("/api/projects/app/runtime/status").await["preview"]["port"].clone();
-    assert_eq!(seen["headers"]["host"], format!("localhost:{port}"));
-    assert_eq!(client.get(format!("{root}/api/health")).send().await.unwrap().status(), 401);
+    let mut seen = Vec::new();
+    for name in ["app", "other"] {
+        let run = format!("/api/projects/{name}/runtime/run");
+        daemon.post(&run, &daemon.token, &json!({})).await;
+        let url = loop {
+            let answer = daemon.get(&format!("/api/projects/{name}/preview/url")).await;
+            match answer["url"].as_str() {
+                Some(url) if answer["status"] == "ready" => break url.to_owned(),
+                _ => tokio::task::yield_now().await,
+            }
+        };
+        let root = url.split("/.provost").next().unwrap().to_owned();
+        let status = daemon.get(&format!("/api/projects/{name}/runtime/status")).await;
+        assert_eq!(status["preview"]["url"], format!("{root}/"), "told everywhere, and stable");
+        seen.push((root, url, status["preview"]["port"].clone()));
+    }
+    let [(app, way_in, port), (other, to_other, _)] = seen.try_into().unwrap();
+    assert_ne!(app, other);
+    for root in [&app, &other] {
+        let port: u16 = root.rsplit(':').next().unwrap().parse().unwrap();
+        assert!(port > first, "{root}: a port that is taken is skipped");
+    }
+    // A way in leads to its own project only.
+    let elsewhere = way_in.replace(&app, &other);
+    assert_eq!(client.get(elsewhere).send().await.unwrap().status(), 401);
+    let cookie = |entered: Response| {
+        assert_eq!(entered.status(), 303);
+        entered.headers()[SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned()
+    };
+    let way_in = daemon.get("/api/projects/app/preview/url").await["url"].clone();
+    let own = cookie(client.get(way_in.as_str().unwrap()).send().await.unwrap());
+    let others = cookie(client.get(to_other).send().await.unwrap());
+    let names = [&own, &others].map(|cookie| cookie.split('=').next().unwrap().to_owned());
+    assert_ne!(names[0], names[1], "one does not take the place of the other");
+    assert_eq!(client.get(&app).send().await.unwrap().status(), 401);
+    assert_eq!(client.get(&other).header(COOKIE, &own).send().await.unwrap().status(), 401);
+    let both = format!("{own}; {others}; app=mine");
+    let page = client.get(&app).header(COOKIE, &both).timeout(Duration::from_mins(1));
+    let page: Value = page.send().await.unwrap().json().await.unwrap();
+    assert_eq!(page["headers"]["host"], format!("localhost:{port}"));
+    assert_eq!(page["headers"]["cookie"], "app=mine", "no cookie of a preview gets there");
+    // A browser sends both cookies to both; a page of the one does nothing to the other.
+    let act = client.post(&other).header(COOKIE, &both).header(ORIGIN, &app);
+    assert_eq!(act.send().await.unwrap().status(), 403);
+    assert_eq!(client.get(format!("{app}/api/health")).send().await.unwrap().status(), 401);
 }

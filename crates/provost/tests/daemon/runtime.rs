@@ -193,7 +193,7 @@ async fn an_unknown_verb_and_a_viewer_are_refused() {
 
 /// A role that may drive the dev server.
 const ROLE: &str = "---\nname: dev\ndescription: Runs the app.\nskills: [runtime.run, \
-                    runtime.stop, runtime.status, preview.fetch]\n---\nYou run the app.\n";
+                    runtime.stop, runtime.status, runtime.logs, preview.fetch]\n---\nYou run the app.\n";
 
 #[tokio::test]
 async fn an_agent_drives_what_people_see_as_far_as_it_is_allowed() {
@@ -224,4 +224,67 @@ async fn an_agent_drives_what_people_see_as_far_as_it_is_allowed() {
         (&seen["status"], &seen["preview"]["port"])
     );
     daemon.runtime("stop").await;
+}
+
+/// Acceptance test 7, with nothing but an agent's token: it sees the build fail and
+/// where, the build succeed, the server run and crash, and all that was printed.
+#[tokio::test]
+async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cursor() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path("app").join(".provost/roles")).unwrap();
+    let role = "---\nname: dev\ndescription: Runs the app.\nskills: [runtime.*]\n---\nRun it.\n";
+    home.put(".provost/roles/dev.md", role);
+    let broken = "build = \"echo 'src/a.c:3:7: error: no such thing' >&2; exit 1\"";
+    let dev = "dev = \"echo up-$((1)); while [ ! -e die ]; do sleep 0.02; done; echo down-$((1)); exit 3\"";
+    home.put("provost.toml", &format!("[runtime]\n{broken}\n{dev}\n"));
+    let daemon = home.up();
+    home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    home.says(&["mode", "auto", "--project", "app"]);
+    let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
+    let agent = home.says(&create).trim().to_owned();
+    let ask = async |name: &str, params: Value| daemon.ask(&agent, name, &params).await.unwrap().1;
+
+    let failed = ask("runtime.build", json!({})).await;
+    assert_eq!(failed["code"], "BUILD_FAILED", "{failed}");
+    let status = ask("runtime.status", json!({})).await["result"]["runtime"].clone();
+    let error = &status["build"]["errors"][0];
+    assert_eq!((&error["file"], &error["line"]), (&json!("src/a.c"), &json!(3)), "{status}");
+    let log = ask("runtime.logs", json!({})).await["result"].clone();
+    assert!(log["text"].as_str().unwrap().contains("no such thing"), "{log}");
+
+    let whole = "build = \"echo built-$((1))\"\nbuild_first = true";
+    home.put("provost.toml", &format!("[runtime]\n{whole}\n{dev}\n"));
+    let ran = ask("runtime.run", json!({})).await;
+    assert_eq!(ran["result"]["started"], true, "{ran}");
+    // By cursor, in small pieces: all that came since, once and in order.
+    let (mut cursor, mut seen) = (log["next"].clone(), String::new());
+    let mut follow = async |until: &str| {
+        while !seen.contains(until) {
+            let page = ask("runtime.logs", json!({ "after": cursor, "limit": 16 })).await;
+            let page = &page["result"];
+            assert_eq!(page["offset"], cursor, "{page}");
+            seen.push_str(page["text"].as_str().unwrap());
+            cursor = page["next"].clone();
+        }
+    };
+    follow("up-1").await;
+    home.put("die", "");
+    follow("down-1").await;
+    let places = ["built-1", "up-1", "down-1"].map(|text| seen.find(text).unwrap());
+    assert!(places.is_sorted() && !seen.contains("no such thing"), "{seen}");
+    let crashed = loop {
+        let status = ask("runtime.status", json!({})).await["result"]["runtime"].clone();
+        if status["status"] == "crashed" {
+            break status;
+        }
+    };
+    assert_eq!(crashed["devServer"]["exitCode"], 3, "{crashed}");
+    let people = daemon.get(STATUS).await;
+    for (part, what) in [("devServer", "action"), ("devServer", "exitCode"), ("build", "action")] {
+        assert_eq!(crashed[part][what], people[part][what], "as people see it: {part} {what}");
+    }
+    let stranger = ["token", "create", "--class", "agent", "--project", "app", "--role", "nobody"];
+    let stranger = home.says(&stranger).trim().to_owned();
+    let (status, answer) = daemon.ask(&stranger, "runtime.logs", &json!({})).await.unwrap();
+    assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("SKILL_DENIED")), "{answer}");
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::{SinkExt as _, StreamExt as _};
 use provost_proto::terminal::{TerminalHears, TerminalSays};
 use reqwest::{Method, StatusCode};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -20,6 +21,13 @@ const LONG: Duration = Duration::from_mins(1);
 type Refusal = (u16, Value);
 
 impl Running {
+    /// A ticket for the owner.
+    async fn fresh_ticket(&self) -> String {
+        let (status, ticket) = self.ticket(&self.token).await;
+        assert_eq!(status, 200, "{ticket}");
+        ticket["ticket"].as_str().unwrap().to_owned()
+    }
+
     async fn ticket(&self, token: &str) -> (StatusCode, Value) {
         let url = format!("{}/api/projects/app/terminal/ticket", self.base);
         let http = provost_runner::model::plain_http().build().unwrap();
@@ -54,10 +62,8 @@ impl Running {
     }
 
     async fn attach(&self, after: Option<u64>) -> Client {
-        let (status, ticket) = self.ticket(&self.token).await;
-        assert_eq!(status, 200, "{ticket}");
+        let ticket = self.fresh_ticket().await;
         let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
-        let ticket = ticket["ticket"].as_str().unwrap();
         self.dial(&format!("cols=80&rows=24&ticket={ticket}{after}"), &[]).await.unwrap()
     }
 }
@@ -179,6 +185,8 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
     let cookie =
         answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let cookie = ("cookie", cookie);
+    let place = answer.headers()["location"].to_str().unwrap();
+    let page = ("provost-page", place.strip_prefix("/#page=").unwrap().to_owned());
     let origin = |place: &str| ("origin", place.to_owned());
     let ours = origin(&format!("http://127.0.0.1:{port}"));
     for (query, headers, expected) in [
@@ -188,7 +196,9 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
         (size.to_owned(), vec![cookie.clone()], 401),
         (size.to_owned(), vec![cookie.clone(), origin("http://evil.example")], 403),
         (size.to_owned(), vec![cookie.clone(), origin("null")], 403),
-        ("cols=0&rows=24".to_owned(), vec![cookie.clone(), ours.clone()], 422),
+        (size.to_owned(), vec![cookie.clone(), ours.clone()], 401),
+        (size.to_owned(), vec![cookie, ours.clone(), page], 401),
+        (format!("cols=0&rows=24&ticket={}", daemon.fresh_ticket().await), vec![ours.clone()], 422),
     ] {
         let refused = daemon.dial(&query, &headers).await.map(|_| ()).unwrap_err();
         assert!(
@@ -197,9 +207,105 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
         );
     }
     assert!(daemon.events("TERMINAL_OPENED").await.is_empty(), "nothing was opened");
-    let mut page = daemon.dial(size, &[cookie, ours]).await.unwrap();
+    let query = format!("{size}&ticket={}", daemon.fresh_ticket().await);
+    let mut page = daemon.dial(&query, &[ours]).await.unwrap();
     page.types("echo from-the-page-$((1))\r").await;
     page.until("from-the-page-1").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_too_long_is_answered_with_why_and_nothing_of_it_is_typed() {
+    let home = Home::new();
+    let daemon = home.up();
+    let mut client = daemon.attach(None).await;
+    client.types("PS1='ready> '; clear\r").await;
+    client.until("ready> ").await;
+    client.types(&"x".repeat(1024 * 1024 + 1)).await;
+    let said = client.hear_out().await.last().cloned();
+    let Some(TerminalSays::Error { code, message }) = said else { panic!("{said:?}") };
+    assert_eq!(code.as_str(), "TOO_LARGE");
+    assert!(message.contains("at most 1048576 bytes"), "{message}");
+    let mut again = daemon.attach(None).await;
+    again.types("echo still-$((1))\r").await;
+    again.until("still-1").await;
+    assert!(!String::from_utf8_lossy(&again.seen).contains("xxxx"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_comes_back_to_a_terminal_that_died_with_its_kernel_is_shown_the_new_one() {
+    let home = Home::new();
+    let daemon = home.up();
+    let mut client = daemon.attach(None).await;
+    client.types("echo of-the-first-$((1))\r").await;
+    client.until("of-the-first-1").await;
+    let before = client.at;
+    let status = daemon.get("/api/projects/app/runtime/status").await;
+    assert_eq!(status["terminal"]["offset"], before, "{status}");
+    let pid = i32::try_from(status["kernel"]["pid"].as_i64().unwrap()).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    client.hear_out().await;
+    let mut fresh = loop {
+        // Until the daemon knows that it is gone, there is nothing to attach to.
+        let mut fresh = daemon.attach(None).await;
+        if fresh.next().await && !matches!(fresh.said.last(), Some(TerminalSays::Error { .. })) {
+            break fresh;
+        }
+    };
+    // More than the first one had printed, so that its places could be taken for these.
+    fresh.types("seq 1 5000; echo of-the-second-$((1))\r").await;
+    fresh.until("of-the-second-1").await;
+    let mut back = daemon.attach(Some(before)).await;
+    back.until("of-the-second-1").await;
+    let first = back.said.first();
+    assert!(matches!(first, Some(TerminalSays::Snapshot { .. })), "{first:?}");
+    assert!(!String::from_utf8_lossy(&back.seen).contains("of-the-first"));
+}
+
+/// What a process has in memory, in bytes.
+fn memory(pid: i64) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_past_a_client_that_stalls_leaves_the_memory_of_kernel_and_daemon_flat() {
+    // A gigabyte takes minutes without optimizations; what grows with the output shows sooner.
+    const SIZE: u64 = if cfg!(debug_assertions) { 50_000_000 } else { 1_000_000_000 };
+    let home = Home::new();
+    let daemon = home.up();
+    let mut client = daemon.attach(None).await;
+    let flood = |size: u64, word: &str| {
+        format!("head -c {size} /dev/zero | tr '\\0' x; echo; echo {word}-$((1))\r")
+    };
+    // What the terminal keeps for itself is full before it is measured.
+    client.types(&flood(12_000_000, "full")).await;
+    client.until("\nfull-1").await;
+    let stalled = daemon.attach(None).await;
+    let status = daemon.get("/api/projects/app/runtime/status").await;
+    let kernel = status["kernel"]["pid"].as_i64().unwrap();
+    let pids = [kernel, i64::from(daemon.pid.as_raw_nonzero().get())];
+    let before = pids.map(memory);
+    let (begin, mut most) = (client.at, before);
+    client.seen.clear();
+    client.types(&flood(SIZE, "end")).await;
+    let is_over = |seen: &[u8]| {
+        let last = &seen[seen.len().saturating_sub(8192)..];
+        last.windows(6).any(|part| part == b"\nend-1")
+    };
+    while !is_over(&client.seen) {
+        assert!(client.next().await);
+        if client.seen.len() > 1_000_000 {
+            client.seen.drain(..900_000);
+            most = [0, 1].map(|n| most[n].max(memory(pids[n])));
+        }
+    }
+    assert!(client.at - begin > SIZE, "{} bytes were printed", client.at - begin);
+    for (name, before, most) in [("kernel", before[0], most[0]), ("daemon", before[1], most[1])] {
+        let grown = most.saturating_sub(before);
+        assert!(grown < 16 * 1024 * 1024, "the {name} grew by {grown} bytes from {before}");
+    }
+    drop(stalled);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -243,18 +349,72 @@ async fn attach_in_a_shell_shows_types_detaches_and_ends_with_the_shells_status(
     let daemon = home.up();
     let complaint = home.complains(&["attach", "app"], 1);
     assert!(complaint.contains("needs a terminal"), "{complaint}");
-    let detached = inside(&home, b"echo typed-$((1))\r\x1cd").await;
+    let detached = inside(&home, |seat| seat.types(b"echo typed-$((1))\r\x1cd")).await;
     let said = String::from_utf8_lossy(&detached.stdout).into_owned();
     assert!(detached.status.success() && said.contains("detached"), "{said}");
     assert!(said.contains("\x1b[?1049h") && said.contains("\x1b[?1049l"), "{said:?}");
     let mut client = daemon.attach(None).await;
     client.until("typed-1").await;
-    let ended = inside(&home, b"exit 9\r").await;
+    let ended = inside(&home, |seat| seat.types(b"exit 9\r")).await;
     assert_eq!(ended.status.code(), Some(9), "{}", String::from_utf8_lossy(&ended.stdout));
 }
 
-/// Runs `provost attach` in a terminal of its own and types, when it is there.
-async fn inside(home: &Home, keys: &'static [u8]) -> std::process::Output {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attach_says_that_the_daemon_is_gone_and_goes_on_when_it_is_back() {
+    let home = Home::new();
+    let daemon = home.up();
+    let shown = home.path("shown");
+    let typing = inside(&home, |seat| {
+        seat.sees("reconnecting", 1);
+        // The window, the first snapshot, and the one that is drawn when it is back.
+        seat.sees("\x1b[2J", 3);
+        seat.types(b"echo back-$((1))\r");
+        seat.sees("back-1", 1);
+        seat.types(b"\x1cd");
+    });
+    let outage = async {
+        wait_for(&shown, "\x1b[2J", 2);
+        daemon.kill();
+        wait_for(&shown, "reconnecting", 1);
+        home.up();
+    };
+    let (detached, ()) = tokio::join!(typing, outage);
+    let said = String::from_utf8_lossy(&detached.stdout).into_owned();
+    assert!(detached.status.success() && said.contains("detached"), "{said}");
+}
+
+/// Waits until a file holds this text so often.
+fn wait_for(file: &std::path::Path, text: &str, n_times: usize) {
+    let count = || {
+        let all = std::fs::read(file).unwrap_or_default();
+        all.windows(text.len()).filter(|part| *part == text.as_bytes()).count()
+    };
+    while count() < n_times {
+        std::thread::yield_now();
+    }
+}
+
+/// A person at `provost attach`.
+struct Seated {
+    keyboard: std::fs::File,
+    shown: std::path::PathBuf,
+}
+
+impl Seated {
+    fn types(&mut self, keys: &[u8]) {
+        std::io::Write::write_all(&mut self.keyboard, keys).unwrap();
+    }
+
+    fn sees(&self, text: &str, n_times: usize) {
+        wait_for(&self.shown, text, n_times);
+    }
+}
+
+/// Runs `provost attach` in a terminal of its own and does this, when it is there.
+async fn inside(
+    home: &Home,
+    what: impl FnOnce(&mut Seated) + Send + 'static,
+) -> std::process::Output {
     let (keyboard, shown) = (home.path("keyboard"), home.path("shown"));
     drop((std::fs::remove_file(&keyboard), std::fs::remove_file(&shown)));
     let kind = rustix::fs::FileType::Fifo;
@@ -268,17 +428,13 @@ async fn inside(home: &Home, keys: &'static [u8]) -> std::process::Output {
     script.env("PROVOST_DATA", home.data()).timeout(LONG);
     let running = tokio::task::spawn_blocking(move || script.output().unwrap());
     let typing = tokio::task::spawn_blocking(move || {
-        let mut typed = std::fs::File::options().write(true).open(keyboard).unwrap();
-        let is_there = || {
-            std::fs::read(&shown).is_ok_and(|all| all.windows(8).any(|part| part == b"\x1b[?1049h"))
-        };
-        while !is_there() {
-            std::thread::yield_now();
-        }
-        std::io::Write::write_all(&mut typed, keys).unwrap();
-        typed
+        let keyboard = std::fs::File::options().write(true).open(keyboard).unwrap();
+        let mut seat = Seated { keyboard, shown };
+        seat.sees("\x1b[?1049h", 1);
+        what(&mut seat);
+        seat
     });
     // Its end would be the end of the keyboard.
-    let _typed = typing.await.unwrap();
+    let _seat = typing.await.unwrap();
     running.await.unwrap()
 }

@@ -1,6 +1,6 @@
 //! What to run, from what lies in the project's folder.
 
-use super::{Listing, Plan, PlanError, Program, node, python};
+use super::{Listing, Plan, PlanError, Program, node, python, rust};
 
 /// Folders with pages, the most likely first.
 const PAGES: &[&str] = &[".", "public", "dist", "build", "static", "www", "site", "docs"];
@@ -16,7 +16,8 @@ pub(super) fn detect(files: &impl Listing) -> Result<Option<Plan>, PlanError> {
         }
         only_build = Some(plan);
     }
-    let others = [procfile(files), python::detect(files), cargo(files), go(files), makefile(files)];
+    let others =
+        [procfile(files), python::detect(files), rust::detect(files), go(files), makefile(files)];
     let mut others: Vec<Plan> = others.into_iter().flatten().collect();
     if let Some(at) = others.iter().position(|plan| plan.dev.is_some()) {
         return Ok(Some(others.swap_remove(at)));
@@ -42,28 +43,27 @@ fn procfile(files: &impl Listing) -> Option<Plan> {
     Some(Plan::new(format!("the Procfile has the process `{name}`")).dev(command))
 }
 
-fn cargo(files: &impl Listing) -> Option<Plan> {
-    let text = files.read("Cargo.toml")?;
-    let plan = Plan::new("there is a Cargo.toml").build("cargo build");
-    let runs = files.has("src/main.rs") || text.lines().any(|line| line.trim() == "[[bin]]");
-    if !runs {
-        return Some(plan);
-    }
-    let why = "there is a Cargo.toml with a program".to_owned();
-    // The build tells its errors apart from what the program says.
-    Some(Plan { build_first: true, why, ..plan.dev("cargo run") })
-}
-
 fn go(files: &impl Listing) -> Option<Plan> {
     if !files.has("go.mod") {
         return None;
     }
     let plan = Plan::new("there is a go.mod").build("go build ./...");
-    if !files.has("main.go") {
-        return Some(plan);
+    if files.has("main.go") {
+        let why = "there are a go.mod and a main.go".to_owned();
+        return Some(Plan { build_first: true, why, ..plan.dev("go run .") });
     }
-    let why = "there are a go.mod and a main.go".to_owned();
-    Some(Plan { build_first: true, why, ..plan.dev("go run .") })
+    let is_program = |name: &String| is_plain(name) && files.has(&format!("cmd/{name}/main.go"));
+    let mut programs = files.names("cmd").into_iter().filter(is_program);
+    // Of several, which one serves only a person can say.
+    let (Some(name), None) = (programs.next(), programs.next()) else { return Some(plan) };
+    let why = format!("there are a go.mod and a cmd/{name}/main.go");
+    Some(Plan { build_first: true, why, ..plan.dev(format!("go run ./cmd/{name}")) })
+}
+
+/// Whether a name means the same to a shell.
+pub(super) fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !name.is_empty() && !name.starts_with(['-', '.']) && name.chars().all(plain)
 }
 
 fn makefile(files: &impl Listing) -> Option<Plan> {

@@ -6,6 +6,7 @@ mod detect;
 mod file;
 mod node;
 mod python;
+mod rust;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ pub const FILES: &[&str] = &[
     "package.json",
     "Procfile",
     "manage.py",
+    ".flaskenv",
     "main.py",
     "app.py",
     "Cargo.toml",
@@ -38,6 +40,9 @@ pub trait Listing {
     fn has(&self, path: &str) -> bool;
     /// What a small text file holds; none if it is not there, too large or no text.
     fn read(&self, path: &str) -> Option<String>;
+    /// The names in a folder, in the order of the alphabet; none if it is not there.
+    /// Of a folder with very many, some.
+    fn names(&self, folder: &str) -> Vec<String>;
 }
 
 /// What to run.

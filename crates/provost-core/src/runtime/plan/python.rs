@@ -11,25 +11,86 @@ const MODULES: &[&str] = &[
     "wsgi.py",
     "asgi.py",
     "app/main.py",
+    "app/__init__.py",
+    "api/main.py",
     "src/main.py",
+    "src/app.py",
+    "src/api/main.py",
+    "src/app/main.py",
 ];
 
+/// Where tools put the programs of a project.
+const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
+
+/// The usual name of a function that makes an application.
+const FACTORY: &str = "create_app";
+
 pub(super) fn detect(files: &impl Listing) -> Option<Plan> {
-    if files.has("manage.py") {
-        let why = "there is a manage.py, as Django has it";
-        return Some(Plan::new(why).dev("python3 manage.py runserver"));
-    }
+    let plan = django(files).or_else(|| flaskenv(files)).or_else(|| module(files))?;
+    let Some(folder) = ENVIRONMENTS.iter().find(|name| files.has(&format!("{name}/bin/python3")))
+    else {
+        return Some(plan);
+    };
+    let why = format!("{}; it runs with what is in {folder}", plan.why);
+    let dev = plan.dev.as_ref().map(super::Program::describe).unwrap_or_default();
+    Some(Plan { why, ..plan }.dev(format!("PATH=\"$PWD/{folder}/bin:$PATH\" {dev}")))
+}
+
+fn django(files: &impl Listing) -> Option<Plan> {
+    let why = "there is a manage.py, as Django has it";
+    files.has("manage.py").then(|| Plan::new(why).dev("python3 manage.py runserver"))
+}
+
+/// What `.flaskenv` names; it is said once more, since Flask reads the file only
+/// where a further package is installed.
+fn flaskenv(files: &impl Listing) -> Option<Plan> {
+    let text = files.read(".flaskenv")?;
+    let value = |name: &str| {
+        // What is said last counts.
+        text.lines().rev().find_map(|line| {
+            let line = line.trim();
+            let (key, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+            (key.trim() == name).then(|| value.trim().trim_matches(['"', '\'']).to_owned())
+        })
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.:/-".contains(c);
+    let app = value("FLASK_APP").filter(|app| !app.is_empty() && app.chars().all(fits))?;
+    let port = value("FLASK_RUN_PORT").and_then(|port| port.parse().ok()).filter(|port| *port != 0);
+    let listens = port.map(|port: u16| format!(" --port {port}")).unwrap_or_default();
+    let plan = Plan::new(format!(".flaskenv names the application {app}"));
+    Some(Plan { port, ..plan.dev(format!("python3 -m flask --app {app} run --debug{listens}")) })
+}
+
+fn module(files: &impl Listing) -> Option<Plan> {
     MODULES.iter().find_map(|path| {
         let text = files.read(path)?;
-        let module = path.trim_end_matches(".py").replace('/', ".");
+        let whole = path.trim_end_matches(".py").trim_end_matches("/__init__");
+        // What lies in `src` is imported without it, unless that is a package itself.
+        let inside = whole.strip_prefix("src/").filter(|_| !files.has("src/__init__.py"));
+        let module = inside.unwrap_or(whole).replace('/', ".");
+        let uvicorn = if inside.is_some() { "uvicorn --app-dir src" } else { "uvicorn" };
+        let flask = if inside.is_some() { "PYTHONPATH=src python3" } else { "python3" };
         if let Some(name) = made(&text, "FastAPI(").or_else(|| made(&text, "Starlette(")) {
             let why = format!("{path} makes a FastAPI application, `{name}`");
-            let line = format!("python3 -m uvicorn {module}:{name} --reload");
+            let line = format!("python3 -m {uvicorn} {module}:{name} --reload");
             return Some(Plan::new(why).dev(line));
         }
-        let name = made(&text, "Flask(")?;
-        let why = format!("{path} makes a Flask application, `{name}`");
-        Some(Plan::new(why).dev(format!("python3 -m flask --app {module}:{name} run --debug")))
+        if let Some(name) = made(&text, "Flask(") {
+            let why = format!("{path} makes a Flask application, `{name}`");
+            let line = format!("{flask} -m flask --app {module}:{name} run --debug");
+            return Some(Plan::new(why).dev(line));
+        }
+        if !text.lines().any(|line| line.starts_with(&format!("def {FACTORY}("))) {
+            return None;
+        }
+        if text.contains("FastAPI(") {
+            let why = format!("{path} has a function that makes a FastAPI application");
+            let line = format!("python3 -m {uvicorn} {module}:{FACTORY} --factory --reload");
+            return Some(Plan::new(why).dev(line));
+        }
+        let why = format!("{path} has a function that makes a Flask application");
+        let line = format!("{flask} -m flask --app {module}:{FACTORY} run --debug");
+        text.contains("Flask(").then(|| Plan::new(why).dev(line))
     })
 }
 

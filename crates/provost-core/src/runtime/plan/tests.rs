@@ -17,6 +17,15 @@ impl Listing for Folder<'_> {
     fn read(&self, path: &str) -> Option<String> {
         self.0.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
     }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let inside = |(path, _): &(&str, &str)| {
+            let rest = path.strip_prefix(folder)?.strip_prefix('/')?;
+            rest.split('/').next().map(str::to_owned)
+        };
+        let names: std::collections::BTreeSet<_> = self.0.iter().filter_map(inside).collect();
+        names.into_iter().collect()
+    }
 }
 
 fn told(plan: &Plan) -> String {
@@ -94,6 +103,86 @@ fn what_lies_in_a_folder_says_what_to_run() {
         assert_eq!(told(&plan), expected);
     }
     assert_eq!(Plan::find(&Folder(&[("README.md", "")])).unwrap(), None);
+}
+
+#[test]
+fn programs_are_found_where_larger_projects_have_them() {
+    let factory = "from flask import Flask\ndef create_app(config=None):\n    app = Flask(__name__)\n    return app\n";
+    let fast = "from fastapi import FastAPI\napp = FastAPI()\n";
+    let fast_factory =
+        "from fastapi import FastAPI\n\ndef create_app() -> FastAPI:\n    return FastAPI()\n";
+    for (files, expected) in [
+        (
+            &[("app/__init__.py", factory)][..],
+            "python3 -m flask --app app:create_app run --debug | - | app/__init__.py has a function that makes a Flask application",
+        ),
+        (
+            &[("app.py", "def create_app():\n    pass\n"), ("index.html", "")],
+            "serve the files in . | - | there is a page, index.html",
+        ),
+        (
+            &[
+                ("app.py", factory),
+                (".flaskenv", "# x\nexport FLASK_APP='site:make'\nFLASK_RUN_PORT=5050\n"),
+            ],
+            "python3 -m flask --app site:make run --debug --port 5050 | - | .flaskenv names the application site:make",
+        ),
+        (
+            &[("app.py", factory), (".flaskenv", "FLASK_APP=x;rm -r .\n")],
+            "python3 -m flask --app app:create_app run --debug | - | app.py has a function that makes a Flask application",
+        ),
+        (
+            &[("src/api/main.py", fast)],
+            "python3 -m uvicorn --app-dir src api.main:app --reload | - | src/api/main.py makes a FastAPI application, `app`",
+        ),
+        (
+            &[("src/api/main.py", fast), ("src/__init__.py", "")],
+            "python3 -m uvicorn src.api.main:app --reload | - | src/api/main.py makes a FastAPI application, `app`",
+        ),
+        (
+            &[("app/main.py", fast_factory), (".venv/bin/python3", "")],
+            "PATH=\"$PWD/.venv/bin:$PATH\" python3 -m uvicorn app.main:create_app --factory --reload | - | app/main.py has a function that makes a FastAPI application; it runs with what is in .venv",
+        ),
+        (
+            &[("manage.py", ""), ("venv/bin/python3", "")],
+            "PATH=\"$PWD/venv/bin:$PATH\" python3 manage.py runserver | - | there is a manage.py, as Django has it; it runs with what is in venv",
+        ),
+        (
+            &[("go.mod", ""), ("cmd/server/main.go", ""), ("cmd/README.md", "")],
+            "go run ./cmd/server | go build ./... first | there are a go.mod and a cmd/server/main.go",
+        ),
+        (
+            &[("go.mod", ""), ("cmd/a/main.go", ""), ("cmd/b/main.go", "")],
+            "- | go build ./... | there is a go.mod",
+        ),
+        (&[("go.mod", ""), ("cmd/$(x)/main.go", "")], "- | go build ./... | there is a go.mod"),
+        (
+            &[
+                ("Cargo.toml", "[workspace]\nmembers = ['crates/*', 'tool']\n"),
+                ("crates/core/Cargo.toml", "[package]"),
+                ("crates/core/src/lib.rs", ""),
+                ("crates/web/Cargo.toml", "[package]"),
+                ("crates/web/src/main.rs", ""),
+            ],
+            "cargo run | cargo build first | the workspace in Cargo.toml has one program, in crates/web",
+        ),
+        (
+            &[
+                ("Cargo.toml", "[workspace]\nmembers = ['a', 'b']\n"),
+                ("a/Cargo.toml", "[package]"),
+                ("a/src/main.rs", ""),
+                ("b/Cargo.toml", "[[bin]]\nname = 'b'\n"),
+            ],
+            "- | cargo build | there is a Cargo.toml",
+        ),
+        (
+            &[("Cargo.toml", "[package]\n[[bin]]\nname = 'x'\n")],
+            "cargo run | cargo build first | there is a Cargo.toml with a program",
+        ),
+    ] {
+        let plan = Plan::find(&Folder(files)).unwrap().unwrap();
+        assert_eq!(told(&plan), expected);
+    }
 }
 
 #[test]

@@ -203,6 +203,18 @@ fn runtime(name: &str) -> Option<(&'static str, Vec<Parameter>)> {
         "runtime.restart" => ("Stop the project's dev server and start it again.", Vec::new()),
         "runtime.build" => ("Build the project, and tell where it failed.", Vec::new()),
         "runtime.status" => ("Tell what of the project runs, and its preview.", Vec::new()),
+        "runtime.logs" => (
+            "Read what the project's build and dev server printed: the last of it, or from a \
+             byte on.",
+            vec![
+                ("after", Optional, number("From this byte on: `next` of the last answer.")),
+                (
+                    "limit",
+                    Optional,
+                    json!({ "type": "integer", "minimum": 4, "description": "How many bytes; 16384 if absent." }),
+                ),
+            ],
+        ),
         "preview.fetch" => (
             "Fetch a page of the project's running preview.",
             vec![

@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use provost_core::action::{FetchPreview, RuntimeAction};
+use provost_core::action::{FetchPreview, ReadLogs, RuntimeAction};
 use provost_core::runtime::step::{Reply, Which};
+use provost_proto::kernel::Printed;
 use provost_proto::runtime::{
     BuildEnd, BuildStatus, BuildView, CrashPhase, LogPage, PreviewStatus, RuntimeAnswer,
     RuntimeNow, RuntimeStatus, RuntimeView,
@@ -113,6 +114,20 @@ impl Runtime {
         })
     }
 
+    /// `runtime.logs`: the same for an agent. What was printed has no secrets any more.
+    fn printed(&self, params: &ReadLogs) -> Result<Value, ActionError> {
+        let end = self.page(u64::MAX, 1)?.end;
+        let after = params.after.unwrap_or_else(|| end.saturating_sub(params.limit));
+        let LogPage { oldest, offset, next, end, data } = self.page(after, params.limit)?;
+        let text = match &data {
+            Printed::Bytes(bytes) => String::from_utf8_lossy(bytes),
+            Printed::Kept(_) => {
+                return Err(ActionError::new(Code::Internal, "the log's bytes are elsewhere"));
+            }
+        };
+        Ok(json!({ "text": text, "oldest": oldest, "offset": offset, "next": next, "end": end }))
+    }
+
     /// Ends everything; when it returns, nothing is left, or the log says what is.
     pub(super) async fn shut_down(&self) {
         if let Ok(Reply::StillAlive) = self.ask(What::Shutdown).await {
@@ -183,6 +198,7 @@ impl Runtime {
                 return self.told(id, Which::Dev, reply);
             }
             RuntimeAction::Status(_) => return self.answer(false),
+            RuntimeAction::Logs(params) => return self.printed(&params),
             RuntimeAction::Fetch(params) => return self.fetch(params).await,
             RuntimeAction::Open(_) | RuntimeAction::Read(_) | RuntimeAction::Write(_) => {
                 let why = "the terminal is not the runtime's";

@@ -15,6 +15,9 @@ use crate::ActionError;
 /// The longest file that is looked into.
 const SIZE: u64 = 256 * 1024;
 
+/// How many names of a folder are looked at.
+const NAMES: usize = 256;
+
 /// The project's folder, as far as a detection looks.
 pub(super) struct Files<'a>(pub(super) &'a Root);
 
@@ -25,6 +28,15 @@ impl Listing for Files<'_> {
 
     fn read(&self, path: &str) -> Option<String> {
         String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let listed = self.0.list(Path::new(folder), NAMES);
+        let entries = listed.map(|listing| listing.entries).unwrap_or_default();
+        let mut names: Vec<_> =
+            entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect();
+        names.sort();
+        names
     }
 }
 

@@ -171,7 +171,7 @@ impl Terminal {
     /// Not where the last one ended, so that nobody takes one for the other.
     fn forget_ended(&self) -> u64 {
         let last = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
-        last.map_or(0, |last| last.line.state().ring.end() + 1)
+        last.map_or_else(epoch, |last| last.line.state().ring.end() + 1)
     }
 
     fn open_one(&self) -> Result<Arc<Live>, ActionError> {
@@ -252,6 +252,14 @@ impl Terminal {
             }
         }
     }
+}
+
+/// Where the first terminal of a kernel process begins: somewhere. A place in one
+/// that an earlier process had, which died with it, is then none in this one, and
+/// whoever comes back with it is shown what there is.
+fn epoch() -> u64 {
+    // JavaScript counts exactly up to 2^53, and there must be room to go on.
+    uuid::Uuid::new_v4().as_u64_pair().1 & ((1 << 52) - 1)
 }
 
 /// Someone who may look on.

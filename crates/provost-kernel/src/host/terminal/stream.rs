@@ -29,6 +29,10 @@ use super::ring::count;
 /// Bytes sent at once.
 const PIECE: usize = 64 * 1024;
 
+/// How often a client is shown what the terminal looks like without having
+/// acknowledged anything in between. One that reads and says nothing gets no more.
+const UNHEARD: u8 = 4;
+
 /// How long a client that did something wrong may take to hear of it.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -153,6 +157,10 @@ struct Sending<'a> {
     base: u64,
     /// Whether its window was full.
     lagging: bool,
+    /// How many snapshots it was sent since it acknowledged something.
+    n_unheard: u8,
+    /// What it had acknowledged by then.
+    heard_last: u64,
     /// What it knows: changes of the size, titles, bells.
     n_sizes: u64,
     n_titles: u64,
@@ -187,6 +195,8 @@ impl<'a> Sending<'a> {
             cursor,
             base: cursor.unwrap_or(0),
             lagging: false,
+            n_unheard: 0,
+            heard_last: 0,
             n_sizes,
             n_titles: 0,
             n_bells: state.n_bells,
@@ -213,6 +223,7 @@ impl<'a> Sending<'a> {
                 Next::Snapshot => {
                     let Some(snapshot) = self.line.snapshot().await else { return Ok(()) };
                     (self.cursor, self.base) = (Some(snapshot.offset), snapshot.offset);
+                    (self.n_unheard, self.lagging) = (self.n_unheard + 1, false);
                     self.n_sizes = snapshot.n_sizes;
                     let Size { cols, rows } = snapshot.size;
                     let (offset, bytes) = (snapshot.offset, snapshot.bytes);
@@ -245,9 +256,16 @@ impl<'a> Sending<'a> {
         if let Some(fault) = fault {
             return Next::Last(FromTerminal::Error(fault));
         }
-        let Some(cursor) = self.cursor.filter(|cursor| *cursor >= state.ring.oldest()) else {
-            return Next::Snapshot;
-        };
+        if acknowledged > self.heard_last {
+            (self.heard_last, self.n_unheard) = (acknowledged, 0);
+        }
+        let anew = if self.n_unheard < UNHEARD { Next::Snapshot } else { Next::Wait };
+        let Some(cursor) = self.cursor else { return anew };
+        let unacknowledged = cursor - acknowledged.clamp(self.base.min(cursor), cursor);
+        let stalled = self.lagging && unacknowledged > TERMINAL_WINDOW / 2;
+        if cursor < state.ring.oldest() {
+            return if stalled { Next::Wait } else { anew };
+        }
         let size = state.next_size(self.n_sizes);
         if let Some(Resized { number, offset, size }) = size.filter(|size| size.offset <= cursor) {
             self.n_sizes = number;
@@ -257,15 +275,11 @@ impl<'a> Sending<'a> {
             return Next::Say(what);
         }
         let behind = state.ring.end() - cursor;
-        let unacknowledged = cursor - acknowledged.clamp(self.base.min(cursor), cursor);
-        if self.lagging {
-            if unacknowledged > TERMINAL_WINDOW / 2 {
-                return Next::Wait;
-            }
-            self.lagging = false;
-            if behind > TERMINAL_BEHIND {
-                return Next::Snapshot;
-            }
+        if stalled {
+            return Next::Wait;
+        }
+        if std::mem::take(&mut self.lagging) && behind > TERMINAL_BEHIND {
+            return anew;
         }
         if behind == 0 {
             return match state.ended {

@@ -51,6 +51,14 @@ impl Window {
         })
     }
 
+    /// Says something in the last line, over whatever stands there, and leaves the
+    /// cursor where it was.
+    pub(super) fn note(&self, text: &str) -> io::Result<()> {
+        let (cols, rows) = Self::size()?;
+        let text: String = text.chars().take(usize::from(cols)).collect();
+        self.write(format!("\x1b7\x1b[{rows};1H\x1b[0;7m{text}\x1b[K\x1b[0m\x1b8").as_bytes())
+    }
+
     /// An empty screen with nothing switched on, for a snapshot to be drawn on.
     pub(super) fn clear(&self) -> io::Result<()> {
         self.write(NORMAL)?;
