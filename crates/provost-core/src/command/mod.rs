@@ -137,6 +137,17 @@ pub struct Run {
     /// The places in `argv` whose words are not known, in order. Each may be none
     /// or many; the place behind the last means that more words follow.
     pub unknown: Vec<usize>,
+    /// The commands that its words may be, if nobody knows what the program does with them.
+    pub carried: Carried,
+}
+
+/// The commands that the words of a program may be: of `mywrap git push`, `git push`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// The places in `argv` from which on its words may be one.
+    pub starts: Vec<usize>,
+    /// Those that stand within one word: `--run=git`, `'cd x; git push'`.
+    pub texts: Vec<Run>,
 }
 
 impl Run {
@@ -152,6 +163,16 @@ impl Run {
 }
 
 impl Run {
+    /// The command that its words from this place on would be.
+    pub(crate) fn from(&self, start: usize) -> Self {
+        Self {
+            argv: self.argv.get(start..).unwrap_or_default().to_vec(),
+            unknown: self.unknown.iter().filter_map(|at| at.checked_sub(start)).collect(),
+            folders: self.folders.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The variables that are set for it, as they are written.
     pub fn assigned(&self) -> Vec<String> {
         self.assignments.iter().map(|(name, value)| format!("{name}={value}")).collect()

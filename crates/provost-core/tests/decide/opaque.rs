@@ -99,6 +99,94 @@ fn no_spelling_of_what_is_denied_runs_unasked() {
     }
 }
 
+/// Programs that nobody told us of, and what they may run.
+const CARRYING: &[&str] = &[
+    "mywrap git push",
+    "./mywrap git push",
+    "/opt/x/wrap --fast git push origin",
+    "mywrap -n 5 -- git push",
+    "mywrap /usr/bin/git -C . push",
+    "mywrap --run=git push",
+    "mywrap 'git push'",
+    "mywrap -c 'cd web; A=1 git push'",
+    "mywrap git $X",
+    "a | mywrap git push",
+    "nice mywrap git push",
+    "yarn git push",
+    "pnpm dlx git push",
+    "uv run git push",
+    "uv run --with x git push",
+    "npx git push",
+    "setarch x git push",
+    "firejail git push",
+    "tox -e x -- git push",
+];
+
+#[test]
+fn what_the_words_of_an_unknown_program_may_run_is_asked_about_where_a_rule_speaks_of_it() {
+    let deny = rules(&rule("deny", "argv = ['git', 'push', '**']"), None);
+    let ask = rules(&rule("ask", "argv = ['git', 'push', '**']"), None);
+    for command in CARRYING {
+        for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+            assert_eq!(said(&deny, mode, command), "ask", "deny, {mode:?}: {command}");
+        }
+        assert_eq!(said(&ask, Mode::Auto, command), "ask", "ask, auto: {command}");
+    }
+    for command in [
+        "echo git push",
+        "grep -rn 'git push' .",
+        "grep -rn git push",
+        "printf '%s' git push",
+        "man git push",
+        "which git push",
+        "mywrap git pull",
+        "mywrap 'how to git push'",
+        "mywrap push",
+        "./build.sh --release",
+        "yarn add git push",
+        "npm install git push",
+        "cargo run -- git push",
+        "git commit -m 'git push'",
+    ] {
+        assert_eq!(said(&deny, Mode::Full, command), "allow mode", "{command}");
+    }
+    // Whoever allows the wrapper has not allowed what is denied.
+    let both = rule("allow", "argv = ['mywrap', '**']").replace("'r'", "'a'")
+        + &rule("deny", "argv = ['git', 'push', '**']");
+    let both = rules(&both, None);
+    assert_eq!(said(&both, Mode::Sandbox, "mywrap git push"), "ask");
+    assert_eq!(said(&both, Mode::Sandbox, "mywrap git pull"), "allow rules");
+}
+
+#[test]
+fn hard_gates_hold_for_what_the_words_of_an_unknown_program_may_run() {
+    let none = rules("", None);
+    for command in [
+        "mywrap sudo id",
+        "./mywrap -x docker run a",
+        "mywrap su",
+        "mywrap 'sudo id'",
+        "mywrap rm -rf .",
+        "mywrap find . -delete",
+        "uv run sudo id",
+    ] {
+        assert_eq!(said(&none, Mode::Full, command), "ask", "{command}");
+    }
+    for command in [
+        "./train batch",
+        "./build.sh docker",
+        "man sudo",
+        "which sudo",
+        "which sudo docker",
+        "echo sudo id",
+        "mywrap rm -rf build",
+        "ls sudo docker",
+        "brew install docker git",
+    ] {
+        assert_eq!(said(&none, Mode::Full, command), "allow mode", "{command}");
+    }
+}
+
 #[test]
 fn options_before_a_subcommand_are_looked_past_where_a_rule_denies_and_not_where_it_allows() {
     for (pattern, commands) in [

@@ -1,8 +1,10 @@
 //! Programs that run others, or take code: looked through exactly, or opaque.
 
+mod carried;
 mod code;
 mod find;
 mod git;
+mod harmless;
 mod interpreters;
 mod options;
 mod reads;
@@ -38,7 +40,10 @@ const SYSTEM: [&str; 10] = [
 /// Reads what a program would do, and adds it to the demands.
 pub(super) fn look(reader: &mut Reader, run: Run) {
     let Some(name) = name(&run.argv) else { return own_program(reader, run) };
-    let Some(tool) = table::tool(name) else { return plain(reader, run) };
+    let Some(tool) = table::tool(name) else {
+        let harmless = harmless::is_harmless(name);
+        return if harmless { plain(reader, run) } else { unknown_program(reader, run) };
+    };
     match &tool.how {
         How::Wraps(grammar) => through(reader, run, grammar, None),
         How::Marked(grammar, why) => through(reader, run, grammar, Some(*why)),
@@ -63,8 +68,14 @@ fn own_program(reader: &mut Reader, run: Run) {
             reader.open(Why::Name, program);
             plain(reader, run);
         }
-        None => plain(reader, run),
+        None => unknown_program(reader, run),
     }
+}
+
+/// A program that nobody told us of: its words may be a command.
+fn unknown_program(reader: &mut Reader, mut run: Run) {
+    run.carried = carried::by(&run);
+    plain(reader, run);
 }
 
 fn special(reader: &mut Reader, run: Run, own: Own) {

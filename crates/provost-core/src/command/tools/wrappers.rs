@@ -218,7 +218,12 @@ pub(super) fn packages(reader: &mut Reader, run: Run) {
     let subcommand = run.argv[1..].iter().find(|word| !word.starts_with('-'));
     match subcommand {
         Some(word) if RUNNING.contains(&word.as_str()) => never(reader, run, Why::Code),
-        Some(_) | None => plain(reader, run),
+        // `npm x` is a word of its own, where `yarn x` runs whatever is called so.
+        Some(_) | None if run.argv[0] == "npm" => plain(reader, run),
+        Some(_) | None => {
+            let carried = super::carried::by_package_tool(&run);
+            plain(reader, Run { carried, ..run });
+        }
     }
 }
 
