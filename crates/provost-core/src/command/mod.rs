@@ -139,6 +139,9 @@ pub struct Run {
     pub unknown: Vec<usize>,
     /// The commands that its words may be, if nobody knows what the program does with them.
     pub carried: Carried,
+    /// What of its words may be a path that it reads, if nobody knows what it does with
+    /// them. Absolute, or relative to where the line starts.
+    pub named: Vec<String>,
 }
 
 /// The commands that the words of a program may be: of `mywrap git push`, `git push`.

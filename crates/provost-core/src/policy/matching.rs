@@ -120,6 +120,11 @@ impl<'r> Matched<'r> {
         self.counting().map(Hit::effect).max()
     }
 
+    /// What they are about is not certain.
+    pub(super) fn doubt(&mut self) {
+        self.hits.iter_mut().for_each(|hit| hit.certainty = Certainty::Possible);
+    }
+
     /// The rules that decide.
     pub fn deciding(&self) -> impl Iterator<Item = &Hit<'r>> {
         let verdict = self.verdict();

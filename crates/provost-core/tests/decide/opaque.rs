@@ -379,6 +379,62 @@ fn rules_about_paths_hold_for_what_commands_are_given_to_read() {
 }
 
 #[test]
+fn rules_about_paths_hold_for_every_word_of_a_program_whose_operands_nobody_knows() {
+    let path =
+        "[[rule]]\nid = 's'\neffect = 'deny'\non = ['fs.*']\npath = ['**/.env', 'secret/**']\n";
+    let deny = rules(path, None);
+    let ask = rules(&path.replace("deny", "ask"), None);
+    for command in [
+        "shuf secret/k",
+        "./show .env",
+        "mytool --in=.env",
+        "mytool -f.env",
+        "mytool @.env",
+        "mytool a@.env",
+        "python3 show.py .env",
+        "cd a && mytool .env",
+        "curl file:///p/.env",
+        "git diff --no-index /dev/null .env",
+        "git show HEAD:.env",
+        "git show :.env",
+        "git grep x -- .env",
+        "git log -p -- .env",
+        "git blame .env",
+        "git cat-file -p HEAD:secret/k",
+        "npm test -- .env",
+        "cargo run -- secret/k",
+        "make ENV=.env",
+    ] {
+        assert_eq!(said(&deny, Mode::Full, command), "ask", "{command}");
+        assert_eq!(said(&ask, Mode::Auto, command), "ask", "{command}");
+    }
+    for command in ["cp -t x .env", "grep --regexp=x .env", "awk -f x.awk .env", "grep -ie x .env"]
+    {
+        assert_eq!(said(&deny, Mode::Sandbox, command), "deny", "{command}");
+    }
+    for command in [
+        "echo .env",
+        "ls secret",
+        "git add src",
+        "git add secret",
+        "git checkout secret",
+        "git commit -m secret",
+        "cargo test secret",
+        "make secret",
+        "npm run secret",
+        "mytool src/main.rs --level=3",
+        "curl https://example.com/.env",
+        "grep .env README.md",
+        "docker-credential-x list",
+    ] {
+        assert_eq!(said(&deny, Mode::Full, command), "allow mode", "{command}");
+    }
+    let builtin = builtin();
+    assert_eq!(said(&builtin, Mode::Auto, "shuf .env"), "ask");
+    assert_eq!(said(&builtin, Mode::Auto, "git show HEAD:.env"), "ask");
+}
+
+#[test]
 fn rules_about_hosts_hold_for_hosts_that_are_not_known() {
     let deny = rules(&rule("deny", "host = ['evil.example']"), None);
     assert_eq!(said(&deny, Mode::Full, "curl https://evil.example"), "deny");

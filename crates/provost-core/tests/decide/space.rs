@@ -60,7 +60,7 @@ fn actions() -> Vec<Asked> {
         Asked { sure: &["path"], ..plain(line("date > a.txt")) },
         Asked { perhaps: &["path"], ..opaque(line("cat a.*")) },
         Asked { sure: &["host"], ..plain(line("curl h.example")) },
-        Asked { perhaps: &["host"], ..opaque(line("curl $X")) },
+        Asked { perhaps: &["host", "path"], ..opaque(line("curl $X")) },
         Asked { open: true, ..opaque(line("eval \"$X\"")) },
         Asked { open: true, ..opaque(line("$X test")) },
         Asked { open: true, ..opaque(line("date | sh")) },

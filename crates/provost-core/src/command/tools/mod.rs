@@ -122,6 +122,8 @@ fn plain(reader: &mut Reader, mut run: Run) {
     run.folders = reader.folders.to_vec();
     let program = run.argv.first().map_or("", |program| base(program));
     let read = reads::read(program, &run.argv[1..]);
+    let named = reads::named(program, &run.argv[1..]);
+    run.named = named.iter().flat_map(|path| reader.folders.places(path)).collect();
     let written = name(&run.argv).map(|name| writes::written(name, &run.argv[1..]));
     reader.demand(Demand::Run(run));
     for path in written.unwrap_or_default() {
