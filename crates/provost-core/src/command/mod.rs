@@ -69,6 +69,10 @@ impl Analysis {
 
     /// The same line with a variable: what one that names a command holds is run too.
     pub(crate) fn given(mut self, name: &str, value: &str) -> Self {
+        if variables::opens(name) {
+            let (text, extent) = (name.to_owned(), Extent::Programs);
+            self.opaque.push(Opaque { why: Why::Variable, text, extent });
+        }
         if variables::names_a_command(name) {
             let extent = Extent::Words;
             self.opaque.push(Opaque { why: Why::Variable, text: name.to_owned(), extent });

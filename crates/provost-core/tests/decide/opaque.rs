@@ -188,6 +188,64 @@ fn hard_gates_hold_for_what_the_words_of_an_unknown_program_may_run() {
 }
 
 #[test]
+fn git_by_another_name_or_with_other_settings_is_asked_about() {
+    let deny = rules(&rule("deny", "argv = ['git', 'push', '**']"), None);
+    for command in [
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=push git p",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=x git log",
+        "export GIT_CONFIG_GLOBAL=x; git status",
+        "GIT_DIR=x git status",
+        "GIT_SSH_COMMAND=$x git fetch",
+        "GIT_EXTERNAL_DIFF='git push' git diff",
+        "GIT_EXEC_PATH=. git status",
+        "git -c alias.x='!sh' x",
+        "git p",
+        "git -C web frobnicate",
+        "git-push",
+        "/usr/lib/git-core/git-push origin",
+        "/usr/libexec/git-core/git-send-pack x",
+        "./git-push",
+        "git send-pack origin main",
+        "git http-push x",
+        "git remote-https origin https://x",
+        "git subtree push --prefix=x origin main",
+    ] {
+        for mode in [Mode::Auto, Mode::Full] {
+            assert!(!said(&deny, mode, command).starts_with("allow"), "{mode:?}: {command}");
+        }
+    }
+    for command in ["git-lfs pull", "git-upload-pack x"] {
+        assert_eq!(said(&builtin(), Mode::Auto, command), "ask", "{command}");
+    }
+    for command in
+        ["git stage a", "git whatchanged", "git merge-base a b", "git cherry", "git fetch"]
+    {
+        assert_eq!(said(&builtin(), Mode::Auto, command), "allow mode", "{command}");
+    }
+}
+
+#[test]
+fn in_mode_auto_what_destroys_work_in_git_is_asked_about() {
+    for command in [
+        "git reset --hard",
+        "git clean -fd",
+        "git branch -D x",
+        "git checkout -- .",
+        "git stash drop",
+        "git stash clear",
+        "git push --force",
+        "git update-ref -d HEAD",
+        "git worktree remove --force x",
+        "git rm -rf .",
+        "git tag -d v1",
+        "git -C web branch -fD x",
+        "git reflog expire --expire=now --all",
+    ] {
+        assert_eq!(said(&builtin(), Mode::Auto, command), "ask", "{command}");
+    }
+}
+
+#[test]
 fn options_before_a_subcommand_are_looked_past_where_a_rule_denies_and_not_where_it_allows() {
     for (pattern, commands) in [
         ("['git', 'push', '**']", &["git -C web push", "git --work-tree x push"][..]),

@@ -81,7 +81,7 @@ const NAMES: &str = "echo printf ls dir vdir ll tree exa eza lsd stat du df test
      export unset declare local readonly typeset read alias unalias set shift trap wait kill pkill \
      killall pgrep ps sleep date seq expr true false : exit return break continue id whoami hostname \
      uname tput say notify-send brew apt apt-get apt-cache dnf yum pacman snap gem pip pip3 dd \
-     code sudo doas env nice nohup timeout xargs";
+     eval code sudo doas env nice nohup timeout xargs";
 
 /// Programs whose words are targets and tasks: only what looks like a path is one.
 const TASKS: &str = "cargo rustup npm pnpm yarn bun npx bunx make gmake just task rake ninja meson \
