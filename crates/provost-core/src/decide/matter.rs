@@ -165,6 +165,17 @@ impl Matter {
         super::scripts::named(self.demands(), self.cwd().as_str(), root)
     }
 
+    /// The manifests that name what runs: of each, the file that it calls `main`.
+    pub fn manifests(&self, root: &str) -> Vec<RelPath> {
+        super::scripts::manifests(self.demands(), self.cwd().as_str(), root)
+    }
+
+    /// Why what it runs can change after a person answered, if it can: these pins do not
+    /// hold it.
+    pub fn unpinned(&self, root: &str, pins: &[Pin]) -> Option<String> {
+        super::scripts::unpinned(self.analysis()?, self.cwd().as_str(), root, pins)
+    }
+
     /// Those of the pinned files that it runs; see [`super::scripts`].
     pub fn programs(&self, root: &str, pins: &[Pin]) -> Vec<String> {
         super::scripts::programs(self.demands(), self.cwd().as_str(), root, pins)
