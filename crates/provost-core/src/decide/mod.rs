@@ -221,6 +221,10 @@ fn by_mode(matter: Matter, mode: Mode, rules: Vec<RuleRef>) -> Verdict {
         Effect::Write | Effect::Run | Effect::Start => false,
     };
     let why = match mode {
+        // What a person types there is not the project's alone; once said, it holds.
+        Mode::Full if matter.own_shell() => {
+            Some("your own shell is outside the sandbox, and shows what you type")
+        }
         Mode::Full => None,
         _ if looks => None,
         Mode::Auto if matter.network() => {

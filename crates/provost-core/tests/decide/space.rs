@@ -198,7 +198,7 @@ fn expected(at: &Point<'_>) -> &'static str {
     let asks = asks || may_ask || may_deny;
     let granted = at.grant == "covers" || at.grant == "unnamed" && !asks;
     let shown = at.mode == Mode::Full && !at.rule.starts_with("deny ");
-    let order: [(bool, &str); 17] = [
+    let order: [(bool, &str); 18] = [
         (at.class == TokenClass::Operator && at.acting == "oneself", "allow operator"),
         (at.acting != "able", "deny"),
         (at.class == TokenClass::Runtime || at.class == TokenClass::Viewer, "deny"),
@@ -211,6 +211,7 @@ fn expected(at: &Point<'_>) -> &'static str {
         (asks, "ask"),
         (at.rule == "allow" && !opaque && !network, "allow rules"),
         (open && !shown, "ask"),
+        (at.mode == Mode::Full && own_shell, "ask"),
         (at.mode == Mode::Full || looks, "allow mode"),
         (at.mode == Mode::Sandbox, "ask"),
         (network, "ask"),
@@ -348,6 +349,7 @@ fn what_must_never_be_is_nowhere() {
                     || gate == Gate::Asks
                     || point.broken
                     || point.tired
+                    || point.asked.own_shell
                     || says(point, "deny").1
                     || point.asked.open && point.rule.starts_with("deny ")),
         );
