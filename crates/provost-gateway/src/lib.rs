@@ -13,6 +13,7 @@ mod error;
 mod execute;
 mod governance;
 mod kernels;
+mod later;
 mod login;
 mod paths;
 mod policy;

@@ -206,7 +206,14 @@ impl Gateway {
 
     /// The fact of an event, its body fetched if it is kept beside the log.
     pub(crate) async fn whole_fact(&self, event: &Recorded) -> Result<Option<Fact>, GatewayError> {
-        let event = event.event()?;
+        self.fact_of(&event.event()?).await
+    }
+
+    /// What an event says, also if its body is kept beside the log.
+    pub(crate) async fn fact_of(
+        &self,
+        event: &provost_proto::Event,
+    ) -> Result<Option<Fact>, GatewayError> {
         let Ok(BlobRef { hash, .. }) = serde_json::from_value(event.body.clone()) else {
             return Ok(event.fact());
         };

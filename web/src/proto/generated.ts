@@ -1039,7 +1039,11 @@ finishedAt: number | null,
 /**
  * How it ended.
  */
-outcome: Outcome | null, };
+outcome: Outcome | null, 
+/**
+ * What came out, for whoever asked for it and did not wait; never in the log.
+ */
+result?: unknown, };
 
 export type ActionStatus = "requested" | "waiting" | "denied" | "allowed" | "running" | "finished";
 

@@ -5,6 +5,7 @@
 mod answers;
 mod attacks;
 mod grants;
+mod later;
 mod pins;
 mod questions;
 mod races;
