@@ -131,6 +131,11 @@ impl Gateway {
             return self.wait_for_person(asked, (id, hash), wait).await;
         }
         let requested = requested(&behalf, &matter);
+        // A person who runs the project has seen what it runs.
+        let seen = match behalf.role {
+            None => self.seen_by_person(governed, &matter).await?,
+            Some(_) => None,
+        };
         match self.weigh(governed, behalf.role.as_deref(), matter).await? {
             Verdict::Deny(denied) => {
                 let fault = refusal(&denied);
@@ -156,10 +161,13 @@ impl Gateway {
                 let command = behalf.command.clone();
                 // Nobody's answer is used up, so it may begin when it is in the log and
                 // before that is on disk; whoever asked learns nothing before it is.
-                let append = allowing(&behalf, &allowed, vec![requested]);
+                let learned: Vec<Fact> = seen.into_iter().collect();
+                let facts = std::iter::once(requested).chain(learned.clone()).collect();
+                let append = allowing(&behalf, &allowed, facts);
                 let sure = append.durability;
                 let append = Append { command, durability: Durability::Process, ..append };
                 let recorded = self.write_once(append).await?;
+                self.learn(&learned).await?;
                 let on_disk = (sure == Durability::Power).then(|| self.store.on_disk());
                 let permit = permit(allowed, &recorded)?;
                 let done = self.carry_out(behalf, permit, wait).await;

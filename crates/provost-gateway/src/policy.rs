@@ -71,7 +71,7 @@ impl Gateway {
         let name = wanted.action.as_deref().unwrap_or("terminal.runCommand");
         let action = Action::parse(name, wanted.params)?;
         let mode = wanted.mode.unwrap_or_else(|| governed.mode(self.clock.now()));
-        let matter = self.hypothetical(project, action)?;
+        let matter = self.meant(&governed, self.hypothetical(project, action)?).await?;
         let stands = self.stands(&governed, &matter, mode).await?;
         let (what, demands) = (matter.request().action.describe(), matter.shown(|_| None));
         let anyone = anyone();

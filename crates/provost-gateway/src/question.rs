@@ -69,10 +69,12 @@ impl Gateway {
         let path = self.places.path.clone();
         let demands = matter.shown(|run| program(&folder, &path, matter, run));
         let wanted = action.clone();
+        let source = matter.source().map(str::to_owned);
         let look = move || {
             let mut change = change::change(&folder, &wanted);
             let mut notes = real_places(&folder, &wanted);
             notes.append(&mut change.notes);
+            notes.extend(source);
             (change.diff, notes)
         };
         let (diff, notes) =

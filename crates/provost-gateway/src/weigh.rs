@@ -53,6 +53,7 @@ impl Gateway {
         role: Option<&str>,
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
+        let matter = self.meant(governed, matter).await?;
         let stands = self.stands(governed, &matter, governed.mode(self.clock.now())).await?;
         // A person's own action follows whatever links there are when it runs.
         let matter = if role.is_some() {
@@ -84,6 +85,7 @@ impl Gateway {
             pins: pins(&governed.project.path, matter).await?,
             leads_to: through(&links, matter),
             links,
+            unseen: self.unseen(governed, matter).await?,
             again: self.rows.again(&matter.request().principal, matter.sameness()),
             mode,
             now: self.clock.now(),
@@ -106,6 +108,7 @@ pub(crate) struct Stands {
     pins: Vec<Pin>,
     links: Links,
     leads_to: Vec<RelPath>,
+    unseen: Option<String>,
     again: u32,
     mode: Mode,
     now: Micros,
@@ -123,6 +126,7 @@ impl Stands {
             now: self.now,
             pins: &self.pins,
             leads_to: &self.leads_to,
+            unseen: self.unseen.as_deref(),
             again: self.again,
         }
     }

@@ -1141,7 +1141,7 @@ by: string,
  */
 at: number, };
 
-export type Governing = "role" | "policy";
+export type Governing = "role" | "policy" | "runtime";
 
 export type Trusted = { 
 /**

@@ -34,6 +34,7 @@ mod describe;
 mod expansion;
 mod folders;
 mod gate;
+mod hears;
 mod host;
 mod plain;
 mod reader;
@@ -46,6 +47,7 @@ pub use builtin::is_builtin;
 pub use describe::describe;
 pub(crate) use gate::lookalike;
 pub use gate::{DEPTH, LENGTH, Unreadable};
+pub use hears::{Hears, hears};
 
 /// What a command line would do, as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

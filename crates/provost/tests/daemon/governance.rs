@@ -6,6 +6,7 @@ mod answers;
 mod attacks;
 mod grants;
 mod later;
+mod meaning;
 mod pins;
 mod questions;
 mod races;

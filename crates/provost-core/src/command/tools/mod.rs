@@ -82,6 +82,17 @@ fn unknown_program(reader: &mut Reader, mut run: Run) {
     plain(reader, run);
 }
 
+/// Whether a program of this name takes what it reads, or its words, for commands or code.
+pub(super) fn takes_code(name: &str) -> bool {
+    match table::tool(name).map(|tool| &tool.how) {
+        Some(
+            How::Interprets(_) | How::Never(_) | How::Own(Own::Shell | Own::Xargs | Own::Eval),
+        ) => true,
+        Some(How::Wraps(_) | How::Marked(..) | How::Unclear(_) | How::Unless(..) | How::Own(_))
+        | None => false,
+    }
+}
+
 fn special(reader: &mut Reader, run: Run, own: Own) {
     match own {
         Own::Awk => code::awk(reader, run),
