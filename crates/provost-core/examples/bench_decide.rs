@@ -37,6 +37,7 @@ fn main() {
         now: 1,
         pins: &[],
         leads_to: &[],
+        unseen: None,
         again: 0,
     };
     let parse = measure(|| drop(black_box(analyze(black_box(LINE)))));

@@ -461,6 +461,7 @@ fn new_action(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
         requested_at: stamp.at,
         finished_at: read.then_some(stamp.at),
         outcome,
+        result: None,
     })
 }
 

@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use provost_core::action::{Action, BadAction, Effect};
 use provost_core::decide::{Acting, Allowed, Denied, Matter, Request as Asked, Verdict};
-use provost_core::fold::{Doc, View};
 use provost_core::permit::Permit;
 use provost_proto::kernel::{Fault, Outcome};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, ActionView, AllowedBy, Code, Fact, Hash, Project,
-    ProjectStatus, Raw, RequestAction, SessionId, Stream, TokenClass, limits,
+    ActionAnswer, ActionId, ActionStatus, AllowedBy, Code, Fact, Hash, Project, ProjectStatus, Raw,
+    RequestAction, SessionId, Stream, TokenClass, limits,
 };
 use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
@@ -132,6 +131,11 @@ impl Gateway {
             return self.wait_for_person(asked, (id, hash), wait).await;
         }
         let requested = requested(&behalf, &matter);
+        // A person who runs the project has seen what it runs.
+        let seen = match behalf.role {
+            None => self.seen_by_person(governed, &matter).await?,
+            Some(_) => None,
+        };
         match self.weigh(governed, behalf.role.as_deref(), matter).await? {
             Verdict::Deny(denied) => {
                 let fault = refusal(&denied);
@@ -157,10 +161,13 @@ impl Gateway {
                 let command = behalf.command.clone();
                 // Nobody's answer is used up, so it may begin when it is in the log and
                 // before that is on disk; whoever asked learns nothing before it is.
-                let append = allowing(&behalf, &allowed, vec![requested]);
+                let learned: Vec<Fact> = seen.into_iter().collect();
+                let facts = std::iter::once(requested).chain(learned.clone()).collect();
+                let append = allowing(&behalf, &allowed, facts);
                 let sure = append.durability;
                 let append = Append { command, durability: Durability::Process, ..append };
                 let recorded = self.write_once(append).await?;
+                self.learn(&learned).await?;
                 let on_disk = (sure == Durability::Power).then(|| self.store.on_disk());
                 let permit = permit(allowed, &recorded)?;
                 let done = self.carry_out(behalf, permit, wait).await;
@@ -231,7 +238,14 @@ impl Gateway {
         let (id, hash) = (permit.id(), permit.hash());
         let gateway = Arc::clone(self);
         let waiting = self.wait_for(&permit);
-        let work = tokio::spawn(async move { gateway.run(&behalf, permit, waiting).await });
+        let (reply, work) = tokio::sync::oneshot::channel();
+        tokio::spawn(async move {
+            let ended = gateway.run(&behalf, permit, waiting).await;
+            // Whoever asked may have been told that it goes on, and look later.
+            if let Err(ended) = reply.send(ended) {
+                gateway.approvals.results.keep(id, &ended);
+            }
+        });
         match timeout(wait, work).await {
             Err(_) => {
                 // What it prints from here on is in the log, and need not be in memory.
@@ -283,14 +297,6 @@ impl Gateway {
             fresh @ Appended::Fresh(_) => Ok(fresh),
             Appended::Repeated(_) => Err(repeated()),
         }
-    }
-
-    /// An action, as far as it has come.
-    pub async fn action(&self, id: &str) -> Result<ActionView, GatewayError> {
-        let not_found = || GatewayError::ActionNotFound(id.to_owned());
-        let parsed: ActionId = id.parse().map_err(|_| not_found())?;
-        let doc = self.store.doc(View::Actions, parsed.uuid()).await?;
-        doc.and_then(Doc::into_action).ok_or_else(not_found)
     }
 
     /// Stops an action. Tells whether there was anything to stop.

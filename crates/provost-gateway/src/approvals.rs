@@ -32,6 +32,7 @@ use crate::actions::{Behalf, events, repeated, requested};
 use crate::execute::Ended;
 use crate::governance::Governed;
 use crate::kernels::Waiting;
+use crate::later::Results;
 use crate::{Caller, Gateway, GatewayError};
 
 /// How an action ended, for whoever asked for it and waits.
@@ -43,6 +44,8 @@ pub(crate) struct Approvals {
     waiting: Mutex<HashMap<ActionId, oneshot::Sender<Result<Ended, GatewayError>>>>,
     /// Actions that the log cannot keep as they are, because they hold a secret.
     unkept: Mutex<HashMap<ActionId, Action>>,
+    /// What came out of actions that nobody waited for.
+    pub(crate) results: Results,
     /// There is a new question, so the next to expire may be another.
     changed: Notify,
 }
@@ -90,9 +93,13 @@ impl Approvals {
     fn end(&self, action: ActionId, ended: Result<Ended, GatewayError>) {
         self.unkept.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
         let reply = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
-        if let Some(reply) = reply {
-            // The request may have been answered with "it waits".
-            drop(reply.send(ended));
+        // The request may have been answered with "it waits".
+        let unheard = match reply {
+            Some(reply) => reply.send(ended).err(),
+            None => Some(ended),
+        };
+        if let Some(ended) = unheard {
+            self.results.keep(action, &ended);
         }
     }
 }

@@ -13,7 +13,9 @@ mod error;
 mod execute;
 mod governance;
 mod kernels;
+mod later;
 mod login;
+mod meaning;
 mod paths;
 mod policy;
 mod preview;
@@ -57,6 +59,7 @@ use governance::Governance;
 use governance::files::UserRules;
 use kernels::Kernels;
 use login::Logins;
+use meaning::Listeners;
 use preview::Doors;
 use runtime::Runtimes;
 use sessions::Sessions;
@@ -113,6 +116,7 @@ pub struct Gateway {
     governance: Governance,
     approvals: Approvals,
     rows: Rows,
+    listeners: Listeners,
     sessions: Sessions,
     runtimes: Runtimes,
     redactor: Redactor,
@@ -146,6 +150,7 @@ impl Gateway {
             governance,
             approvals,
             rows: Rows::default(),
+            listeners: Listeners::default(),
             sessions,
             runtimes: Runtimes::default(),
             redactor,

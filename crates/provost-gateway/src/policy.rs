@@ -71,7 +71,7 @@ impl Gateway {
         let name = wanted.action.as_deref().unwrap_or("terminal.runCommand");
         let action = Action::parse(name, wanted.params)?;
         let mode = wanted.mode.unwrap_or_else(|| governed.mode(self.clock.now()));
-        let matter = self.hypothetical(project, action)?;
+        let matter = self.meant(&governed, self.hypothetical(project, action)?).await?;
         let stands = self.stands(&governed, &matter, mode).await?;
         let (what, demands) = (matter.request().action.describe(), matter.shown(|_| None));
         let anyone = anyone();
@@ -206,7 +206,14 @@ impl Gateway {
 
     /// The fact of an event, its body fetched if it is kept beside the log.
     pub(crate) async fn whole_fact(&self, event: &Recorded) -> Result<Option<Fact>, GatewayError> {
-        let event = event.event()?;
+        self.fact_of(&event.event()?).await
+    }
+
+    /// What an event says, also if its body is kept beside the log.
+    pub(crate) async fn fact_of(
+        &self,
+        event: &provost_proto::Event,
+    ) -> Result<Option<Fact>, GatewayError> {
         let Ok(BlobRef { hash, .. }) = serde_json::from_value(event.body.clone()) else {
             return Ok(event.fact());
         };

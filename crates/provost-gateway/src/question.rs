@@ -10,12 +10,15 @@ use provost_core::action::{Action, RelPath, TerminalAction};
 use provost_core::command::Run;
 use provost_core::decide::{Asking, Matter};
 use provost_core::policy::Rule;
-use provost_proto::{AnswerScope, Choice, Pin, Question, TrustQuestion};
+use provost_proto::{AnswerScope, Choice, Question, TrustQuestion};
 
 use crate::execute::profile;
 use crate::governance::Governed;
 use crate::weigh::{pins, real_places};
 use crate::{Gateway, GatewayError};
+
+/// What is said where no pin holds what runs.
+const CAN_CHANGE: &str = "what it runs can change after you answer";
 
 impl Gateway {
     /// The question that an action raises.
@@ -33,9 +36,12 @@ impl Gateway {
         // A hard gate, or rules that cannot be read, are opened once and no more; so is
         // what holds a secret, because a grant or a rule would have to keep it.
         let unkept = self.holds_secret(&matter.request().action);
-        let once = asking.gate.is_some() || governed.broken.is_some() || unkept;
-        question.choices =
-            if once { vec![once_only()] } else { choices(governed, matter, role, &question.pins) };
+        // Whoever says yes for longer would say it to what nobody has seen.
+        let folder = &governed.project.path;
+        let loose = matter.unpinned(folder, &question.pins);
+        let once = asking.gate.is_some() || governed.broken.is_some() || unkept || loose.is_some();
+        question.notes.extend(loose.map(|why| format!("{CAN_CHANGE}: {why}")));
+        question.choices = if once { vec![once_only()] } else { choices(governed, matter, role) };
         Ok(question)
     }
 
@@ -63,10 +69,12 @@ impl Gateway {
         let path = self.places.path.clone();
         let demands = matter.shown(|run| program(&folder, &path, matter, run));
         let wanted = action.clone();
+        let source = matter.source().map(str::to_owned);
         let look = move || {
             let mut change = change::change(&folder, &wanted);
             let mut notes = real_places(&folder, &wanted);
             notes.append(&mut change.notes);
+            notes.extend(source);
             (change.diff, notes)
         };
         let (diff, notes) =
@@ -97,7 +105,7 @@ fn once_only() -> Choice {
 }
 
 /// The answers that allow, and what each remembers.
-fn choices(governed: &Governed, matter: &Matter, role: Option<&str>, pins: &[Pin]) -> Vec<Choice> {
+fn choices(governed: &Governed, matter: &Matter, role: Option<&str>) -> Vec<Choice> {
     let again = again(matter);
     let session = if matter.request().session.is_some() { "this session" } else { "its token" };
     let choice = |scope, remembers| Choice { scope, remembers, rule: None };
@@ -106,9 +114,11 @@ fn choices(governed: &Governed, matter: &Matter, role: Option<&str>, pins: &[Pin
         choice(AnswerScope::Session, format!("{again}, as long as {session} lives")),
         choice(AnswerScope::Until, format!("{again}, until the time you say")),
     ];
-    // A rule knows no pin: it would allow whatever the script holds by then.
+    // A rule knows no pin: it would allow whatever the script holds by then, also one that
+    // is not there yet.
     let folder = &governed.project.path;
-    if let (true, Some(rule)) = (pins.is_empty(), rule(folder, matter, role)) {
+    let runs_code = !matter.scripts(folder).is_empty();
+    if let (false, Some(rule)) = (runs_code, rule(folder, matter, role)) {
         let remembers = format!(
             "{again}, in the role {} and in the project {folder} only, by this rule in your \
              policy.toml, until you take it out",

@@ -53,6 +53,7 @@ impl Gateway {
         role: Option<&str>,
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
+        let matter = self.meant(governed, matter).await?;
         let stands = self.stands(governed, &matter, governed.mode(self.clock.now())).await?;
         // A person's own action follows whatever links there are when it runs.
         let matter = if role.is_some() {
@@ -84,6 +85,7 @@ impl Gateway {
             pins: pins(&governed.project.path, matter).await?,
             leads_to: through(&links, matter),
             links,
+            unseen: self.unseen(governed, matter).await?,
             again: self.rows.again(&matter.request().principal, matter.sameness()),
             mode,
             now: self.clock.now(),
@@ -106,6 +108,7 @@ pub(crate) struct Stands {
     pins: Vec<Pin>,
     links: Links,
     leads_to: Vec<RelPath>,
+    unseen: Option<String>,
     again: u32,
     mode: Mode,
     now: Micros,
@@ -123,6 +126,7 @@ impl Stands {
             now: self.now,
             pins: &self.pins,
             leads_to: &self.leads_to,
+            unseen: self.unseen.as_deref(),
             again: self.again,
         }
     }
@@ -170,9 +174,14 @@ pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, Gate
     if scripts.is_empty() {
         return Ok(Vec::new());
     }
+    let manifests = matter.manifests(folder);
     let folder = PathBuf::from(folder);
     let read = move || {
         let Ok(root) = Root::open(&folder) else { return Vec::new() };
+        let mut scripts = scripts;
+        scripts.extend(manifests.iter().flat_map(|manifest| mains(&folder, manifest)));
+        scripts.sort();
+        scripts.dedup();
         let pin = |path: &str| {
             let hash = provost_kernel::pin(&root, &folder, path)?.hash;
             Some(Pin { path: path.to_owned(), hash })
@@ -180,6 +189,25 @@ pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, Gate
         scripts.iter().filter_map(|script| pin(script.as_str())).collect()
     };
     tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)
+}
+
+/// The longest manifest that is read.
+const MANIFEST: u64 = 1024 * 1024;
+
+/// The files that a `package.json` may call `main`. One that cannot be read names none: it
+/// is pinned itself, if it is there.
+fn mains(folder: &Path, manifest: &RelPath) -> Vec<RelPath> {
+    let path = folder.join(manifest.as_str());
+    let small = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= MANIFEST);
+    let text = if small { std::fs::read(&path).unwrap_or_default() } else { Vec::new() };
+    let read: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    let main = read.as_ref().and_then(|read| read.get("main")?.as_str());
+    let Some(main) = main.map(|main| main.trim_start_matches("./")) else { return Vec::new() };
+    let above = manifest.parent().unwrap_or_else(RelPath::root);
+    let endings = ["", ".js", ".mjs", ".cjs", "/index.js"];
+    let named =
+        endings.iter().map(|ending| Path::new(above.as_str()).join(format!("{main}{ending}")));
+    named.filter_map(|path| RelPath::new(path.to_str()?).ok()).collect()
 }
 
 /// The links on the way to the paths that a file action names. What leads out of

@@ -55,6 +55,8 @@ pub enum Governing {
     Role,
     /// The project's rules.
     Policy,
+    /// What the project runs: `provost.toml`. Trusted by whoever runs it, or says yes to it.
+    Runtime,
 }
 
 /// A file that governs, as a person trusted it.

@@ -22,6 +22,11 @@ impl Raw {
         serde_json::from_str(self.0.get())
     }
 
+    /// How long its text is, in bytes.
+    pub fn size(&self) -> usize {
+        self.0.get().len()
+    }
+
     /// As a value.
     pub fn value(&self) -> Value {
         // What is held is JSON, so that reading it fails at most for its depth.

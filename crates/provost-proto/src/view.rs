@@ -2,6 +2,7 @@
 //! them is in `provost-core`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::kernel::{Outcome, ReportNumber};
@@ -78,6 +79,11 @@ pub struct ActionView {
     pub finished_at: Option<Micros>,
     /// How it ended.
     pub outcome: Option<Outcome>,
+    /// What came out, for whoever asked for it and did not wait; never in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional, type = "unknown"))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub result: Option<Value>,
 }
 
 /// How far an action has come.

@@ -262,6 +262,7 @@ fn permit(action: Action) -> Permit {
         now: 0,
         pins: &[],
         leads_to: &[],
+        unseen: None,
         again: 0,
     };
     let verdict = decide(Matter::new(request).unwrap(), Acting::Oneself, &standing);

@@ -100,6 +100,7 @@ pub(crate) fn in_full(approval: &Approval, names: &Names, now: Micros) -> String
         let what = match trust.what {
             Governing::Role => "role",
             Governing::Policy => "rules",
+            Governing::Runtime => "commands",
         };
         say(&format!("Trust is asked for the {what} in {}:", quoted(&trust.file)));
         indented(&trust.diff, &mut say);

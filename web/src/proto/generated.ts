@@ -1047,7 +1047,11 @@ finishedAt: number | null,
 /**
  * How it ended.
  */
-outcome: Outcome | null, };
+outcome: Outcome | null, 
+/**
+ * What came out, for whoever asked for it and did not wait; never in the log.
+ */
+result?: unknown, };
 
 export type ActionStatus = "requested" | "waiting" | "denied" | "allowed" | "running" | "finished";
 
@@ -1145,7 +1149,7 @@ by: string,
  */
 at: number, };
 
-export type Governing = "role" | "policy";
+export type Governing = "role" | "policy" | "runtime";
 
 export type Trusted = { 
 /**

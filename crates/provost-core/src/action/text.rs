@@ -68,12 +68,19 @@ fn spelled_out(c: char) -> bool {
     c != ' ' && (unseen(c) || c.general_category() == GeneralCategory::SpaceSeparator)
 }
 
+/// So many spaces in a row are more than a person expects.
+const MANY: &str = "                ";
+
 /// The text with everything unseen spelled out, so that no two texts look alike.
 ///
 /// A backslash stays single unless what follows would make it look like one of
 /// our own escapes; regular expressions remain readable.
+///
+/// Many spaces in a row are counted, since what stands behind them would be out of
+/// sight: `\u{3000 spaces}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'`')) {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'`');
+    if text.bytes().all(plain) && !text.contains(MANY) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -88,7 +95,21 @@ pub fn visible(text: &str) -> Cow<'_, str> {
                 let escape = |next: &char| {
                     matches!(next, 'n' | 't' | 'r' | 'u' | '`' | '\\') || spelled_out(*next)
                 };
-                out.push_str(if rest.peek().is_none_or(escape) { "\\\\" } else { "\\" });
+                // Many spaces are written with one, too.
+                let ahead = rest.clone().take(MANY.len()).filter(|c| *c == ' ').count();
+                let escaped = rest.peek().is_none_or(escape) || ahead == MANY.len();
+                out.push_str(if escaped { "\\\\" } else { "\\" });
+            }
+            ' ' => {
+                let mut n_spaces = 1;
+                while rest.next_if_eq(&' ').is_some() {
+                    n_spaces += 1;
+                }
+                if n_spaces >= MANY.len() {
+                    let _ = write!(out, "\\u{{{n_spaces} spaces}}");
+                } else {
+                    out.extend(std::iter::repeat_n(' ', n_spaces));
+                }
             }
             c if spelled_out(c) => {
                 // Writing to a string cannot fail.
@@ -137,6 +158,8 @@ mod tests {
         shown("no\u{a0}break", "no\\u{a0}break");
         shown("\u{1b}[31m", "\\u{1b}[31m");
         shown("z\u{200b}w", "z\\u{200b}w");
+        shown(&format!("ls{}; rm x", " ".repeat(3000)), "ls\\u{3000 spaces}; rm x");
+        shown("a   b", "a   b");
     }
 
     #[test]
@@ -166,6 +189,10 @@ mod tests {
                 }
                 ('\\', Some('u')) => {
                     let digits: String = rest.by_ref().skip(2).take_while(|c| *c != '}').collect();
+                    if let Some(n_spaces) = digits.strip_suffix(" spaces") {
+                        out.push_str(&" ".repeat(n_spaces.parse().unwrap()));
+                        continue;
+                    }
                     out.push(char::from_u32(u32::from_str_radix(&digits, 16).unwrap()).unwrap());
                 }
                 _ => out.push(c),
@@ -176,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_two_texts_look_alike(text in "(?s)([\\\\ntru`{}\n\u{202e}\u{a0}]|.)*") {
+        fn no_two_texts_look_alike(text in "(?s)([\\\\ntru`{}\n\u{202e}\u{a0}]|.| {14,18})*") {
             prop_assert_eq!(read(&visible(&text)), text);
         }
     }

@@ -34,6 +34,7 @@ mod describe;
 mod expansion;
 mod folders;
 mod gate;
+mod hears;
 mod host;
 mod plain;
 mod reader;
@@ -46,6 +47,7 @@ pub use builtin::is_builtin;
 pub use describe::describe;
 pub(crate) use gate::lookalike;
 pub use gate::{DEPTH, LENGTH, Unreadable};
+pub use hears::{Hears, hears};
 
 /// What a command line would do, as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,6 +71,10 @@ impl Analysis {
 
     /// The same line with a variable: what one that names a command holds is run too.
     pub(crate) fn given(mut self, name: &str, value: &str) -> Self {
+        if variables::opens(name) {
+            let (text, extent) = (name.to_owned(), Extent::Programs);
+            self.opaque.push(Opaque { why: Why::Variable, text, extent });
+        }
         if variables::names_a_command(name) {
             let extent = Extent::Words;
             self.opaque.push(Opaque { why: Why::Variable, text: name.to_owned(), extent });
@@ -137,6 +143,20 @@ pub struct Run {
     /// The places in `argv` whose words are not known, in order. Each may be none
     /// or many; the place behind the last means that more words follow.
     pub unknown: Vec<usize>,
+    /// The commands that its words may be, if nobody knows what the program does with them.
+    pub carried: Carried,
+    /// What of its words may be a path that it reads, if nobody knows what it does with
+    /// them. Absolute, or relative to where the line starts.
+    pub named: Vec<String>,
+}
+
+/// The commands that the words of a program may be: of `mywrap git push`, `git push`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// The places in `argv` from which on its words may be one.
+    pub starts: Vec<usize>,
+    /// Those that stand within one word: `--run=git`, `'cd x; git push'`.
+    pub texts: Vec<Run>,
 }
 
 impl Run {
@@ -152,6 +172,16 @@ impl Run {
 }
 
 impl Run {
+    /// The command that its words from this place on would be.
+    pub(crate) fn from(&self, start: usize) -> Self {
+        Self {
+            argv: self.argv.get(start..).unwrap_or_default().to_vec(),
+            unknown: self.unknown.iter().filter_map(|at| at.checked_sub(start)).collect(),
+            folders: self.folders.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The variables that are set for it, as they are written.
     pub fn assigned(&self) -> Vec<String> {
         self.assignments.iter().map(|(name, value)| format!("{name}={value}")).collect()

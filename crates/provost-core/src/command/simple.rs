@@ -179,6 +179,10 @@ impl Reader {
         if !variables::governs(name) {
             return;
         }
+        if variables::opens(name) {
+            self.open(Why::Variable, name);
+            return;
+        }
         match (variables::names_a_command(name), value) {
             (false, _) => self.opaque(Why::Variable, name),
             (true, Value::Unknown) => self.open(Why::Variable, name),

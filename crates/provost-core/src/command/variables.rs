@@ -129,12 +129,18 @@ const COMMANDS: &[&str] = &[
     "EXTERNAL_DIFF",
 ];
 
+/// Whether it gives a program other settings, which can name any command: an alias,
+/// a pager, a hook, a way to reach a remote.
+pub(super) fn opens(name: &str) -> bool {
+    const NAMES: [&str; 4] = ["GIT_EXEC_PATH", "GIT_DIR", "GIT_COMMON_DIR", "GIT_TEMPLATE_DIR"];
+    let known = name.to_ascii_uppercase();
+    NAMES.contains(&&*known) || known.starts_with("GIT_CONFIG")
+}
+
 /// Whether what it is set to is run, by a program or by the shell.
 pub(super) fn names_a_command(name: &str) -> bool {
     let known = name.to_ascii_uppercase();
-    COMMANDS.iter().any(|end| known.ends_with(end))
-        || ["CC", "CXX", "LD", "AR"].contains(&&*known)
-        || known.starts_with("GIT_CONFIG_VALUE")
+    COMMANDS.iter().any(|end| known.ends_with(end)) || ["CC", "CXX", "LD", "AR"].contains(&&*known)
 }
 
 /// Whether setting it can make a program do something else than it was asked to.

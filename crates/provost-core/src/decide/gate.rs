@@ -75,6 +75,7 @@ pub(super) fn gates(matter: &Matter, leads_to: &[RelPath]) -> Vec<Gate> {
             Demand::Run(run) => {
                 gates.extend(leaving(run));
                 gates.extend(deleting(matter.cwd().as_str(), run));
+                gates.extend(carried(matter.cwd().as_str(), run));
             }
         }
     }
@@ -118,6 +119,28 @@ fn leaving(run: &Run) -> Option<Gate> {
     let names = run.through.iter().map(|wrapper| base(wrapper)).chain(program);
     let name = names.into_iter().find(|name| LEAVING.contains(name))?;
     Some(Gate::Asks(format!("`{name}` runs things with other rights, elsewhere or later")))
+}
+
+/// What the words of a program that nobody knows may be, if that is gated.
+fn carried(cwd: &str, run: &Run) -> Option<Gate> {
+    let gated = |inner: &Run| {
+        // A name alone is rather a word: `./train batch`. But `su` needs no other.
+        let runs = inner.argv.len() > 1 || inner.argv.first().is_some_and(|name| name == "su");
+        leaving(inner).filter(|_| runs).or_else(|| deleting(cwd, inner))
+    };
+    let is_gated = |at: &&usize| {
+        let name = base(&run.argv[**at]);
+        LEAVING.contains(&name) || matches!(name, "rm" | "find")
+    };
+    let starts = run.carried.starts.iter().filter(is_gated).map(|at| run.from(*at));
+    let gate = starts.chain(run.carried.texts.iter().cloned()).find_map(|inner| gated(&inner))?;
+    let program = run.argv.first().map_or("", String::as_str);
+    Some(match gate {
+        Gate::Asks(why) => {
+            Gate::Asks(format!("nobody knows what `{program}` runs; if its words: {why}"))
+        }
+        closed @ Gate::Closed { .. } => closed,
+    })
 }
 
 /// Keys for the person's own shell, which runs behind no wall. Mode `full` does

@@ -6,7 +6,8 @@ use provost_proto::{
     ActionId, Covers, DemandView, Hash, Pin, Principal, ProjectId, SessionId, TokenClass,
 };
 
-use crate::action::{Action, Effect, RelPath, RunCommand, RuntimeAction, TerminalAction};
+use super::means::Means;
+use crate::action::{Action, RelPath, RunCommand, RuntimeAction, TerminalAction};
 use crate::canonical::{self, NotCanonical};
 use crate::chain;
 use crate::command::{Analysis, Demand, Run, analyze, analyze_argv, is_builtin};
@@ -37,6 +38,8 @@ pub struct Matter {
     pub(super) line: Option<Result<Analysis, String>>,
     /// What of the world the decision is about, and must hold when it runs.
     pub(super) terms: Option<Terms>,
+    /// The command that it comes to, if it is not called one.
+    pub(super) means: Option<Means>,
 }
 
 impl Matter {
@@ -58,7 +61,7 @@ impl Matter {
             }
             (line, _) => line,
         };
-        Ok(Self { request, hash, line, terms: None })
+        Ok(Self { request, hash, line, terms: None, means: None })
     }
 
     /// The same, to be decided and carried out on these terms.
@@ -116,7 +119,7 @@ impl Matter {
 
     /// The demands for people; `find` names the program that would run.
     pub fn shown(&self, find: impl Fn(&Run) -> Option<String>) -> Vec<DemandView> {
-        let in_shell = command(&self.request.action).is_some_and(|run| run.command.is_some());
+        let in_shell = self.command().is_some_and(|run| run.command.is_some());
         let one = |demand: &Demand| match demand {
             Demand::Run(run) => {
                 let builtin = is_builtin(run, in_shell);
@@ -137,7 +140,7 @@ impl Matter {
         match &self.line {
             None => Vec::new(),
             Some(Err(why)) => {
-                let run = command(&self.request.action);
+                let run = self.command();
                 let text = run.and_then(|run| run.command.clone()).unwrap_or_default();
                 vec![DemandView::Opaque { text, why: why.clone() }]
             }
@@ -155,14 +158,24 @@ impl Matter {
     /// its words name them; see [`super::scripts`]. `root` is the project's folder.
     pub fn scripts(&self, root: &str) -> Vec<RelPath> {
         // What the project runs is what these files say, and agents can write them.
-        if let (Action::Runtime(_), Effect::Start) =
-            (&self.request.action, self.request.action.effect())
-            && !self.own_shell()
-        {
-            let files = crate::runtime::plan::FILES.iter();
-            return files.filter_map(|name| RelPath::new(name).ok()).collect();
-        }
-        super::scripts::named(self.demands(), self.cwd().as_str(), root)
+        let files = if self.runs_project() { crate::runtime::plan::FILES } else { &[] };
+        let files = files.iter().filter_map(|name| RelPath::new(name).ok());
+        let named = super::scripts::named(self.demands(), self.cwd().as_str(), root);
+        let mut scripts: Vec<RelPath> = files.chain(named).collect();
+        scripts.sort();
+        scripts.dedup();
+        scripts
+    }
+
+    /// The manifests that name what runs: of each, the file that it calls `main`.
+    pub fn manifests(&self, root: &str) -> Vec<RelPath> {
+        super::scripts::manifests(self.demands(), self.cwd().as_str(), root)
+    }
+
+    /// Why what it runs can change after a person answered, if it can: these pins do not
+    /// hold it.
+    pub fn unpinned(&self, root: &str, pins: &[Pin]) -> Option<String> {
+        super::scripts::unpinned(self.analysis()?, self.cwd().as_str(), root, pins)
     }
 
     /// Those of the pinned files that it runs; see [`super::scripts`].
@@ -209,7 +222,11 @@ impl Matter {
             let paths = action.paths().iter().map(|path| path.as_str().to_owned()).collect();
             return Ok(Covers::Paths { name, paths });
         }
-        let params = chain::digest(&canonical::to_vec(&action.params())?);
+        // Who may look at the person's own shell may look at any of its lines.
+        let looks =
+            matches!(action, Action::Runtime(RuntimeAction::Open(_) | RuntimeAction::Read(_)));
+        let params = if looks { serde_json::json!({}) } else { action.params() };
+        let params = chain::digest(&canonical::to_vec(&params)?);
         Ok(Covers::Exact { name, params })
     }
 }

@@ -16,6 +16,7 @@
 
 mod gate;
 mod matter;
+mod means;
 mod scripts;
 mod standing;
 mod uncertain;
@@ -117,6 +118,10 @@ pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Ve
     if let Some(why) = standing.broken {
         return ask(matter, format!("rules cannot be read: {why}"), rules, None);
     }
+    // Not even a grant is for what a person has not seen; `full` does not ask.
+    if let (Some(why), Mode::Sandbox | Mode::Auto) = (standing.unseen, standing.mode) {
+        return ask(matter, why.to_owned(), rules, None);
+    }
     // A grant answers the question that was asked, so not a rule that it did not name.
     let asking = if said == Some(policy::Verdict::Ask) { rules.as_slice() } else { &[] };
     if let Some(grant) = standing.grant(&matter, role, asking) {
@@ -154,12 +159,17 @@ fn weigh(
     let asker =
         policy::Asker { role: Some(&role.name), mode: standing.mode, project: standing.folder };
     let action = &matter.request.action;
-    let evaluation = standing.rules.evaluate(asker, action, matter.analysis());
+    let own = if matter.means.is_some() { None } else { matter.analysis() };
+    let evaluation = standing.rules.evaluate(asker, action, own);
+    // What it comes to is weighed like the command that it is.
+    let means = matter.means.as_ref();
+    let means = means.map(|means| standing.rules.evaluate(asker, &means.action, matter.analysis()));
     // A link is no way around a rule: what denies or asks for the place it leads
     // to does so for the link. What allows that place does not allow the link.
     let linked = standing.leads_to.iter().map(|path| standing.rules.at(asker, action, path));
     let linked: Vec<_> = linked.filter(|at| at.verdict() > Some(policy::Verdict::Allow)).collect();
-    let matched = evaluation.demands.iter().map(|judged| &judged.matched).chain(&linked);
+    let demands = evaluation.demands.iter().chain(means.iter().flat_map(|means| &means.demands));
+    let matched = demands.map(|judged| &judged.matched).chain(&linked);
     let mut rules: Vec<RuleRef> = Vec::new();
     for hit in matched.flat_map(policy::Matched::deciding) {
         let named = RuleRef {
@@ -172,8 +182,21 @@ fn weigh(
             rules.push(named);
         }
     }
-    let said = linked.iter().map(policy::Matched::verdict).fold(evaluation.verdict(), Ord::max);
+    let said = match (evaluation.verdict(), means.map(|means| means.verdict())) {
+        (said, None) => said,
+        (said, Some(other)) => both(said, other),
+    };
+    let said = linked.iter().map(policy::Matched::verdict).fold(said, Ord::max);
     (said, rules)
+}
+
+/// What is said of an action and of the command that it comes to: only if both are
+/// allowed, it is.
+fn both(one: Option<policy::Verdict>, other: Option<policy::Verdict>) -> Option<policy::Verdict> {
+    match one.max(other) {
+        Some(policy::Verdict::Allow) if one != other => None,
+        said => said,
+    }
 }
 
 /// A layer as it stands on the wire.
@@ -225,6 +248,10 @@ fn by_mode(matter: Matter, mode: Mode, rules: Vec<RuleRef>) -> Verdict {
         Effect::Write | Effect::Run | Effect::Start => false,
     };
     let why = match mode {
+        // What a person types there is not the project's alone; once said, it holds.
+        Mode::Full if matter.own_shell() => {
+            Some("your own shell is outside the sandbox, and shows what you type")
+        }
         Mode::Full => None,
         _ if looks => None,
         Mode::Auto if matter.network() => {
@@ -301,10 +328,13 @@ impl Allowed {
     }
 
     pub(crate) fn into_parts(self) -> (Request, Hash, AllowedBy, Option<Terms>) {
+        let runs_project = self.matter.runs_project();
         let mut terms = self.matter.terms;
         match &self.by {
             // A person saw the scripts as they were pinned.
             AllowedBy::Approval { .. } | AllowedBy::Grant { .. } => {}
+            // What the project runs was read in them.
+            AllowedBy::Mode { .. } | AllowedBy::Rules { .. } if runs_project => {}
             // What they hold had no part in the decision.
             AllowedBy::Operator | AllowedBy::Mode { .. } | AllowedBy::Rules { .. } => {
                 if let Some(terms) = &mut terms {

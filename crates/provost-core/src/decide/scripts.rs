@@ -4,100 +4,17 @@
 //!
 //! It rather names too many than too few: every word that could be such a file
 //! is one, and what is no file is not pinned. What it cannot see: files that a
-//! script reads in its turn, what a glob or a variable stands for, what an
-//! installed tool looks for under names that are not here (`jest.config.js`),
-//! and modules by their names (`python3 -m pkg`).
+//! script reads in its turn, and what an installed tool looks for under names
+//! that are not here. Where it sees that code runs and not which, as for a glob
+//! or a variable, [`unpinned`] says so.
+
+mod table;
 
 use provost_proto::Pin;
 
 use crate::action::RelPath;
-use crate::command::{Demand, Run};
-
-/// Programs that take what to do from a file that is named, without the version
-/// that may be part of the name (`python3.12`).
-const INTERPRETERS: &[&str] = &[
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "mksh",
-    "ash",
-    "fish",
-    "nu",
-    "pwsh",
-    "busybox",
-    "source",
-    ".",
-    "eval",
-    "exec",
-    "python",
-    "pypy",
-    "ipython",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "bunx",
-    "npx",
-    "tsx",
-    "ts-node",
-    "ruby",
-    "perl",
-    "php",
-    "lua",
-    "luajit",
-    "Rscript",
-    "R",
-    "julia",
-    "tclsh",
-    "awk",
-    "gawk",
-    "mawk",
-    "osascript",
-    "expect",
-    "guile",
-    "elixir",
-    "groovy",
-    "java",
-    "dotnet",
-    "psql",
-    "sqlite",
-    "mysql",
-    "gdb",
-    "parallel",
-    "entr",
-];
-
-/// Programs that take what to do from a file of a fixed name, here or in a
-/// folder that is named.
-const BUILDERS: &[(&str, &[&str])] = &[
-    ("make", &["Makefile", "makefile", "GNUmakefile"]),
-    ("gmake", &["Makefile", "makefile", "GNUmakefile"]),
-    ("ninja", &["build.ninja"]),
-    ("cmake", &["CMakeLists.txt", "CMakePresets.json"]),
-    ("meson", &["meson.build"]),
-    ("npm", &["package.json"]),
-    ("pnpm", &["package.json"]),
-    ("yarn", &["package.json"]),
-    ("bun", &["package.json"]),
-    ("deno", &["deno.json", "deno.jsonc"]),
-    ("just", &["justfile", "Justfile", ".justfile"]),
-    ("task", &["Taskfile.yml", "Taskfile.yaml"]),
-    ("rake", &["Rakefile"]),
-    ("bundle", &["Gemfile"]),
-    ("cargo", &["Cargo.toml", "build.rs", ".cargo/config.toml"]),
-    ("go", &["go.mod"]),
-    ("gradle", &["build.gradle", "build.gradle.kts"]),
-    ("gradlew", &["build.gradle", "build.gradle.kts"]),
-    ("mvn", &["pom.xml"]),
-    ("mvnw", &["pom.xml"]),
-    ("tox", &["tox.ini"]),
-    ("nox", &["noxfile.py"]),
-    ("invoke", &["tasks.py"]),
-    ("pip", &["setup.py", "pyproject.toml"]),
-    ("pytest", &["conftest.py", "pytest.ini", "pyproject.toml"]),
-];
+use crate::command::{Analysis, Demand, Opaque, Run, Why};
+use table::{BUILDERS, INTERPRETERS, RUNNERS};
 
 /// The files beneath the project that these demands name as what to do.
 pub(super) fn named(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPath> {
@@ -108,7 +25,7 @@ pub(super) fn named(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPath> {
         })
     };
     // `cat build.sh | sh`: then what the others name is what it reads.
-    let interprets = runs().any(|run| is_interpreter(base(run)));
+    let interprets = runs().any(interprets);
     let mut found = Vec::new();
     for run in runs() {
         for name in names(run, interprets) {
@@ -150,22 +67,150 @@ pub(super) fn programs(demands: &[Demand], cwd: &str, root: &str, pins: &[Pin]) 
 
 fn names(run: &Run, all: bool) -> Vec<String> {
     let Some((program, words)) = run.argv.split_first() else { return Vec::new() };
-    let base = base(run);
-    let builder = BUILDERS.iter().find(|(name, _)| *name == base);
-    let files = builder.map_or(&[][..], |(_, files)| files);
+    let files = told_by(base(run));
     let mut names = Vec::new();
     if program.contains('/') {
         names.push(program.clone());
     }
-    names.extend(files.iter().map(|&file| file.to_owned()));
-    if all || builder.is_some() {
+    let told = files.unwrap_or_default();
+    names.extend(told.iter().map(|&file| file.to_owned()));
+    if all || files.is_some() {
         for value in words.iter().map(|word| value(word)) {
+            // `tests/a.py::test_x` names a test in a file.
+            let value = value.split("::").next().unwrap_or(value);
             names.push(value.to_owned());
             // It may be a folder: `make -C web`.
-            names.extend(files.iter().map(|file| format!("{value}/{file}")));
+            names.extend(told.iter().map(|file| format!("{value}/{file}")));
         }
     }
+    names.extend(modules(run));
     names
+}
+
+/// The files of a fixed name that a program is told by.
+fn told_by(program: &str) -> Option<&'static [&'static str]> {
+    let known = BUILDERS.iter().chain(RUNNERS).find(|(name, _)| *name == program);
+    known.map(|(_, files)| *files)
+}
+
+/// The files that a name without its ending stands for: `python3 -m a.b`, `node .`.
+fn modules(run: &Run) -> Vec<String> {
+    let program = plain_name(base(run));
+    let words = run.argv.get(1..).unwrap_or_default();
+    let mut found = Vec::new();
+    match program {
+        "python" | "pypy" | "ipython" => {
+            for (at, word) in words.iter().enumerate() {
+                let joined = word.strip_prefix("-m").filter(|rest| !rest.is_empty());
+                let next = (word == "-m").then(|| words.get(at + 1).map(String::as_str)).flatten();
+                for module in joined.into_iter().chain(next) {
+                    found.extend(of_python(module));
+                }
+                found.push(format!("{word}/__main__.py"));
+            }
+        }
+        "node" | "nodejs" | "tsx" | "ts-node" | "bun" | "deno" | "electron" => {
+            const ENDINGS: [&str; 7] =
+                [".js", ".mjs", ".cjs", ".ts", "/index.js", "/index.ts", "/package.json"];
+            for word in words.iter().map(|word| value(word)) {
+                found.extend(ENDINGS.iter().map(|ending| format!("{word}{ending}")));
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+/// The files that a module of Python may be, and those that are loaded before it.
+fn of_python(module: &str) -> Vec<String> {
+    let path = module.replace('.', "/");
+    let mut found = vec![format!("{path}.py"), format!("{path}/__main__.py")];
+    for (at, _) in path.match_indices('/') {
+        found.push(format!("{}/__init__.py", &path[..at]));
+    }
+    found.push(format!("{path}/__init__.py"));
+    // `python3 -m pytest` is told by the same as `pytest`.
+    found.extend(told_by(module).unwrap_or_default().iter().map(|&file| file.to_owned()));
+    found
+}
+
+/// The manifests whose `main` is what runs: `node .`.
+pub(super) fn manifests(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPath> {
+    let mut found = Vec::new();
+    for demand in demands {
+        let Demand::Run(run) = demand else { continue };
+        if !matches!(plain_name(base(run)), "node" | "nodejs" | "electron") {
+            continue;
+        }
+        for word in run.argv.iter().skip(1).filter(|word| !word.starts_with('-')) {
+            let manifest = format!("{word}/package.json");
+            found.extend(run.folders.iter().filter_map(|at| place(&[cwd, at, &manifest], root)));
+        }
+    }
+    found
+}
+
+/// Why what runs can change after it was pinned, if it can: code of the project runs, and
+/// which is not known, or none of it is pinned.
+pub(super) fn unpinned(analysis: &Analysis, cwd: &str, root: &str, pins: &[Pin]) -> Option<String> {
+    let is_pinned = |path: &RelPath| pins.iter().any(|pin| pin.path == path.as_str());
+    for demand in &analysis.demands {
+        let Demand::Run(run) = demand else { continue };
+        let program = base(run);
+        let told = RUNNERS.iter().any(|(name, _)| *name == program) || is_module_runner(run);
+        if !interprets(run) && !told {
+            continue;
+        }
+        let shown = run.argv.join(" ");
+        let shown = crate::action::text::excerpt(&shown);
+        if script_is_unknown(run) {
+            return Some(format!("which file {shown} runs is known only when it runs"));
+        }
+        let at = |name: &String| {
+            run.folders
+                .iter()
+                .any(|at| place(&[cwd, at, name], root).is_some_and(|p| is_pinned(&p)))
+        };
+        let files = operands(run);
+        if told && !files.iter().any(at) {
+            return Some(format!("{shown} runs whatever tests there are by then"));
+        }
+    }
+    let reads = |part: &Opaque| part.why == Why::Input || part.why == Why::Substitution;
+    let input = analysis
+        .opaque
+        .iter()
+        .find(|part| reads(part))
+        .filter(|_| pins.is_empty() && analysis.is_open())?;
+    let text = crate::action::text::excerpt(&input.text);
+    Some(format!("{text} {}", input.why))
+}
+
+/// `python3 -m pytest`: what runs is not the module alone.
+fn is_module_runner(run: &Run) -> bool {
+    let module = run.argv.iter().position(|word| word == "-m").and_then(|at| run.argv.get(at + 1));
+    interprets(run)
+        && module.is_some_and(|module| {
+            module == "unittest" || RUNNERS.iter().any(|(name, _)| name == module)
+        })
+}
+
+/// The words that may name files, without what follows `::`.
+fn operands(run: &Run) -> Vec<String> {
+    let words = run.argv.iter().skip(1).filter(|word| !word.starts_with('-'));
+    words.map(|word| word.split("::").next().unwrap_or(word).to_owned()).collect()
+}
+
+/// Whether the place of the script, or what may come before it, is not known.
+fn script_is_unknown(run: &Run) -> bool {
+    let script = run
+        .argv
+        .iter()
+        .enumerate()
+        .skip(1)
+        .find(|(at, word)| !word.starts_with('-') && !run.unknown.contains(at));
+    let first = script.map_or(run.argv.len(), |(at, _)| at);
+    run.unknown.iter().any(|at| *at <= first)
 }
 
 /// The part of a word that can name a file: `-fother.mk`, `--file=other.mk`.
@@ -177,9 +222,25 @@ fn value(word: &str) -> &str {
     }
 }
 
+/// Whether it takes what to do from a file that its words name.
+fn interprets(run: &Run) -> bool {
+    let from_file = |word: &String| {
+        word.starts_with("--file")
+            || !word.starts_with("--") && word.starts_with('-') && word.contains('f')
+    };
+    match base(run) {
+        "sed" | "gsed" => run.argv.iter().skip(1).any(from_file),
+        program => is_interpreter(program),
+    }
+}
+
 fn is_interpreter(program: &str) -> bool {
-    let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&program) || INTERPRETERS.contains(&plain)
+    INTERPRETERS.contains(&program) || INTERPRETERS.contains(&plain_name(program))
+}
+
+/// A name without the version that may be part of it.
+fn plain_name(program: &str) -> &str {
+    program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 fn base(run: &Run) -> &str {

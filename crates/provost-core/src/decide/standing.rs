@@ -46,6 +46,8 @@ pub struct Standing<'a> {
     pub pins: &'a [Pin],
     /// Where links lead the paths that it names, for those that are elsewhere.
     pub leads_to: &'a [RelPath],
+    /// Why a person must look first, if they must: what it runs changed since they last did.
+    pub unseen: Option<&'a str>,
     /// How often exactly this action was the last that the asker did.
     pub again: u32,
 }

@@ -9,7 +9,7 @@
 
 use provost_proto::Mode;
 
-use super::matter::{Matter, command};
+use super::matter::Matter;
 use super::standing::Standing;
 use crate::command::{Demand, Extent, Opaque, Why};
 use crate::role::Role;
@@ -85,7 +85,7 @@ pub(super) fn hidden(matter: &Matter, wanted: impl Fn(&str) -> bool) -> Option<S
     if open(matter).is_none() && !is_risky(matter) {
         return None;
     }
-    let run = command(&matter.request.action)?;
+    let run = matter.command()?;
     let text = match (&run.command, &run.argv) {
         (Some(line), _) => line.clone(),
         (None, argv) => argv.as_deref().unwrap_or_default().join("\n"),

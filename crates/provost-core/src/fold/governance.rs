@@ -14,6 +14,7 @@ pub(super) fn trusted_key(project: ProjectId, what: Governing, file: &str) -> Uu
     hasher.update(match what {
         Governing::Role => b"role/",
         Governing::Policy => b"plcy/",
+        Governing::Runtime => b"runs/",
     });
     hasher.update(file.as_bytes());
     let mut key = [0; 16];

@@ -68,14 +68,19 @@ impl Argv {
     /// Whether a command may be meant: options before and between the words are
     /// looked past, and what is not known may be anything.
     pub(super) fn may_match(&self, run: &Run) -> Option<Certainty> {
-        let program = run.argv.first()?;
+        self.may_match_from(run, 0)
+    }
+
+    /// The same for the words from a place on.
+    pub(super) fn may_match_from(&self, run: &Run, start: usize) -> Option<Certainty> {
+        let program = run.argv.get(start)?;
         let (place, rest) = self.places.split_first()?;
         // `git` means `/usr/bin/git` too. Where it allows it does not: `./git` can be anything.
         if !any(place, program) && !any(place, base(program)) {
             return None;
         }
         let walk = Walk { program: base(program), run, open: self.open };
-        walk.follow(rest, 1, &mut STEPS.clone())
+        walk.follow(rest, start + 1, &mut STEPS.clone())
     }
 
     /// Whether it means every command of this program, so also what it is wrapped around.

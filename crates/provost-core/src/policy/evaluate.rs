@@ -106,11 +106,20 @@ impl Rules {
         // What a program is given to read may be denied or asked about; it needs
         // nobody to allow it, since looking is what every mode allows.
         let cwd = command(action).map_or(".", |command| command.cwd.as_str());
-        for path in analysis.into_iter().flat_map(|analysis| &analysis.demands) {
-            if let Demand::Operand { path } = path {
-                let judged_operand = judge(placed(READ, cwd, path, loose(analysis, path)));
-                if judged_operand.matched.verdict() > Some(Verdict::Allow) {
-                    judged.push(judged_operand);
+        for demand in analysis.into_iter().flat_map(|analysis| &analysis.demands) {
+            let given = match demand {
+                Demand::Operand { path } => std::slice::from_ref(path),
+                Demand::Run(run) => run.named.as_slice(),
+                Demand::Write { .. } | Demand::Read { .. } => &[],
+            };
+            for path in given {
+                let mut operand = judge(placed(READ, cwd, path, loose(analysis, path)));
+                if let Demand::Run(_) = demand {
+                    // That it is a path at all is only possible.
+                    operand.matched.doubt();
+                }
+                if operand.matched.verdict() > Some(Verdict::Allow) {
+                    judged.push(operand);
                 }
             }
         }

@@ -91,9 +91,12 @@ impl Index {
 }
 
 /// The names under which a command may be meant: as written, without its
-/// folder, and those of its wrappers.
+/// folder, those of its wrappers, and those that its words may be.
 fn names(run: &Run) -> impl Iterator<Item = &str> {
     let program = run.argv.first().map_or("", String::as_str);
-    let base = Some(base(program)).filter(|base| *base != program);
-    std::iter::once(program).chain(base).chain(run.through.iter().map(String::as_str))
+    let based = Some(base(program)).filter(|base| *base != program);
+    let words = run.carried.starts.iter().filter_map(|at| run.argv.get(*at));
+    let words = words.chain(run.carried.texts.iter().filter_map(|text| text.argv.first()));
+    let own = std::iter::once(program).chain(based);
+    own.chain(run.through.iter().map(String::as_str)).chain(words.map(|word| base(word)))
 }

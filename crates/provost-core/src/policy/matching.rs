@@ -120,6 +120,11 @@ impl<'r> Matched<'r> {
         self.counting().map(Hit::effect).max()
     }
 
+    /// What they are about is not certain.
+    pub(super) fn doubt(&mut self) {
+        self.hits.iter_mut().for_each(|hit| hit.certainty = Certainty::Possible);
+    }
+
     /// The rules that decide.
     pub fn deciding(&self) -> impl Iterator<Item = &Hit<'r>> {
         let verdict = self.verdict();
@@ -272,8 +277,25 @@ impl Rule {
             })
     }
 
-    /// Whether a rule that denies or asks means this command, or may.
+    /// Whether a rule that denies or asks means this command, or may; or one that its words may be.
     fn may_mean(&self, run: &Run) -> Option<Certainty> {
+        self.may_mean_itself(run).or_else(|| self.may_mean_carried(run))
+    }
+
+    fn may_mean_carried(&self, run: &Run) -> Option<Certainty> {
+        // Else it is about hosts, which are those of the whole command.
+        let Select::Command { argv: Some(argv), .. } = &self.select else { return None };
+        let starts = |at: &usize| {
+            argv.may_match_from(run, *at).is_some()
+                && self.may_mean_itself(&run.from(*at)).is_some()
+        };
+        let texts = |text: &Run| self.may_mean_itself(text).is_some();
+        let carried = &run.carried;
+        let found = carried.starts.iter().any(starts) || carried.texts.iter().any(texts);
+        found.then_some(Certainty::Possible)
+    }
+
+    fn may_mean_itself(&self, run: &Run) -> Option<Certainty> {
         let Select::Command { argv, with, without, hosts } = &self.select else { return None };
         let possible = |holds: bool| holds.then_some(Certainty::Possible);
         let words = match argv {

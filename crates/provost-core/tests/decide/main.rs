@@ -6,6 +6,7 @@ mod covers;
 mod gates;
 mod justified;
 mod links;
+mod meaning;
 mod opaque;
 mod runtime;
 mod scripts;
@@ -91,6 +92,7 @@ fn standing(rules: &Rules, mode: Mode) -> Standing<'_> {
         now: NOW,
         pins: &[],
         leads_to: &[],
+        unseen: None,
         again: 0,
     }
 }

@@ -99,6 +99,152 @@ fn no_spelling_of_what_is_denied_runs_unasked() {
     }
 }
 
+/// Programs that nobody told us of, and what they may run.
+const CARRYING: &[&str] = &[
+    "mywrap git push",
+    "./mywrap git push",
+    "/opt/x/wrap --fast git push origin",
+    "mywrap -n 5 -- git push",
+    "mywrap /usr/bin/git -C . push",
+    "mywrap --run=git push",
+    "mywrap 'git push'",
+    "mywrap -c 'cd web; A=1 git push'",
+    "mywrap git $X",
+    "a | mywrap git push",
+    "nice mywrap git push",
+    "yarn git push",
+    "pnpm dlx git push",
+    "uv run git push",
+    "uv run --with x git push",
+    "npx git push",
+    "setarch x git push",
+    "firejail git push",
+    "tox -e x -- git push",
+];
+
+#[test]
+fn what_the_words_of_an_unknown_program_may_run_is_asked_about_where_a_rule_speaks_of_it() {
+    let deny = rules(&rule("deny", "argv = ['git', 'push', '**']"), None);
+    let ask = rules(&rule("ask", "argv = ['git', 'push', '**']"), None);
+    for command in CARRYING {
+        for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+            assert_eq!(said(&deny, mode, command), "ask", "deny, {mode:?}: {command}");
+        }
+        assert_eq!(said(&ask, Mode::Auto, command), "ask", "ask, auto: {command}");
+    }
+    for command in [
+        "echo git push",
+        "grep -rn 'git push' .",
+        "grep -rn git push",
+        "printf '%s' git push",
+        "man git push",
+        "which git push",
+        "mywrap git pull",
+        "mywrap 'how to git push'",
+        "mywrap push",
+        "./build.sh --release",
+        "yarn add git push",
+        "npm install git push",
+        "cargo run -- git push",
+        "git commit -m 'git push'",
+    ] {
+        assert_eq!(said(&deny, Mode::Full, command), "allow mode", "{command}");
+    }
+    // Whoever allows the wrapper has not allowed what is denied.
+    let both = rule("allow", "argv = ['mywrap', '**']").replace("'r'", "'a'")
+        + &rule("deny", "argv = ['git', 'push', '**']");
+    let both = rules(&both, None);
+    assert_eq!(said(&both, Mode::Sandbox, "mywrap git push"), "ask");
+    assert_eq!(said(&both, Mode::Sandbox, "mywrap git pull"), "allow rules");
+}
+
+#[test]
+fn hard_gates_hold_for_what_the_words_of_an_unknown_program_may_run() {
+    let none = rules("", None);
+    for command in [
+        "mywrap sudo id",
+        "./mywrap -x docker run a",
+        "mywrap su",
+        "mywrap 'sudo id'",
+        "mywrap rm -rf .",
+        "mywrap find . -delete",
+        "uv run sudo id",
+    ] {
+        assert_eq!(said(&none, Mode::Full, command), "ask", "{command}");
+    }
+    for command in [
+        "./train batch",
+        "./build.sh docker",
+        "man sudo",
+        "which sudo",
+        "which sudo docker",
+        "echo sudo id",
+        "mywrap rm -rf build",
+        "ls sudo docker",
+        "brew install docker git",
+    ] {
+        assert_eq!(said(&none, Mode::Full, command), "allow mode", "{command}");
+    }
+}
+
+#[test]
+fn git_by_another_name_or_with_other_settings_is_asked_about() {
+    let deny = rules(&rule("deny", "argv = ['git', 'push', '**']"), None);
+    for command in [
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=push git p",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=x git log",
+        "export GIT_CONFIG_GLOBAL=x; git status",
+        "GIT_DIR=x git status",
+        "GIT_SSH_COMMAND=$x git fetch",
+        "GIT_EXTERNAL_DIFF='git push' git diff",
+        "GIT_EXEC_PATH=. git status",
+        "git -c alias.x='!sh' x",
+        "git p",
+        "git -C web frobnicate",
+        "git-push",
+        "/usr/lib/git-core/git-push origin",
+        "/usr/libexec/git-core/git-send-pack x",
+        "./git-push",
+        "git send-pack origin main",
+        "git http-push x",
+        "git remote-https origin https://x",
+        "git subtree push --prefix=x origin main",
+    ] {
+        for mode in [Mode::Auto, Mode::Full] {
+            assert!(!said(&deny, mode, command).starts_with("allow"), "{mode:?}: {command}");
+        }
+    }
+    for command in ["git-lfs pull", "git-upload-pack x"] {
+        assert_eq!(said(&builtin(), Mode::Auto, command), "ask", "{command}");
+    }
+    for command in
+        ["git stage a", "git whatchanged", "git merge-base a b", "git cherry", "git fetch"]
+    {
+        assert_eq!(said(&builtin(), Mode::Auto, command), "allow mode", "{command}");
+    }
+}
+
+#[test]
+fn in_mode_auto_what_destroys_work_in_git_is_asked_about() {
+    for command in [
+        "git reset --hard",
+        "git clean -fd",
+        "git branch -D x",
+        "git checkout -- .",
+        "git stash drop",
+        "git stash clear",
+        "git push --force",
+        "git update-ref -d HEAD",
+        "git worktree remove --force x",
+        "git rm -rf .",
+        "git tag -d v1",
+        "git -C web branch -fD x",
+        "git reflog expire --expire=now --all",
+    ] {
+        assert_eq!(said(&builtin(), Mode::Auto, command), "ask", "{command}");
+    }
+}
+
 #[test]
 fn options_before_a_subcommand_are_looked_past_where_a_rule_denies_and_not_where_it_allows() {
     for (pattern, commands) in [
@@ -288,6 +434,62 @@ fn rules_about_paths_hold_for_what_commands_are_given_to_read() {
     let allow = rules(&rule("allow", "argv = ['cat', '**']"), None);
     assert_eq!(said(&allow, Mode::Sandbox, "cat README.md"), "allow rules");
     assert_eq!(said(&allow, Mode::Sandbox, "cat $X"), "ask");
+}
+
+#[test]
+fn rules_about_paths_hold_for_every_word_of_a_program_whose_operands_nobody_knows() {
+    let path =
+        "[[rule]]\nid = 's'\neffect = 'deny'\non = ['fs.*']\npath = ['**/.env', 'secret/**']\n";
+    let deny = rules(path, None);
+    let ask = rules(&path.replace("deny", "ask"), None);
+    for command in [
+        "shuf secret/k",
+        "./show .env",
+        "mytool --in=.env",
+        "mytool -f.env",
+        "mytool @.env",
+        "mytool a@.env",
+        "python3 show.py .env",
+        "cd a && mytool .env",
+        "curl file:///p/.env",
+        "git diff --no-index /dev/null .env",
+        "git show HEAD:.env",
+        "git show :.env",
+        "git grep x -- .env",
+        "git log -p -- .env",
+        "git blame .env",
+        "git cat-file -p HEAD:secret/k",
+        "npm test -- .env",
+        "cargo run -- secret/k",
+        "make ENV=.env",
+    ] {
+        assert_eq!(said(&deny, Mode::Full, command), "ask", "{command}");
+        assert_eq!(said(&ask, Mode::Auto, command), "ask", "{command}");
+    }
+    for command in ["cp -t x .env", "grep --regexp=x .env", "awk -f x.awk .env", "grep -ie x .env"]
+    {
+        assert_eq!(said(&deny, Mode::Sandbox, command), "deny", "{command}");
+    }
+    for command in [
+        "echo .env",
+        "ls secret",
+        "git add src",
+        "git add secret",
+        "git checkout secret",
+        "git commit -m secret",
+        "cargo test secret",
+        "make secret",
+        "npm run secret",
+        "mytool src/main.rs --level=3",
+        "curl https://example.com/.env",
+        "grep .env README.md",
+        "docker-credential-x list",
+    ] {
+        assert_eq!(said(&deny, Mode::Full, command), "allow mode", "{command}");
+    }
+    let builtin = builtin();
+    assert_eq!(said(&builtin, Mode::Auto, "shuf .env"), "ask");
+    assert_eq!(said(&builtin, Mode::Auto, "git show HEAD:.env"), "ask");
 }
 
 #[test]

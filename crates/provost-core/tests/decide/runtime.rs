@@ -24,13 +24,25 @@ fn what_the_project_runs_is_decided_like_a_command_and_its_shell_is_not() {
         ("runtime.build", [ask, allow, allow]),
         ("runtime.stop", [ask, allow, allow]),
         // The person's own shell is outside the sandbox, and so is what it shows.
-        ("pty.open", [ask, ask, allow]),
-        ("pty.read", [ask, ask, allow]),
+        ("pty.open", [ask, ask, ask]),
+        ("pty.read", [ask, ask, ask]),
     ] {
         assert_eq!(modes.map(|mode| said(name, json!({}), mode)), expected, "{name}");
     }
     let typed = modes.map(|mode| said("pty.write", json!({ "text": "ls" }), mode));
     assert_eq!(typed, [ask, ask, ask], "pty.write");
+}
+
+#[test]
+fn who_may_look_at_a_persons_shell_is_asked_about_once() {
+    let none = rules("", None);
+    let read = |params: Value| asked(action("pty.read", params));
+    let granted = [grant(read(json!({})).covers().unwrap(), &[])];
+    for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+        let standing = Standing { grants: &granted, ..standing(&none, mode) };
+        let verdict = decide(read(json!({ "limit": 5 })), Acting::In(&able()), &standing);
+        assert_eq!(word(&verdict), "allow grant", "{mode:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which files an answer pins: approve `sh build.sh`, then edit it (THREATS 26).
 
 use super::*;
+use provost_core::action::RelPath;
 
 const ROOT: &str = "/home/ann/app";
 
@@ -63,6 +64,38 @@ fn what_runs_is_pinned_however_it_is_named() {
 }
 
 #[test]
+fn what_runs_is_pinned_by_its_module_manifest_or_entry_too() {
+    for (command, script) in [
+        ("python3 -m pkg", "pkg/__main__.py"),
+        ("python3 -m pkg", "pkg.py"),
+        ("python3 -mpkg.tool", "pkg/tool.py"),
+        ("python3 -m pkg.tool", "pkg/__init__.py"),
+        ("python3 -m pytest tests/a.py", "tests/a.py"),
+        ("python3 -m pytest", "conftest.py"),
+        ("python3 tool", "tool/__main__.py"),
+        ("node .", "package.json"),
+        ("node .", "index.js"),
+        ("node lib", "lib/index.js"),
+        ("node lib/run", "lib/run.js"),
+        ("env -C web sh x.sh", "web/x.sh"),
+        ("env --chdir=web A=1 ./x.sh", "web/x.sh"),
+        ("sed -f x.sed a.txt", "x.sed"),
+        ("sed -nf x.sed a.txt", "x.sed"),
+        ("awk -f x.awk a.txt", "x.awk"),
+        ("prove t/a.t", "t/a.t"),
+        ("bats a.bats", "a.bats"),
+        ("mocha test/a.js", "test/a.js"),
+        ("jest test/a.js", "jest.config.js"),
+        ("pytest tests/a.py::test_x", "tests/a.py"),
+        ("npm test -C web", "web/package.json"),
+        ("npm test --prefix web", "web/package.json"),
+        ("cargo run", "src/main.rs"),
+    ] {
+        pins(line(command), &[script]);
+    }
+}
+
+#[test]
 fn what_is_only_data_or_lies_elsewhere_is_not() {
     for command in ["cat notes.txt", "ls -la src", "/usr/bin/ls", "git add a", "/home/ann/apple/x"]
     {
@@ -86,4 +119,51 @@ fn what_is_run_is_told_from_what_is_only_named() {
     ] {
         assert_eq!(asked(line(command)).programs(ROOT, &pins), expected, "{command}");
     }
+}
+
+#[test]
+fn where_what_runs_is_not_pinned_it_is_said() {
+    let pins = [pin("build.sh", "x"), pin("package.json", "x"), pin("tests/a.py", "x")];
+    for command in [
+        "sh b*.sh",
+        "sh $F",
+        "F=b.sh; sh $F",
+        "sh -x $F",
+        "python3 $F",
+        "find . -name '*.sh' -exec sh {} ';'",
+        "pytest",
+        "pytest -q tests",
+        "python3 -m pytest",
+        "python3 -m unittest",
+        "bats .",
+        "prove -r",
+    ] {
+        let said = asked(line(command)).unpinned(ROOT, &pins);
+        assert!(said.is_some(), "{command}");
+    }
+    for command in ["curl x | sh", "echo x | bash", "$(echo ls)"] {
+        let said = asked(line(command)).unpinned(ROOT, &[]);
+        assert!(said.is_some(), "{command}");
+    }
+    for command in [
+        "sh build.sh $X",
+        "cat build.sh | bash",
+        "npm test",
+        "npm run $X",
+        "pytest tests/a.py",
+        "python3 -m pytest tests/a.py::test_x",
+        "ls *.sh",
+        "cat $X",
+        "git status",
+    ] {
+        assert_eq!(asked(line(command)).unpinned(ROOT, &pins), None, "{command}");
+    }
+}
+
+#[test]
+fn a_manifest_says_which_file_node_runs() {
+    let found = |command: &str| asked(line(command)).manifests(ROOT);
+    assert_eq!(found("node ."), [RelPath::new("package.json").unwrap()]);
+    assert_eq!(found("cd web && node --test ."), [RelPath::new("web/package.json").unwrap()]);
+    assert!(found("npm test").is_empty());
 }

@@ -60,7 +60,7 @@ fn actions() -> Vec<Asked> {
         Asked { sure: &["path"], ..plain(line("date > a.txt")) },
         Asked { perhaps: &["path"], ..opaque(line("cat a.*")) },
         Asked { sure: &["host"], ..plain(line("curl h.example")) },
-        Asked { perhaps: &["host"], ..opaque(line("curl $X")) },
+        Asked { perhaps: &["host", "path"], ..opaque(line("curl $X")) },
         Asked { open: true, ..opaque(line("eval \"$X\"")) },
         Asked { open: true, ..opaque(line("$X test")) },
         Asked { open: true, ..opaque(line("date | sh")) },
@@ -199,7 +199,7 @@ fn expected(at: &Point<'_>) -> &'static str {
     let asks = asks || may_ask || may_deny;
     let granted = at.grant == "covers" || at.grant == "unnamed" && !asks;
     let shown = at.mode == Mode::Full && !at.rule.starts_with("deny ");
-    let order: [(bool, &str); 17] = [
+    let order: [(bool, &str); 18] = [
         (at.class == TokenClass::Operator && at.acting == "oneself", "allow operator"),
         (at.acting != "able", "deny"),
         (at.class == TokenClass::Runtime || at.class == TokenClass::Viewer, "deny"),
@@ -212,6 +212,7 @@ fn expected(at: &Point<'_>) -> &'static str {
         (asks, "ask"),
         (at.rule == "allow" && !opaque && !network, "allow rules"),
         (open && !shown, "ask"),
+        (at.mode == Mode::Full && own_shell, "ask"),
         (at.mode == Mode::Full || looks, "allow mode"),
         (at.mode == Mode::Sandbox, "ask"),
         (network, "ask"),
@@ -349,6 +350,7 @@ fn what_must_never_be_is_nowhere() {
                     || gate == Gate::Asks
                     || point.broken
                     || point.tired
+                    || point.asked.own_shell
                     || says(point, "deny").1
                     || point.asked.open && point.rule.starts_with("deny ")),
         );

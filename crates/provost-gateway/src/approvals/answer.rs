@@ -109,7 +109,8 @@ impl Gateway {
             });
         }
         let behalf = self.behalf_of(approval)?;
-        let matter = self.approvals.matter_of(approval)?;
+        let matter = self.meant(governed, self.approvals.matter_of(approval)?).await?;
+        let seen = self.seen_by_person(governed, &matter).await?;
         let covers = matter.covers().map_err(provost_store::StoreError::from)?;
         let words = again(&matter);
         let now = pins(&governed.project.path, &matter).await?;
@@ -134,6 +135,7 @@ impl Gateway {
         };
         let mut added = None;
         let mut facts = vec![answering.fact(Some(scope))];
+        facts.extend(seen);
         match scope {
             AnswerScope::Once => {}
             AnswerScope::Session | AnswerScope::Until => {

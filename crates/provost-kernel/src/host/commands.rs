@@ -297,6 +297,11 @@ impl Commands {
         Ok((copies, own))
     }
 
+    /// Fails if what was pinned changed since it was decided.
+    pub(super) fn unchanged(&self, terms: &Terms) -> Result<(), ActionError> {
+        super::pinned::compare(&self.project, terms)
+    }
+
     /// The commands that run.
     fn others(&self) -> Vec<Arc<Process>> {
         let book = self.book();

@@ -240,7 +240,11 @@ async fn execute(
             redacted(&redactor, files::execute(&beneath(host, terms.as_ref()), &action, &|| false))
         }
         Action::File(action) => on_files(host, id, (action, sight, terms), &redactor).await,
-        Action::Runtime(action) => on_runtime(host, id, action, &redactor).await,
+        Action::Runtime(action) => {
+            // What it runs was read in these files, and decided about.
+            host.commands.unchanged(&terms.unwrap_or_default())?;
+            on_runtime(host, id, action, &redactor).await
+        }
         Action::Terminal(action) => {
             let done = host.commands.execute(id, action, terms.unwrap_or_default()).await;
             redacted(&redactor, done)

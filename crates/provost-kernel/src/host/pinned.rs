@@ -25,6 +25,26 @@ use crate::ActionError;
 /// The files that a command runs, held while it does.
 pub(super) type Holds = Vec<(Arc<Process>, Vec<PathBuf>)>;
 
+/// Fails if a pinned file is not what it was when it was decided.
+pub(super) fn compare(project: &Path, terms: &Terms) -> Result<(), ActionError> {
+    if terms.pins.is_empty() {
+        return Ok(());
+    }
+    let root = Root::open(project)?;
+    for pin in &terms.pins {
+        let now = crate::pin(&root, project, &pin.path);
+        if now.is_none_or(|now| now.hash != pin.hash) {
+            return Err(changed(&pin.path));
+        }
+    }
+    Ok(())
+}
+
+fn changed(path: &str) -> ActionError {
+    let why = format!("{path} has changed since this was allowed; ask again");
+    ActionError::new(Code::HashMismatch, why)
+}
+
 /// Copies of the pinned files that a command runs; they can go once it runs.
 #[derive(Debug, Default)]
 pub(super) struct Copies(Vec<(PathBuf, NamedTempFile)>);
@@ -39,10 +59,7 @@ impl Copies {
         let root = Root::open(project)?;
         for pin in &terms.pins {
             let now = crate::pin(&root, project, &pin.path).filter(|now| now.hash == pin.hash);
-            let Some(now) = now else {
-                let why = format!("{} has changed since this was allowed; ask again", pin.path);
-                return Err(ActionError::new(Code::HashMismatch, why));
-            };
+            let Some(now) = now else { return Err(changed(&pin.path)) };
             if let (true, Some(content)) = (terms.programs.contains(&pin.path), now.content) {
                 let copy = copy(&root, private, &pin.path, &content).map_err(|error| {
                     let message = format!("{} could not be kept as it is: {error}", pin.path);

@@ -25,13 +25,20 @@ impl Printed {
 /// The layers of the wall: those that were applied, and those that were not.
 pub(super) fn wall(layers: &BTreeMap<String, Value>) -> String {
     let missing = |value: &&Value| {
-        matches!(value, Value::Null | Value::Bool(false)) || value.as_u64() == Some(0)
+        matches!(value, Value::Null | Value::Bool(false))
+            || value.as_u64() == Some(0)
+            || value.as_array().is_some_and(Vec::is_empty)
     };
+    let each = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let names = |missed: bool| -> Vec<String> {
         let of =
             layers.iter().filter(|(name, value)| *name != "profile" && missing(value) == missed);
         of.map(|(name, value)| match value {
             Value::Number(_) | Value::String(_) => plain(&format!("{name} {value}")),
+            Value::Array(values) if !values.is_empty() => {
+                let values: Vec<_> = values.iter().map(each).collect();
+                plain(&format!("{name} {}", values.join(" and ")))
+            }
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => plain(name),
         })
         .collect()

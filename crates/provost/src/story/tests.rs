@@ -159,6 +159,7 @@ fn started() -> Step {
         ("seccomp".to_owned(), json!(true)),
         ("landlockAbi".to_owned(), json!(7)),
         ("cgroupPids".to_owned(), json!(false)),
+        ("networkDeniedBy".to_owned(), json!(["netns", "seccomp"])),
         ("profile".to_owned(), json!("build")),
     ];
     agent(Fact::ActionStarted {
@@ -225,7 +226,7 @@ fn what_a_person_allowed_is_told_from_the_question_to_what_changed() {
             "Allowed by the answer to apr_00000000-0000-0000-0000-000000000003. It may run once, \
              under profile build.",
             "It ran as process 42, under profile build.",
-            "It was behind: landlockAbi 7, seccomp; not: cgroupPids.",
+            "It was behind: landlockAbi 7, networkDeniedBy netns and seccomp, seccomp; not: cgroupPids.",
             "It printed 5 bytes, and 0 as errors, 3 not kept.",
             "It ended after 7 ms with exit code 0.",
             "LOOK AT THIS: it made `.envrc`, which governs others.",

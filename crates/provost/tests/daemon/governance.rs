@@ -5,6 +5,9 @@
 mod answers;
 mod attacks;
 mod grants;
+mod later;
+mod meaning;
+mod pins;
 mod questions;
 mod races;
 mod roles;

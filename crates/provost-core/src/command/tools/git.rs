@@ -59,6 +59,31 @@ const RUNNING: &[&str] = &[
     "flow",
 ];
 
+/// The other subcommands that git has. One that is not among them is an alias, which
+/// may be a command of the shell, or a program that somebody put on the path.
+const KNOWN: &str = "add am annotate apply archive blame branch bugreport bundle cat-file check-attr \
+     check-ignore check-mailmap check-ref-format checkout checkout-index cherry cherry-pick clean clone \
+     column commit commit-graph commit-tree count-objects credential-cache credential-store describe \
+     diagnose diff diff-files diff-index diff-tree fast-export fetch fetch-pack fmt-merge-msg \
+     for-each-ref format-patch fsck fsck-objects gc get-tar-commit-id grep hash-object http-fetch \
+     http-push index-pack init init-db interpret-trailers log ls-files ls-remote ls-tree mailinfo \
+     mailsplit merge merge-base merge-file merge-index merge-one-file merge-tree mktag mktree \
+     multi-pack-index mv name-rev notes pack-objects pack-redundant pack-refs patch-id prune \
+     prune-packed pull push range-diff read-tree rebase reflog refs remote repack replace \
+     request-pull rerere reset restore rev-list rev-parse revert rm scalar send-pack shortlog show \
+     show-branch show-index show-ref sparse-checkout stage stash status stripspace subtree switch \
+     symbolic-ref tag unpack-file unpack-objects update-index update-ref verify-commit verify-pack \
+     verify-tag version whatchanged worktree write-tree";
+
+/// Subcommands that push, by another name.
+fn pushes(subcommand: &str, words: &[String]) -> bool {
+    match subcommand {
+        "send-pack" | "http-push" => true,
+        "subtree" => words.iter().any(|word| word == "push"),
+        other => other.starts_with("remote-"),
+    }
+}
+
 /// Options after the subcommand that name a command or a setting.
 const AFTER: &str = "-c -O -x -X --exec --ext-diff --textconv --open-files-in-pager --upload-pack \
                      --receive-pack --config --template --tool --extcmd --edit --interactive \
@@ -80,8 +105,24 @@ const HARMLESS: &[(&str, &str)] = &[
     ("shortlog", "-c"),
 ];
 
+/// `git-push`, `/usr/lib/git-core/git-push`: git by another name. What its words may be is
+/// the same with `git` before it; a file of that name can be anything.
+pub(super) fn by_its_name(reader: &mut Reader, mut run: Run, subcommand: &str) {
+    let words = ["git", subcommand].into_iter().map(str::to_owned);
+    let argv = words.chain(run.argv[1..].iter().cloned()).collect();
+    run.carried.texts.push(Run { argv, folders: reader.folders.to_vec(), ..Run::default() });
+    if pushes(subcommand, &run.argv) {
+        let argv = ["git", "push"].map(str::to_owned).to_vec();
+        run.carried.texts.push(Run { argv, folders: reader.folders.to_vec(), ..Run::default() });
+    }
+    if RUNNING.contains(&subcommand) {
+        return never(reader, run, Why::Code);
+    }
+    plain(reader, run);
+}
+
 /// Looks for what runs something else.
-pub(super) fn look(reader: &mut Reader, run: Run) {
+pub(super) fn look(reader: &mut Reader, mut run: Run) {
     let at = match BEFORE.options(&run.argv) {
         End::At(at) => at,
         End::Unknown(option) => {
@@ -91,7 +132,13 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
         }
     };
     let Some(subcommand) = run.argv.get(at).cloned() else { return plain(reader, run) };
-    if RUNNING.contains(&subcommand.as_str()) {
+    if pushes(&subcommand, &run.argv[at..]) {
+        let words = ["git", "push"].into_iter().map(str::to_owned);
+        let argv = words.chain(run.argv[at + 1..].iter().cloned()).collect();
+        run.carried.texts.push(Run { argv, folders: reader.folders.to_vec(), ..Run::default() });
+    }
+    let is_known = KNOWN.split_whitespace().any(|known| known == subcommand);
+    if RUNNING.contains(&subcommand.as_str()) || !is_known && !run.unknown.contains(&at) {
         return never(reader, run, Why::Code);
     }
     let harmless = HARMLESS.iter().filter(|(name, _)| *name == subcommand);

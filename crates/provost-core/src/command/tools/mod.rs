@@ -1,8 +1,10 @@
 //! Programs that run others, or take code: looked through exactly, or opaque.
 
+mod carried;
 mod code;
 mod find;
 mod git;
+mod harmless;
 mod interpreters;
 mod options;
 mod reads;
@@ -38,7 +40,10 @@ const SYSTEM: [&str; 10] = [
 /// Reads what a program would do, and adds it to the demands.
 pub(super) fn look(reader: &mut Reader, run: Run) {
     let Some(name) = name(&run.argv) else { return own_program(reader, run) };
-    let Some(tool) = table::tool(name) else { return plain(reader, run) };
+    let Some(tool) = table::tool(name) else {
+        let harmless = harmless::is_harmless(name);
+        return if harmless { plain(reader, run) } else { unknown_program(reader, run) };
+    };
     match &tool.how {
         How::Wraps(grammar) => through(reader, run, grammar, None),
         How::Marked(grammar, why) => through(reader, run, grammar, Some(*why)),
@@ -63,7 +68,28 @@ fn own_program(reader: &mut Reader, run: Run) {
             reader.open(Why::Name, program);
             plain(reader, run);
         }
-        None => plain(reader, run),
+        None => unknown_program(reader, run),
+    }
+}
+
+/// A program that nobody told us of: its words may be a command.
+fn unknown_program(reader: &mut Reader, mut run: Run) {
+    run.carried = carried::by(&run);
+    let own = run.argv.first().and_then(|program| base(program).strip_prefix("git-"));
+    if let Some(subcommand) = own.map(str::to_owned) {
+        return git::by_its_name(reader, run, &subcommand);
+    }
+    plain(reader, run);
+}
+
+/// Whether a program of this name takes what it reads, or its words, for commands or code.
+pub(super) fn takes_code(name: &str) -> bool {
+    match table::tool(name).map(|tool| &tool.how) {
+        Some(
+            How::Interprets(_) | How::Never(_) | How::Own(Own::Shell | Own::Xargs | Own::Eval),
+        ) => true,
+        Some(How::Wraps(_) | How::Marked(..) | How::Unclear(_) | How::Unless(..) | How::Own(_))
+        | None => false,
     }
 }
 
@@ -111,6 +137,8 @@ fn plain(reader: &mut Reader, mut run: Run) {
     run.folders = reader.folders.to_vec();
     let program = run.argv.first().map_or("", |program| base(program));
     let read = reads::read(program, &run.argv[1..]);
+    let named = reads::named(program, &run.argv[1..]);
+    run.named = named.iter().flat_map(|path| reader.folders.places(path)).collect();
     let written = name(&run.argv).map(|name| writes::written(name, &run.argv[1..]));
     reader.demand(Demand::Run(run));
     for path in written.unwrap_or_default() {

@@ -1,9 +1,10 @@
 //! The operands that well-known programs read, for rules about paths.
 //!
 //! Only names that are written out count. What a program finds by itself
-//! (`grep -r x .`), or a script opens, cannot be seen here.
+//! (`grep -r x .`), or a script opens, cannot be seen here. Of a program that is
+//! not well known, every word may be such a name: see [`named`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Which operands of a program are read.
@@ -58,6 +59,96 @@ const OPTIONS: &[&str] = &[
     "-f",
 ];
 
+/// `-e`, `-nf`, `--regexp=x`: the pattern or the program is no operand.
+fn gives_pattern(word: &str) -> bool {
+    const LONG: [&str; 4] = ["--regexp", "--file", "--expression", "--from-file"];
+    match word.strip_prefix("--") {
+        Some(_) => LONG.iter().any(|long| word.starts_with(long)),
+        None => word.starts_with('-') && word.contains(['e', 'f']),
+    }
+}
+
+/// `-t folder`: the last operand is read as well.
+fn gives_target(word: &str) -> bool {
+    word.starts_with("--t")
+        || word.starts_with('-') && !word.starts_with("--") && word.contains('t')
+}
+
+/// Programs whose words are names and texts: what they name is not read.
+const NAMES: &str = "echo printf ls dir vdir ll tree exa eza lsd stat du df test [ cd pushd popd pwd \
+     which whereis type man whatis apropos help command hash basename dirname realpath readlink \
+     mkdir rmdir rm unlink touch truncate chmod chown chgrp mktemp mkfifo find fd fdfind locate tee \
+     export unset declare local readonly typeset read alias unalias set shift trap wait kill pkill \
+     killall pgrep ps sleep date seq expr true false : exit return break continue id whoami hostname \
+     uname tput say notify-send brew apt apt-get apt-cache dnf yum pacman snap gem pip pip3 dd \
+     eval code sudo doas env nice nohup timeout xargs";
+
+/// Programs whose words are targets and tasks: only what looks like a path is one.
+const TASKS: &str = "cargo rustup npm pnpm yarn bun npx bunx make gmake just task rake ninja meson \
+     gradle gradlew mvn mvnw go dotnet mix tox nox poetry uv uvx pipx docker podman kubectl gh helm \
+     terraform systemctl";
+
+/// Subcommands of `git` whose words are names: what they name is not shown.
+const GIT: &str = "add rm mv checkout switch restore branch tag commit status remote fetch pull push \
+     clone init ls-files ls-tree ls-remote check-ignore check-attr rev-parse rev-list merge rebase \
+     stash reset clean worktree config bisect cherry-pick revert describe submodule gc fsck prune \
+     reflog symbolic-ref update-ref update-index read-tree write-tree for-each-ref";
+
+static KNOWN: LazyLock<[HashSet<&'static str>; 3]> =
+    LazyLock::new(|| [NAMES, TASKS, GIT].map(|names| names.split_whitespace().collect()));
+
+/// Which words of a program may be paths that it reads.
+enum Words {
+    None,
+    LikePaths,
+    All,
+}
+
+fn words(program: &str, arguments: &[String]) -> Words {
+    let [names, tasks, git] = &*KNOWN;
+    if BY_NAME.contains_key(program) || names.contains(program) {
+        return Words::None;
+    }
+    if program == "git" {
+        // Options before it may have values, so any word may be the subcommand.
+        let first = arguments.iter().find(|word| !word.starts_with('-'));
+        let shown = first.is_some_and(|word| !git.contains(word.as_str()));
+        return if shown { Words::All } else { Words::None };
+    }
+    if tasks.contains(program) { Words::LikePaths } else { Words::All }
+}
+
+/// The paths that the words of a program may be, if it is not known what it reads:
+/// the word itself, and what follows `=`, `@` and `:` in it, or the letter of an option.
+pub(super) fn named(program: &str, arguments: &[String]) -> Vec<String> {
+    let like_paths = match words(program, arguments) {
+        Words::None => return Vec::new(),
+        Words::LikePaths => true,
+        Words::All => false,
+    };
+    let mut paths = Vec::new();
+    for word in arguments {
+        let word = word.strip_prefix("file://").unwrap_or(word);
+        if word.is_empty() || word.contains("://") || word.contains('\n') {
+            continue;
+        }
+        let joined = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let joined = joined.and_then(|rest| rest.get(1..));
+        let whole = (!word.starts_with('-')).then_some(word);
+        let after = ['=', '@', ':'].map(|c| word.split_once(c).map(|(_, after)| after));
+        let last = word.rsplit_once('@').map(|(_, after)| after);
+        for path in [whole, joined, last].into_iter().chain(after).flatten() {
+            let path = path.trim_start_matches(['@', '=', ':']);
+            if !path.is_empty() && (!like_paths || path.contains(['/', '.'])) {
+                paths.push(path.to_owned());
+            }
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
 /// The paths that a program reads.
 pub(super) fn read(program: &str, arguments: &[String]) -> Vec<String> {
     let mut paths = Vec::new();
@@ -74,9 +165,10 @@ pub(super) fn read(program: &str, arguments: &[String]) -> Vec<String> {
         let mut operands: Vec<&String> = operands.map(|(_, word)| word).collect();
         match which {
             Operands::All => {}
-            // With `-e`, the first is a file as well; it rather names too many.
-            Operands::AllButFirst if arguments.iter().any(|word| word.starts_with("-e")) => {}
+            // With `-e` or `-f`, the first is a file as well; it rather names too many.
+            Operands::AllButFirst if arguments.iter().any(|word| gives_pattern(word)) => {}
             Operands::AllButFirst => drop((!operands.is_empty()).then(|| operands.remove(0))),
+            Operands::AllButLast if arguments.iter().any(|word| gives_target(word)) => {}
             Operands::AllButLast => drop(operands.pop()),
         }
         paths.extend(operands.into_iter().cloned());

@@ -10,17 +10,38 @@ use super::{Run, inner, line, never, plain, unknown};
 pub(super) fn env(reader: &mut Reader, run: Run) {
     const ENV: Grammar = Grammar {
         flags: "-i -0 -v --ignore-environment --null --debug",
-        valued: "-u --unset",
+        valued: "-u -C --unset --chdir",
         operands: 0,
     };
     match ENV.options(&run.argv) {
-        End::At(at) => variables(reader, run, at),
+        End::At(at) => {
+            let here = reader.folders.clone();
+            if let Some(folder) = folder(&run, at) {
+                reader.folders.enter(&folder);
+            }
+            variables(reader, run, at);
+            reader.folders = here;
+        }
         // `-S` splits a string into arguments, which is certain for plain words.
         End::Unknown(option) => match split(&run) {
             Some(run) => env(reader, run),
             None => unknown(reader, run, option),
         },
     }
+}
+
+/// The folder of `env -C FOLDER`, among the options before a place. What is not known is
+/// written as it stands there, and is a folder that nobody knows.
+fn folder(run: &Run, end: usize) -> Option<String> {
+    let options = run.argv.get(1..end.min(run.argv.len()))?;
+    options.iter().enumerate().find_map(|(at, word)| {
+        let rest = match word.strip_prefix("--chdir") {
+            Some(rest) => rest.strip_prefix('=').unwrap_or(rest),
+            None if word.starts_with("--") => return None,
+            None => word.strip_prefix('-')?.split_once('C')?.1,
+        };
+        if rest.is_empty() { options.get(at + 1).cloned() } else { Some(rest.to_owned()) }
+    })
 }
 
 /// `env -S "COMMAND ARGUMENTS" MORE` without the option, if the words are plain.
@@ -218,7 +239,12 @@ pub(super) fn packages(reader: &mut Reader, run: Run) {
     let subcommand = run.argv[1..].iter().find(|word| !word.starts_with('-'));
     match subcommand {
         Some(word) if RUNNING.contains(&word.as_str()) => never(reader, run, Why::Code),
-        Some(_) | None => plain(reader, run),
+        // `npm x` is a word of its own, where `yarn x` runs whatever is called so.
+        Some(_) | None if run.argv[0] == "npm" => plain(reader, run),
+        Some(_) | None => {
+            let carried = super::carried::by_package_tool(&run);
+            plain(reader, Run { carried, ..run });
+        }
     }
 }
 

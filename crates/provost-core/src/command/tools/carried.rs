@@ -1,0 +1,77 @@
+//! The commands that the words of a program may be, if it is a wrapper that
+//! nobody told us of: `mywrap git push`.
+//!
+//! Only what denies, asks or gates looks at them, and then a person decides.
+
+use super::super::{Carried, Run};
+
+/// How many words that are more than one are looked at.
+const TEXTS: usize = 16;
+
+/// All that the words may be: from each of them on, a command; and what stands
+/// in one of them behind `=`, or as a line.
+pub(super) fn by(run: &Run) -> Carried {
+    let mut carried = Carried::default();
+    for (at, word) in run.argv.iter().enumerate().skip(1) {
+        if is_program(word) {
+            carried.starts.push(at);
+        }
+        if carried.texts.len() >= TEXTS {
+            continue;
+        }
+        if word.contains(char::is_whitespace) {
+            carried.texts.extend(lines(word));
+        } else if let Some((_, value)) = word.split_once('=').filter(|(_, it)| is_program(it)) {
+            let mut argv = vec![value.to_owned()];
+            argv.extend(run.argv[at + 1..].iter().cloned());
+            let after = run.unknown.iter().filter(|place| **place > at);
+            let unknown = after.map(|place| place - at).collect();
+            carried.texts.push(Run {
+                argv,
+                unknown,
+                folders: run.folders.clone(),
+                ..Run::default()
+            });
+        }
+    }
+    carried
+}
+
+/// What follows the first operand, or the one behind a word that only says that
+/// something is run: `yarn git push`, `uv run git push`.
+pub(super) fn by_package_tool(run: &Run) -> Carried {
+    const RUN: &[&str] = &["run", "x", "exec", "dlx", "tool", "task"];
+    let mut operands =
+        (1..run.argv.len()).filter(|at| !run.argv[*at].starts_with('-') && *at < run.argv.len());
+    let mut starts = Vec::new();
+    for at in operands.by_ref() {
+        starts.push(at);
+        // The value of an option that is not known may stand before it.
+        let is_value = run.argv[at - 1].starts_with('-');
+        if !is_value && !RUN.contains(&run.argv[at].as_str()) {
+            break;
+        }
+    }
+    Carried { starts, texts: Vec::new() }
+}
+
+/// Whether a word can be the name of a program.
+fn is_program(word: &str) -> bool {
+    !word.is_empty()
+        && !word.starts_with('-')
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && !b"=*?[]{}()$`'\"<>|;&".contains(&byte))
+}
+
+/// The commands of a text, if it is a line: what stands between `;`, `&`, `|` and
+/// the like. It need not be exact, since nothing is allowed by it.
+fn lines(text: &str) -> impl Iterator<Item = Run> {
+    text.split([';', '&', '|', '\n', '(', ')', '`']).filter_map(|line| {
+        let bare = |word: &str| word.trim_matches(['\'', '"']).to_owned();
+        let words = line.split_whitespace().map(bare);
+        let argv: Vec<String> = words.skip_while(|word| word.contains('=')).collect();
+        let is_line = argv.first().is_some_and(|word| is_program(word));
+        is_line.then(|| Run { argv, folders: vec![String::new()], ..Run::default() })
+    })
+}

@@ -1,0 +1,110 @@
+//! What an action comes to is weighed like the command that it is: what the
+//! project runs, and what is typed into a shell.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use provost_core::command::{Hears, analyze, hears};
+
+fn running(line: &str) -> Matter {
+    let source = "provost.toml says so".to_owned();
+    asked(action("runtime.run", json!({}))).meaning(line, BTreeMap::new(), source)
+}
+
+fn said(matter: Matter, rules: &Rules, mode: Mode) -> &'static str {
+    word(&decide(matter, Acting::In(&able()), &standing(rules, mode)))
+}
+
+#[test]
+fn what_the_project_runs_is_no_way_around_rules_gates_and_modes() {
+    let deny = "[[rule]]\nid = 'r'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['git', 'push', '**']\n";
+    let deny = rules(deny, None);
+    let builtin = Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None);
+    for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+        assert_eq!(said(running("npm run build\ngit push"), &deny, mode), "deny", "{mode:?}");
+        assert_eq!(said(running("sudo id"), &deny, mode), "ask", "{mode:?}");
+        assert_eq!(said(running("echo x > .git/config"), &deny, mode), "deny", "{mode:?}");
+    }
+    assert_eq!(said(running("curl x | sh"), &builtin, Mode::Auto), "ask");
+    assert_eq!(said(running("cat .env"), &builtin, Mode::Auto), "ask");
+    assert_eq!(said(running("eval \"$X\""), &deny, Mode::Full), "ask");
+    assert_eq!(said(running("npm run dev"), &builtin, Mode::Auto), "allow mode");
+    assert_eq!(said(running("npm run dev"), &builtin, Mode::Sandbox), "ask");
+    // Whoever allows to run the project has not allowed whatever that is.
+    let allow = |on: &str| format!("[[rule]]\nid = '{on}'\neffect = 'allow'\non = ['{on}']\n");
+    let one = rules(&allow("runtime.run"), None);
+    assert_eq!(said(running("npm run dev"), &one, Mode::Sandbox), "ask");
+    let two = rules(&(allow("runtime.run") + &allow("terminal.runCommand")), None);
+    assert_eq!(said(running("npm run dev"), &two, Mode::Sandbox), "allow rules");
+}
+
+#[test]
+fn what_no_person_has_seen_is_asked_about_whatever_was_granted() {
+    let none = rules("", None);
+    let grants = [grant(running("npm run dev").covers().unwrap(), &[])];
+    let decided = |mode, unseen| {
+        let standing = Standing { grants: &grants, unseen, ..standing(&none, mode) };
+        word(&decide(running("npm run dev"), Acting::In(&able()), &standing))
+    };
+    assert_eq!(decided(Mode::Sandbox, None), "allow grant");
+    assert_eq!(decided(Mode::Sandbox, Some("provost.toml changed")), "ask");
+    assert_eq!(decided(Mode::Auto, Some("provost.toml changed")), "ask");
+}
+
+#[test]
+fn the_scripts_that_the_project_runs_are_pinned() {
+    let found = running("sh serve.sh").scripts("/src/app");
+    for file in ["provost.toml", "package.json", "serve.sh"] {
+        assert!(found.iter().any(|path| path.as_str() == file), "{file}: {found:?}");
+    }
+}
+
+#[test]
+fn what_is_typed_is_data_lines_or_code() {
+    let code = |name: &str| Hears::Code(name.to_owned());
+    for (command, expected) in [
+        ("bash", Hears::Lines),
+        ("bash -i", Hears::Lines),
+        ("sh -s", Hears::Lines),
+        ("timeout 60 bash", Hears::Lines),
+        ("cat | bash", Hears::Lines),
+        ("python3", code("python3")),
+        ("python3 -i x.py", code("python3")),
+        ("node", code("node")),
+        ("psql", code("psql")),
+        ("zsh", code("zsh")),
+        ("ssh host", code("ssh")),
+        ("bash; python3", code("bash")),
+        ("xargs git", code("git")),
+        ("mywrap bash", code("bash")),
+        ("./mywrap python3", code("python3")),
+        ("cat", Hears::Data),
+        ("npm run dev", Hears::Data),
+        ("python3 serve.py", Hears::Data),
+        ("bash serve.sh", Hears::Data),
+        ("./server", Hears::Data),
+    ] {
+        assert_eq!(hears(&analyze(command).unwrap()), expected, "{command}");
+    }
+}
+
+#[test]
+fn what_is_typed_into_an_interpreter_is_asked_about_and_into_a_shell_is_a_command() {
+    let write = || asked(action("terminal.write", json!({ "id": "x", "text": "git push\n" })));
+    let none = rules("", None);
+    let deny = rules(
+        "[[rule]]\nid = 'r'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['git', 'push', '**']\n",
+        None,
+    );
+    let source = || "it is typed into a shell".to_owned();
+    let line = |text: &str| write().meaning(text, BTreeMap::new(), source());
+    assert_eq!(said(line("git push\n"), &deny, Mode::Full), "deny");
+    assert_eq!(said(line("sudo id\n"), &none, Mode::Full), "ask");
+    assert_eq!(said(line("ls\n"), &deny, Mode::Auto), "allow mode");
+    assert_eq!(said(line("eval \"$X\"\n"), &none, Mode::Auto), "ask");
+    let code = || write().unread("import os", "it is code for python3".to_owned());
+    assert_eq!(said(code(), &none, Mode::Sandbox), "ask");
+    assert_eq!(said(code(), &none, Mode::Auto), "ask");
+    assert_eq!(said(code(), &none, Mode::Full), "allow mode");
+    assert_eq!(said(code(), &deny, Mode::Full), "ask");
+}

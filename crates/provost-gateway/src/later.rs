@@ -1,0 +1,155 @@
+//! What became of an action, for whoever asked for it and did not wait.
+//!
+//! The log says how it ended, what a command printed and why it was denied. What
+//! else came out is kept in memory only, for a while: what a file holds has no
+//! place in the log.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use provost_core::fold::{Doc, View};
+use provost_proto::kernel::{Outcome, OutputStream, Printed};
+use provost_proto::{ActionId, ActionStatus, ActionView, Fact, Raw, Seq, Stream};
+use provost_store::Scope;
+use serde_json::{Value, json};
+
+use crate::audit::{Cursor, Filter};
+use crate::execute::{Ended, failed};
+use crate::{Caller, Gateway, GatewayError};
+
+/// Results that are kept, and the longest of them, in bytes: 32 MiB at most.
+const RESULTS: usize = 32;
+const LONGEST: usize = 1024 * 1024;
+
+/// How much of what a command printed is put together, in bytes for each stream.
+const PRINTED: usize = 4 * 1024 * 1024;
+
+/// How many pages of the log are looked through: what was asked for longer ago is
+/// in the log, where a person finds it.
+const PAGES: usize = 64;
+
+/// Results that nobody waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Results(Mutex<VecDeque<(ActionId, Raw)>>);
+
+impl Results {
+    /// Keeps what came out, unless it is too long.
+    pub(crate) fn keep(&self, action: ActionId, ended: &Result<Ended, GatewayError>) {
+        let Ok(Ended::Now(result)) = ended else { return };
+        if result.size() > LONGEST {
+            return;
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.truncate(RESULTS - 1);
+        kept.push_front((action, result.clone()));
+    }
+
+    fn get(&self, action: ActionId) -> Option<Value> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|(id, _)| *id == action).map(|(_, result)| result.value())
+    }
+}
+
+impl Gateway {
+    /// An action, as far as it has come. Whoever asked for it is also told what came
+    /// out; for whoever may not see it, it is not there.
+    pub async fn action_for(&self, caller: &Caller, id: &str) -> Result<ActionView, GatewayError> {
+        let action = self.action(id).await?;
+        if caller.principal() == action.principal {
+            return self.with_end(action).await;
+        }
+        match caller.clone().reader() {
+            Ok(reader) if reader.may_see(action.project) => Ok(action),
+            Ok(_) | Err(_) => Err(GatewayError::ActionNotFound(id.to_owned())),
+        }
+    }
+
+    /// An action, as far as it has come.
+    pub(crate) async fn action(&self, id: &str) -> Result<ActionView, GatewayError> {
+        let not_found = || GatewayError::ActionNotFound(id.to_owned());
+        let parsed: ActionId = id.parse().map_err(|_| not_found())?;
+        let doc = self.store.doc(View::Actions, parsed.uuid()).await?;
+        doc.and_then(Doc::into_action).ok_or_else(not_found)
+    }
+
+    async fn with_end(&self, action: ActionView) -> Result<ActionView, GatewayError> {
+        match (action.status, &action.outcome) {
+            (ActionStatus::Denied, _) => {
+                let told = self.told(&action, "ACTION_DENIED").await?;
+                let fault = told.into_iter().find_map(|fact| {
+                    if let Fact::ActionDenied { fault, .. } = fact { Some(fault) } else { None }
+                });
+                Ok(ActionView { outcome: fault.map(failed), ..action })
+            }
+            (ActionStatus::Finished, Some(outcome)) if action.name == "terminal.runCommand" => {
+                let result = self.printed(&action, outcome).await?;
+                Ok(ActionView { result: Some(result), ..action })
+            }
+            (ActionStatus::Finished, _) => {
+                Ok(ActionView { result: self.approvals.results.get(action.id), ..action })
+            }
+            (
+                ActionStatus::Requested
+                | ActionStatus::Waiting
+                | ActionStatus::Allowed
+                | ActionStatus::Running,
+                _,
+            ) => Ok(action),
+        }
+    }
+
+    /// What a command printed and how it ended, as its asker would have been told.
+    async fn printed(&self, action: &ActionView, outcome: &Outcome) -> Result<Value, GatewayError> {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        for fact in self.told(action, "ACTION_OUTPUT").await? {
+            let Fact::ActionOutput { output, .. } = fact else { continue };
+            let to = match output.stream {
+                OutputStream::Stdout => &mut stdout,
+                OutputStream::Stderr => &mut stderr,
+            };
+            let bytes = match output.data {
+                Printed::Bytes(bytes) => bytes.to_vec(),
+                Printed::Kept(kept) => self.store.blob(kept.hash).await?.unwrap_or_default(),
+            };
+            if to.len() + bytes.len() <= PRINTED {
+                to.extend_from_slice(&bytes);
+            }
+        }
+        Ok(json!({
+            "exitCode": outcome.exit_code,
+            "signal": outcome.signal,
+            "durationMs": outcome.duration_ms,
+            "stdout": String::from_utf8_lossy(&stdout),
+            "stderr": String::from_utf8_lossy(&stderr),
+            "droppedBytes": outcome.summary["droppedBytes"],
+        }))
+    }
+
+    /// What the log tells of an action in events of this kind, the oldest first.
+    async fn told(&self, action: &ActionView, kind: &str) -> Result<Vec<Fact>, GatewayError> {
+        const REQUESTED: &str = "ACTION_REQUESTED";
+        let scope = Scope::One(Stream::Project(action.project));
+        let filter = Filter {
+            action: Some(action.id),
+            kinds: vec![kind.to_owned(), REQUESTED.to_owned()],
+            ..Filter::default()
+        };
+        let (mut facts, mut before) = (Vec::new(), Seq::MAX);
+        for _ in 0..PAGES {
+            let page = self.audit(scope, Cursor::Before(before), PAGE, &filter).await?;
+            let begun = page.events.iter().any(|event| event.kind == REQUESTED);
+            for event in page.events.iter().filter(|event| event.kind == kind) {
+                facts.extend(self.fact_of(event).await?);
+            }
+            match page.next.filter(|_| !begun) {
+                Some(next) => before = next,
+                None => break,
+            }
+        }
+        facts.reverse();
+        Ok(facts)
+    }
+}
+
+/// How many events are taken at once.
+const PAGE: usize = 500;

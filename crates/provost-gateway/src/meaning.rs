@@ -1,0 +1,186 @@
+//! What an action comes to, where its parameters do not say it: the commands that
+//! the project's files name, and what a process does with what is typed into it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use provost_core::action::{Action, RuntimeAction, TerminalAction, WriteProcess};
+use provost_core::command::{Hears, hears};
+use provost_core::decide::Matter;
+use provost_core::role::Role;
+use provost_core::runtime::plan::{FILE, Listing, Plan, Program};
+use provost_proto::{ActionId, Fact, Governing};
+use provost_sandbox::beneath::Root;
+
+use crate::governance::Governed;
+use crate::{Gateway, GatewayError};
+
+/// The longest file that is looked into, as in the kernel.
+const SIZE: u64 = 256 * 1024;
+
+/// Processes of which it is remembered what they do with what they read.
+const PROCESSES: usize = 4096;
+
+/// What processes do with what they read, as far as it is known. One that is not known
+/// here, because it is of another daemon's time, is asked about.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners(Mutex<HashMap<ActionId, Hears>>);
+
+impl Listeners {
+    fn add(&self, id: ActionId, hears: Hears) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= PROCESSES {
+            known.clear();
+        }
+        known.insert(id, hears);
+    }
+
+    fn get(&self, id: ActionId) -> Option<Hears> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+}
+
+impl Gateway {
+    /// The same matter, knowing the command that it comes to.
+    pub(crate) async fn meant(
+        &self,
+        governed: &Governed,
+        matter: Matter,
+    ) -> Result<Matter, GatewayError> {
+        match &matter.request().action {
+            Action::Runtime(action) if matter.runs_project() => {
+                let builds = matches!(action, RuntimeAction::Build(_));
+                let folder = PathBuf::from(&governed.project.path);
+                let plan = tokio::task::spawn_blocking(move || plan(&folder));
+                let plan = plan.await.map_err(|_| GatewayError::Stopping)?;
+                Ok(match plan.and_then(|plan| line(&plan, builds)) {
+                    Some((line, env, why)) => matter.meaning(&line, env, why),
+                    None => matter,
+                })
+            }
+            Action::Terminal(TerminalAction::Write(write)) => {
+                let write = write.clone();
+                Ok(self.typed(matter, &write))
+            }
+            Action::Terminal(TerminalAction::RunCommand(_)) => {
+                let heard = matter.analysis().map(hears);
+                let unread = || Hears::Code("a command that cannot be read".to_owned());
+                self.listeners.add(matter.request().id, heard.unwrap_or_else(unread));
+                Ok(matter)
+            }
+            Action::File(_) | Action::Terminal(_) | Action::Runtime(_) => Ok(matter),
+        }
+    }
+
+    /// What is typed into a process.
+    fn typed(&self, matter: Matter, write: &WriteProcess) -> Matter {
+        let WriteProcess { id, text, .. } = write;
+        let Ok(id) = id.parse::<ActionId>() else { return matter };
+        // To end the input is no command.
+        if text.is_empty() {
+            return matter;
+        }
+        match self.listeners.get(id) {
+            Some(Hears::Data) => matter,
+            Some(Hears::Code(name)) => {
+                matter.unread(text, format!("it is typed into `{name}`, which takes it for code"))
+            }
+            // What is left of a line goes on with what is typed next.
+            Some(Hears::Lines) if !text.ends_with('\n') || text.ends_with("\\\n") => {
+                matter.unread(text, "it is a part of a line for a shell".to_owned())
+            }
+            Some(Hears::Lines) => {
+                let source = "it is typed into a shell, which runs it".to_owned();
+                matter.meaning(text, BTreeMap::new(), source)
+            }
+            None => matter.unread(
+                text,
+                "what this process does with what is typed into it is not known".to_owned(),
+            ),
+        }
+    }
+
+    /// Why a person must look before this runs: what it does is written in a file that
+    /// they neither ran nor said yes to as it is now.
+    pub(crate) async fn unseen(
+        &self,
+        governed: &Governed,
+        matter: &Matter,
+    ) -> Result<Option<String>, GatewayError> {
+        if !matter.runs_project() {
+            return Ok(None);
+        }
+        Ok(self.planted(governed).await?.map(|_| {
+            match governed.trusted(Governing::Runtime, FILE) {
+                Some(_) => format!("{FILE} changed since a person last ran it or said yes to it"),
+                None => format!("no person has run what {FILE} says, or said yes to it"),
+            }
+        }))
+    }
+
+    /// That a person ran what the file says, or said yes to it: worth a fact if it is not
+    /// known yet.
+    pub(crate) async fn seen_by_person(
+        &self,
+        governed: &Governed,
+        matter: &Matter,
+    ) -> Result<Option<Fact>, GatewayError> {
+        if !matter.runs_project() {
+            return Ok(None);
+        }
+        Ok(self.planted(governed).await?.map(|text| Fact::FileTrusted {
+            project: governed.project.id,
+            what: Governing::Runtime,
+            file: FILE.to_owned(),
+            hash: Role::hash(text.as_bytes()),
+            text,
+        }))
+    }
+
+    /// What `provost.toml` says, if it is there and is not what a person trusted. One that
+    /// is no text is refused by the kernel.
+    async fn planted(&self, governed: &Governed) -> Result<Option<String>, GatewayError> {
+        let folder = PathBuf::from(&governed.project.path);
+        let read = move || Files(Root::open(&folder).ok()?).read(FILE);
+        let text = tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
+        let trusted = governed.trusted(Governing::Runtime, FILE).map(|trusted| trusted.hash);
+        Ok(text.filter(|text| trusted != Some(Role::hash(text.as_bytes()))))
+    }
+}
+
+/// The project's folder, as far as the plan looks.
+struct Files(Root);
+
+impl Listing for Files {
+    fn has(&self, path: &str) -> bool {
+        self.0.stat(Path::new(path)).is_ok()
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
+    }
+}
+
+/// What would run. Where the files say nothing that can be read, the kernel refuses.
+fn plan(folder: &Path) -> Option<Plan> {
+    let root = Root::open(folder).ok()?;
+    Plan::find(&Files(root)).ok().flatten()
+}
+
+/// The commands of a plan, one in each line, with their variables, and why just these.
+fn line(plan: &Plan, builds: bool) -> Option<(String, BTreeMap<String, String>, String)> {
+    let build = plan.build.iter().filter(|_| builds || plan.build_first).cloned();
+    let dev = plan.dev.iter().filter(|_| !builds).filter_map(|dev| match dev {
+        Program::Shell(line) => Some(line.clone()),
+        // Our own server, which runs nothing.
+        Program::Static { .. } => None,
+    });
+    let lines: Vec<String> = build.chain(dev).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let line = lines.join("\n");
+    let why = format!("it runs `{}`: {}", lines.join("`, then `"), plan.why);
+    Some((line, plan.env.clone(), why))
+}

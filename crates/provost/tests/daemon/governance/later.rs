@@ -1,0 +1,58 @@
+//! What came of an action can be read later, by whoever asked for it and nobody else.
+
+use super::*;
+
+impl World {
+    /// The agent asks and does not wait: the name of the action.
+    pub(super) async fn begins(&self, action: &str, params: Value, expected: &str) -> String {
+        let (_, answer) = self.asks(action, params.clone()).await;
+        assert_eq!(answer["status"], expected, "{action} {params}: {answer}");
+        answer["actionId"].as_str().unwrap().to_owned()
+    }
+
+    /// What the agent itself is told of an action.
+    async fn looks_at(&self, token: &str, action: &str) -> (StatusCode, Value) {
+        self.send(token, Method::GET, &format!("/api/actions/{action}"), &Value::Null).await
+    }
+}
+
+#[tokio::test]
+async fn whoever_asked_reads_later_what_came_out_and_nobody_else_does() {
+    let world = World::new().await;
+    world.write("a.txt", "what it holds\n");
+    world.write(".env", "KEY=1\n");
+    let command = json!({ "command": "echo out; echo err >&2; exit 3" });
+    let ran = world.begins("terminal.runCommand", command, "waiting").await;
+    let denied = world.begins("terminal.runCommand", json!({ "command": "make" }), "waiting").await;
+    let read = world.begins("fs.readFile", json!({ "path": ".env" }), "waiting").await;
+    for question in world.open().await {
+        if question["action"] == json!(denied) {
+            let no = json!({
+                "decision": "deny", "actionHash": question["actionHash"], "message": "not now",
+            });
+            let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
+            assert_eq!(world.operator(Method::POST, &path, &no).await.0, 200);
+        } else {
+            assert_eq!(world.allows(&question, json!({})).await.0, 200);
+            world.ended(&question).await;
+        }
+    }
+    let (_, shown) = world.looks_at(&world.agent, &ran).await;
+    assert_eq!(shown["result"]["stdout"], "out\n", "{shown}");
+    assert_eq!(shown["result"]["stderr"], "err\n", "{shown}");
+    assert_eq!(shown["result"]["exitCode"], 3, "{shown}");
+    let (_, shown) = world.looks_at(&world.agent, &denied).await;
+    let message = shown["outcome"]["fault"]["message"].as_str().unwrap();
+    assert_eq!((message, &shown["status"]), ("a person said no: not now", &json!("denied")));
+    let (_, shown) = world.looks_at(&world.agent, &read).await;
+    assert_eq!(shown["result"]["content"], "KEY=1\n", "{shown}");
+    // For another agent it is as if there were none.
+    let (other, _) = world.new_agent().await;
+    let (status, foreign) = world.looks_at(&other, &ran).await;
+    let (_, missing) = world.looks_at(&other, "01900000-0000-7000-8000-000000000000").await;
+    assert_eq!((status.as_u16(), &foreign["code"]), (404, &missing["code"]), "{foreign}");
+    // A person sees the action, and reads the rest in the log.
+    let (status, seen) = world.looks_at(&world.daemon.token, &ran).await;
+    assert_eq!((status.as_u16(), seen.get("result")), (200, None), "{seen}");
+    world.is_whole();
+}
