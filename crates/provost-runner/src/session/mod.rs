@@ -43,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::RunnerError;
+pub(crate) use render::cut;
 
 use crate::model::{Models, Prices};
 use actor::{Actor, Ask};
