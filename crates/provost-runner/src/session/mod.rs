@@ -15,6 +15,7 @@
 mod actor;
 mod ask;
 mod error;
+mod handoff;
 mod history;
 mod journal;
 mod money;
