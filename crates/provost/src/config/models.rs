@@ -146,8 +146,9 @@ impl ModelsConfig {
                 millis: turn
                     .minutes
                     .map_or(default.millis, |minutes| minutes.saturating_mul(60_000)),
-                compact_at: turn.compact_at.unwrap_or(default.compact_at),
+                compact_at: default.compact_at,
             },
+            compact_at: turn.compact_at,
             budget: Budget {
                 nanos: nanos("budget.session_usd", budget.session_usd)?,
                 tokens: budget.session_tokens,

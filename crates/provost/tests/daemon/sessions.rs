@@ -2,6 +2,7 @@
 //! formats of the real ones.
 
 mod cli;
+mod money;
 mod survive;
 mod telemetry;
 
