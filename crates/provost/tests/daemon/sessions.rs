@@ -1,6 +1,7 @@
 //! Sessions with models: the real binary, and a provider that speaks the wire
 //! formats of the real ones.
 
+mod chat;
 mod cli;
 mod money;
 mod survive;
