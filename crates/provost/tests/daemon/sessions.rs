@@ -4,6 +4,7 @@
 mod chat;
 mod cli;
 mod money;
+mod real;
 mod survive;
 mod telemetry;
 
