@@ -21,6 +21,10 @@ pub(crate) fn run(name: &str) -> Result<()> {
             must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
             ("provost", "bench_terminal")
         }
+        "runner" => {
+            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
+            ("provost", "bench_runner")
+        }
         "gateway" => {
             if find("wrk").is_none() {
                 install("wrk")?;
@@ -32,7 +36,8 @@ pub(crate) fn run(name: &str) -> Result<()> {
         }
         other => {
             bail!(
-                "there is no benchmark `{other}`; there are: store, http, sandbox, gateway, terminal"
+                "there is no benchmark `{other}`; there are: store, http, sandbox, gateway, \
+                 terminal, runner"
             )
         }
     };

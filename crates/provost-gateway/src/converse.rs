@@ -4,10 +4,11 @@
 //! A session is a principal of its own, `session:<id>`, of the class of agents: it
 //! asks and never decides, whoever speaks in it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use provost_core::fold::{Doc, View};
-use provost_core::session::instructions::{GUIDE, GUIDES, Guide};
+use provost_core::session::instructions::{GUIDE, GUIDES, Guide, folders};
 use provost_core::skill::Skills;
 use provost_proto::kernel::Fault;
 use provost_proto::session::{SessionStatus, SessionView};
@@ -137,11 +138,15 @@ impl Gateway {
         Err(GatewayError::Fault(Fault { code: Code::SkillDenied, message, details: None }))
     }
 
-    /// The files that say how to work in this project: that of the project, and
-    /// those of the folders in it.
-    pub async fn guides(&self, project: &Project) -> Result<Vec<Guide>, GatewayError> {
-        let folder = PathBuf::from(&project.path);
-        let read = tokio::task::spawn_blocking(move || read_guides(&folder)).await;
+    /// The files that say how to work in this project: that of the project, those of
+    /// the folders in it, and those on the way to what was touched.
+    pub async fn guides(
+        &self,
+        project: &Project,
+        touched: &[String],
+    ) -> Result<Vec<Guide>, GatewayError> {
+        let (folder, on_the_way) = (PathBuf::from(&project.path), folders(touched));
+        let read = tokio::task::spawn_blocking(move || read_guides(&folder, on_the_way)).await;
         let mut guides = read.map_err(|_| GatewayError::Stopping)?;
         for guide in &mut guides {
             self.redactor.string(&mut guide.text);
@@ -150,10 +155,11 @@ impl Gateway {
     }
 }
 
-fn read_guides(folder: &Path) -> Vec<Guide> {
+fn read_guides(folder: &Path, on_the_way: BTreeSet<String>) -> Vec<Guide> {
     let Ok(root) = Root::open(folder) else { return Vec::new() };
-    let mut folders = vec![String::new()];
-    if let Ok(listing) = root.list(Path::new(""), FOLDERS) {
+    let mut folders = on_the_way;
+    folders.insert(String::new());
+    if let Ok(listing) = root.list(Path::new("."), FOLDERS) {
         let inner = listing.entries.into_iter().filter(|entry| entry.stat.kind == Kind::Directory);
         let names = inner.filter_map(|entry| entry.name.into_string().ok());
         folders.extend(names.filter(|name| !name.starts_with('.')).map(|name| format!("{name}/")));

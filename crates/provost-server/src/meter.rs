@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::http::Method;
@@ -11,7 +12,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 /// The daemon's own measurements. One per daemon and not global, so that tests
 /// can run several daemons in one process.
 #[derive(Clone)]
-pub struct Meter(Arc<PrometheusRecorder>);
+pub struct Meter(Arc<PrometheusRecorder>, Arc<AtomicU32>);
 
 impl fmt::Debug for Meter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,7 +39,7 @@ impl Default for Meter {
         ] {
             recorder.describe_counter(name.into(), None, what.into());
         }
-        Self(Arc::new(recorder))
+        Self(Arc::new(recorder), Arc::default())
     }
 }
 
@@ -60,7 +61,13 @@ impl Meter {
     pub(crate) fn follower(&self) -> Follower {
         let gauge = self.0.register_gauge(&Key::from_static_name("provost_sse_clients"), &WHO);
         gauge.increment(1.0);
-        Follower(gauge)
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Follower(gauge, Arc::clone(&self.1))
+    }
+
+    /// How many follow now.
+    pub(crate) fn followers(&self) -> u32 {
+        self.1.load(Ordering::Relaxed)
     }
 
     /// The text for Prometheus.
@@ -87,10 +94,11 @@ fn known(method: &Method) -> &'static str {
 }
 
 /// One client that follows the log.
-pub(crate) struct Follower(metrics::Gauge);
+pub(crate) struct Follower(metrics::Gauge, Arc<AtomicU32>);
 
 impl Drop for Follower {
     fn drop(&mut self) {
         self.0.decrement(1.0);
+        self.1.fetch_sub(1, Ordering::Relaxed);
     }
 }

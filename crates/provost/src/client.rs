@@ -150,16 +150,6 @@ impl Client {
         Ok(send(request).await?.json().await?)
     }
 
-    /// A request whose answer is a stream of events.
-    pub(crate) async fn post_stream(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> anyhow::Result<Response> {
-        let request = self.request(Method::POST, path).header("accept", "text/event-stream");
-        send(request.json(body)).await
-    }
-
     /// An answer without an end.
     pub(crate) async fn stream(&self, path: &str) -> anyhow::Result<Response> {
         send(self.request(Method::GET, path)).await

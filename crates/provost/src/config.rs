@@ -34,9 +34,11 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Cli, Command};
 
 mod models;
+mod telemetry;
 
 pub(crate) use models::ModelsConfig;
 use models::ModelsFile;
+pub(crate) use telemetry::TelemetryFile;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -80,6 +82,8 @@ pub(crate) struct Config {
     pub(crate) model: Value<Option<String>>,
     /// Providers, prices, budgets and limits, without keys.
     pub(crate) models: ModelsConfig,
+    /// Where it is told what sessions do; nowhere by default.
+    pub(crate) telemetry: Option<TelemetryFile>,
     #[serde(skip)]
     pub(crate) home: Option<PathBuf>,
     /// The home that the machine knows for this user, whatever `HOME` says.
@@ -122,6 +126,7 @@ struct File {
     prices: Option<PathBuf>,
     budget: Option<models::BudgetFile>,
     turn: Option<models::TurnFile>,
+    telemetry: Option<TelemetryFile>,
 }
 
 impl File {
@@ -149,7 +154,7 @@ impl Config {
         };
         let mut written = read(&file, missing)?;
         let models = written.models();
-        let keys = models.keys();
+        let keys = models.keys(written.telemetry.as_ref());
         let models = ModelsConfig::resolve(models, &file)?;
         let policy = file.with_file_name("policy.toml");
         let default_data = match &places {
@@ -169,6 +174,7 @@ impl Config {
         let config = Self {
             model: layer(None, written.model.map(Some), set.map(Some), None),
             models,
+            telemetry: written.telemetry,
             file,
             data: Value { value: absolute(&data.value)?, ..data },
             listen,
@@ -192,7 +198,7 @@ impl Config {
             passwd_home: passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: user_name(),
             browser: browser(),
-            secrets: keys.iter().fold(secrets(), |all, key| all.with("a provider's key", key)),
+            secrets: keys.iter().fold(secrets(), |all, key| all.with("a key of config.toml", key)),
             path: env::var_os("PATH"),
             daemon: matches!(cli.command, Command::Serve(_)),
         };

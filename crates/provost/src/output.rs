@@ -134,6 +134,12 @@ pub(crate) fn plain_lines(text: &str) -> String {
     text.lines().map(tabs).collect::<Vec<_>>().join("\n")
 }
 
+/// The same for a piece of such a text, which may end with its line or without.
+pub(crate) fn plain_pieces(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(plain).collect::<Vec<_>>().join("\t");
+    text.replace('\r', "").split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! What a model is told of its role and its project.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use provost_proto::Mode;
@@ -9,6 +10,34 @@ pub const GUIDES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 
 /// The most of one that is told, in bytes.
 pub const GUIDE: usize = 64 * 1024;
+
+/// The most of all of them together.
+pub const ALL_GUIDES: usize = 128 * 1024;
+
+/// The most paths that are looked at.
+const PATHS: usize = 256;
+
+/// The paths that a call of a tool names, as it names them.
+pub fn paths(arguments: &str) -> Vec<String> {
+    let Ok(arguments) = serde_json::from_str::<serde_json::Value>(arguments) else {
+        return Vec::new();
+    };
+    let named = ["path", "from", "to", "cwd"].iter().filter_map(|name| arguments[name].as_str());
+    let patch = arguments["patch"].as_str().unwrap_or_default().lines();
+    let patched = patch.filter_map(|line| line.strip_prefix("+++ b/"));
+    let all = named.chain(patched).map(|path| path.trim_start_matches("./").to_owned());
+    all.filter(|path| !path.is_empty() && !path.starts_with('/')).take(PATHS).collect()
+}
+
+/// The folders on the way from the project to these paths, the paths included,
+/// each with a slash at its end.
+pub fn folders(paths: &[String]) -> BTreeSet<String> {
+    let all = paths.iter().flat_map(|path| {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        (1..=parts.len()).map(move |n| format!("{}/", parts[..n].join("/"))).collect::<Vec<_>>()
+    });
+    all.filter(|folder| !folder.split('/').any(|part| part == "..")).take(PATHS).collect()
+}
 
 /// A file that says how to work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +74,14 @@ pub fn nearest<'a>(guides: &'a [Guide], path: &str) -> Option<&'a Guide> {
 }
 
 /// All of it. What comes from files of the project stands apart from what the
-/// person trusted, and is named as such.
-pub fn instructions(role: &str, body: &str, project: &Project<'_>, guides: &[Guide]) -> String {
+/// person trusted, and is named as such. Of the folders, those are told whose files
+/// were touched; the others are named.
+pub fn instructions(
+    (role, body): (&str, &str),
+    project: &Project<'_>,
+    guides: &[Guide],
+    touched: &[String],
+) -> String {
     let mut text = body.trim().to_owned();
     let Project { name, mode, runs, date } = project;
     let asks = match mode {
@@ -65,14 +100,41 @@ pub fn instructions(role: &str, body: &str, project: &Project<'_>, guides: &[Gui
     if let Some(root) = nearest(guides, "") {
         let _ = write!(text, "\n\n# {} of the project\n\n{}", root.file, root.text.trim());
     }
-    let nested: Vec<_> = guides.iter().filter(|guide| guide.file.contains('/')).collect();
-    if !nested.is_empty() {
-        text.push_str("\n\n# Folders with instructions of their own\n\nRead the nearest before you change something there:\n");
-        for guide in nested {
-            let _ = write!(text, "\n- {}", guide.file);
+    nested(&mut text, guides, touched);
+    text.trim().to_owned()
+}
+
+/// What the folders say in the project.
+fn nested(text: &mut String, guides: &[Guide], touched: &[String]) {
+    let near: BTreeSet<&str> = touched
+        .iter()
+        .filter_map(|path| nearest(guides, path))
+        .map(|guide| guide.file.as_str())
+        .collect();
+    let most = text.len() + ALL_GUIDES;
+    let mut named = Vec::new();
+    for guide in guides.iter().filter(|guide| guide.file.contains('/')) {
+        let folder = guide.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if near.contains(guide.file.as_str()) && text.len() + guide.text.len() <= most {
+            let _ = write!(
+                text,
+                "\n\n# {}\n\nFor what is in `{folder}`, above what is said farther up:\n\n{}",
+                guide.file,
+                guide.text.trim()
+            );
+        } else {
+            named.push(&guide.file);
         }
     }
-    text.trim().to_owned()
+    if !named.is_empty() {
+        text.push_str(
+            "\n\n# Folders with instructions of their own\n\nRead the nearest before you change \
+             something there:\n",
+        );
+        for file in named {
+            let _ = write!(text, "\n- {file}");
+        }
+    }
 }
 
 #[cfg(test)]
@@ -98,15 +160,47 @@ mod tests {
     fn the_role_comes_first_and_the_project_after_it() {
         let project =
             Project { name: "shop", mode: Mode::Sandbox, runs: "stopped", date: "2026-11-16" };
-        let text = instructions(
-            "dev",
-            "You are careful.\n",
-            &project,
-            &[guide("AGENTS.md"), guide("a/AGENTS.md")],
-        );
+        let guides = [guide("AGENTS.md"), guide("a/AGENTS.md")];
+        let text = instructions(("dev", "You are careful.\n"), &project, &guides, &[]);
         let places = ["You are careful.", "role `dev`", "says AGENTS.md", "- a/AGENTS.md"]
             .map(|part| text.find(part).unwrap());
         assert!(places.is_sorted(), "{text}");
         assert!(!text.contains("says a/AGENTS.md"));
+    }
+    #[test]
+    fn what_a_folder_says_is_told_when_something_in_it_is_touched() {
+        let project =
+            Project { name: "shop", mode: Mode::Sandbox, runs: "stopped", date: "2026-11-16" };
+        let guides = [guide("AGENTS.md"), guide("web/CLAUDE.md"), guide("web/app/AGENTS.md")];
+        let told = |path: &str| {
+            let text = instructions(("dev", "x"), &project, &guides, &[path.to_owned()]);
+            ["says web/CLAUDE.md", "says web/app/AGENTS.md"].map(|says| text.contains(says))
+        };
+        assert_eq!(told("src/main.rs"), [false, false]);
+        assert_eq!(told("web/index.html"), [true, false]);
+        assert_eq!(told("web/app/x.ts"), [false, true]);
+    }
+
+    #[test]
+    fn guides_are_told_up_to_a_limit_and_named_beyond_it() {
+        let project =
+            Project { name: "shop", mode: Mode::Sandbox, runs: "stopped", date: "2026-11-16" };
+        let guide = |file: &str| Guide { file: file.to_owned(), text: "x".repeat(GUIDE) };
+        let guides = ["a/AGENTS.md", "b/AGENTS.md", "c/AGENTS.md"].map(guide);
+        let touched = ["a/1", "b/2", "c/3"].map(str::to_owned);
+        let text = instructions(("dev", "x"), &project, &guides, &touched);
+        assert!(text.len() < ALL_GUIDES + 4096, "{}", text.len());
+        assert!(text.contains("\n- c/AGENTS.md"));
+    }
+
+    #[test]
+    fn the_paths_of_a_call_and_the_folders_on_their_way() {
+        let call = r#"{"path":"./web/app/x.ts","cwd":"api","patch":"--- a/y\n+++ b/lib/y.rs\n"}"#;
+        assert_eq!(paths(call), ["web/app/x.ts", "api", "lib/y.rs"]);
+        assert_eq!(paths(r#"{"path":"/etc/passwd"}"#), Vec::<String>::new());
+        assert_eq!(paths("not JSON"), Vec::<String>::new());
+        let folders = folders(&["web/app/x.ts".to_owned(), "../out/z".to_owned()]);
+        let folders: Vec<_> = folders.iter().map(String::as_str).collect();
+        assert_eq!(folders, ["web/", "web/app/", "web/app/x.ts/"]);
     }
 }

@@ -28,7 +28,22 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { calls: 50, tokens: None, cost: None, millis: 3_600_000, compact_at: 150_000 }
+        Self { calls: 50, tokens: None, cost: None, millis: 3_600_000, compact_at: UNKNOWN }
+    }
+}
+
+/// From how many tokens on a conversation is summarized whose model's size is not
+/// known: most models of today hold more.
+const UNKNOWN: u64 = 150_000;
+
+/// From how many tokens on a conversation is summarized: at four fifths of what the
+/// model holds, so that an answer still fits, and no later than somebody wants it.
+pub fn compact_at(wanted: Option<u64>, context: Option<u64>) -> u64 {
+    let room = context.map(|context| context - context / 5);
+    match (wanted, room) {
+        (Some(wanted), Some(room)) => wanted.min(room),
+        (Some(only), None) | (None, Some(only)) => only,
+        (None, None) => UNKNOWN,
     }
 }
 
@@ -180,6 +195,21 @@ mod tests {
         assert_eq!(next(Heard::Compacted, full, &limits, true), Step::Ask);
         assert_eq!(next(Heard::TooLong, full, &limits, true), Step::Fail(Stop::TooLong));
         assert_eq!(next(Heard::TooLong, Progress::default(), &limits, false), Step::Compact);
+    }
+
+    #[test]
+    fn a_conversation_is_summarized_before_it_fills_its_model() {
+        let table = [
+            (None, None, 150_000),
+            (None, Some(200_000), 160_000),
+            (None, Some(8192), 6554),
+            (Some(50_000), Some(200_000), 50_000),
+            (Some(900_000), Some(200_000), 160_000),
+            (Some(900_000), None, 900_000),
+        ];
+        for (wanted, context, at) in table {
+            assert_eq!(compact_at(wanted, context), at, "{wanted:?} of {context:?}");
+        }
     }
 
     #[test]

@@ -83,6 +83,8 @@ pub struct Price {
     pub cache_write: Option<f64>,
     /// Another price for long requests.
     pub long: Option<Long>,
+    /// How many tokens a conversation with its answer may have; absent if not known.
+    pub context: Option<u64>,
 }
 
 /// The price of a long request, for all of its tokens.
@@ -198,6 +200,11 @@ impl Prices {
     pub fn of(&self, model: &str) -> Option<&Price> {
         let plain = without_date(model);
         self.models.get(model).or_else(|| self.models.get(plain))
+    }
+
+    /// How many tokens the model holds; `None` if it is not known.
+    pub fn context(&self, model: &str) -> Option<u64> {
+        self.of(model).and_then(|price| price.context)
     }
 
     /// What a turn cost: by the provider's own account if it gives one, else by the

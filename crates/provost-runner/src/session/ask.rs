@@ -6,7 +6,6 @@ use provost_core::session::instructions::{Project as Place, instructions};
 use provost_core::session::plan::Heard;
 use provost_core::session::tools::{self, HANDOFF};
 use provost_gateway::Part as Role;
-use provost_proto::runtime::RuntimeView;
 use provost_proto::session::{
     Author, FinishReason, MessageAdded, Nanos, Part, Purpose, SessionView, ToolCalled,
     UsageRecorded,
@@ -16,10 +15,11 @@ use provost_proto::{Fact, Project, limits};
 use super::error::Broken;
 use super::money::{Claim, Reserved, day, tokens};
 use super::pump::{Answer, Pump};
+use super::told;
 use super::tools::Call;
 use super::turn::{State, Turn};
 use crate::model::{
-    Content, Message, Request, Standing, StopReason, Tool, ToolChoice, Turn as Answered, Usage,
+    Message, Request, Standing, StopReason, Tool, ToolChoice, Turn as Answered, Usage,
 };
 
 /// The most tokens of an answer where a budget is to be kept.
@@ -95,7 +95,7 @@ impl Turn {
     /// after a crash either it was never given, or all that it called is known.
     async fn keep(&self, state: &mut State, answer: &Answered) -> Result<Vec<Call>, Broken> {
         let kept = serde_json::to_value(answer).ok();
-        let mut facts = vec![self.said(parts(answer), kept)];
+        let mut facts = vec![self.said(told::parts(answer), kept)];
         facts.extend(state.pending_usage.take());
         let mut calls = Vec::new();
         if answer.stop != StopReason::MaxTokens {
@@ -206,18 +206,19 @@ impl Turn {
         let roles = gateway.parts(&project).await?;
         let role = gateway.part(&project, &view.role).await?;
         let doc = gateway.store().doc(View::Runtimes, project.id.uuid()).await?;
-        let runs = runs(doc.and_then(Doc::into_runtime).as_ref());
+        let runs = told::runs(doc.and_then(Doc::into_runtime).as_ref());
         let now = i64::try_from(gateway.clock().now()).unwrap_or(i64::MAX);
         let date = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
         let date = date.strftime("%Y-%m-%d").to_string();
         let mode = gateway.mode_now(project.id);
         let place = Place { name: &project.name, mode, runs: &runs, date: &date };
-        let guides = gateway.guides(&project).await?;
+        let touched = told::touched(&messages);
+        let guides = gateway.guides(&project, &touched).await?;
         let max_output_tokens =
             (self.has_budget(view) && !self.is_free(&view.model)).then_some(LONGEST);
         Ok(Request {
             model: view.model.clone(),
-            instructions: instructions(&role.name, &role.instructions, &place, &guides),
+            instructions: instructions((&role.name, &role.instructions), &place, &guides, &touched),
             tools: offered(view, &role, &roles, &project)?,
             tool_choice: ToolChoice::Auto,
             messages,
@@ -260,16 +261,6 @@ fn offered(
     tools.collect::<Result<_, _>>().map_err(Broken::Model)
 }
 
-fn runs(runtime: Option<&RuntimeView>) -> String {
-    let Some(runtime) = runtime else { return "its dev server does not run".to_owned() };
-    let status = serde_json::to_value(runtime.status).unwrap_or_default();
-    let status = status.as_str().unwrap_or("stopped").to_owned();
-    match runtime.preview.port {
-        Some(port) => format!("its dev server is {status}, seen on port {port}"),
-        None => format!("its dev server is {status}"),
-    }
-}
-
 /// What an answer means for the turn.
 fn heard(answer: &Answered) -> Heard {
     match &answer.stop {
@@ -282,17 +273,4 @@ fn heard(answer: &Answered) -> Heard {
         StopReason::Refusal | StopReason::ContentFilter => Heard::Stopped(FinishReason::Refused),
         StopReason::Paused => Heard::Ready,
     }
-}
-
-/// What people see of an answer.
-fn parts(answer: &Answered) -> Vec<Part> {
-    let part = |content: &Content| match content {
-        Content::Text { text } => Some(Part::Text { text: text.clone() }),
-        Content::Reasoning { text } if !text.is_empty() => {
-            Some(Part::Reasoning { text: text.clone() })
-        }
-        Content::Refusal { text } => Some(Part::Refusal { text: text.clone() }),
-        Content::Reasoning { .. } | Content::ToolCall(_) | Content::Other { .. } => None,
-    };
-    answer.items.iter().filter_map(|item| part(&item.content)).collect()
 }

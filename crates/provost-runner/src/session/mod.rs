@@ -15,6 +15,7 @@
 mod actor;
 mod ask;
 mod error;
+mod handoff;
 mod history;
 mod journal;
 mod money;
@@ -23,6 +24,7 @@ mod pump;
 mod recover;
 mod render;
 mod summary;
+mod told;
 mod tools;
 mod turn;
 
@@ -43,6 +45,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::RunnerError;
+pub(crate) use render::cut;
 
 use crate::model::{Models, Prices};
 use actor::{Actor, Ask};
@@ -60,6 +63,8 @@ const TRIES: usize = 200;
 pub struct Settings {
     /// What one turn may take.
     pub limits: Limits,
+    /// From how many tokens on a conversation is summarized; by its model if absent.
+    pub compact_at: Option<u64>,
     /// What a session may use that names no budget of its own.
     pub budget: Budget,
     /// What all sessions of one project may cost.

@@ -18,6 +18,16 @@ use super::actor::Ask;
 use super::tools::Returned;
 use super::{Runner, RunnerError, history, render};
 
+/// What is known of an action that somebody else began.
+#[derive(Debug)]
+pub(super) enum Followed {
+    /// What came of it.
+    Told(Returned),
+    /// It is over, and what it answered went to a daemon that is gone; this is all
+    /// that can be said.
+    Lost(Returned),
+}
+
 /// How many events of an action are read at once.
 const PAGE: usize = 500;
 
@@ -96,7 +106,7 @@ impl Runner {
         &self,
         project: ProjectId,
         id: ActionId,
-    ) -> Result<Returned, RunnerError> {
+    ) -> Result<Followed, RunnerError> {
         let mut head = self.gateway.store().head();
         loop {
             head.mark_unchanged();
@@ -116,7 +126,7 @@ impl Runner {
     }
 
     /// What the log tells of an action that has ended.
-    async fn told(&self, project: ProjectId, action: &ActionView) -> Result<Returned, RunnerError> {
+    async fn told(&self, project: ProjectId, action: &ActionView) -> Result<Followed, RunnerError> {
         let kinds = ["ACTION_OUTPUT", "ACTION_DENIED", "ACTION_REQUESTED", "ACTION_READ"];
         let filter = Filter {
             action: Some(action.id),
@@ -142,7 +152,7 @@ impl Runner {
             }
         }
         if let Some(fault) = denied {
-            return Ok(render::failed(&fault));
+            return Ok(Followed::Told(render::failed(&fault)));
         }
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         for output in printed.into_iter().rev() {
@@ -207,12 +217,17 @@ fn parts(draft: Draft) -> Vec<Part> {
 }
 
 /// What is known of an action whose answer went to a daemon that is gone.
-fn ended(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> Returned {
+fn ended(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> Followed {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match &action.outcome {
         Some(Outcome { fault: Some(fault), .. }) => {
             let details = serde_json::json!({ "stdout": text(stdout), "stderr": text(stderr) });
-            render::failed(&Fault { details: Some(details), ..fault.clone() })
+            let returned = render::failed(&Fault { details: Some(details), ..fault.clone() });
+            // Nobody knows whether it was done.
+            if fault.code == Code::KernelLost {
+                return Followed::Lost(returned);
+            }
+            Followed::Told(returned)
         }
         Some(outcome) if action.name == "terminal.runCommand" => {
             let result = serde_json::json!({
@@ -221,18 +236,18 @@ fn ended(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> Returned {
                 "stdout": text(stdout),
                 "stderr": text(stderr),
             });
-            render::done(&action.name, &result)
+            Followed::Told(render::done(&action.name, &result))
         }
-        Some(_) => Returned {
+        Some(_) => Followed::Lost(Returned {
             status: ToolStatus::Ok,
             output: "It was done, but its answer was lost when Provost restarted. If you need \
                      what it returned, look again."
                 .to_owned(),
-        },
-        None => render::failed(&Fault {
+        }),
+        None => Followed::Told(render::failed(&Fault {
             code: Code::Cancelled,
             message: "it did not run".to_owned(),
             details: None,
-        }),
+        })),
     }
 }

@@ -63,7 +63,7 @@ fn status(code: Code) -> ToolStatus {
 }
 
 /// A text without its middle, if it is too long.
-pub(super) fn cut(text: String, most: usize) -> String {
+pub(crate) fn cut(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }

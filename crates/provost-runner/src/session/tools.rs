@@ -3,23 +3,22 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use provost_core::action::{Action, Effect};
 use provost_core::canonical;
 use provost_core::chain;
 use provost_core::session::guard::{Guard, Seen, TELL};
-use provost_core::session::handoff::hand_over;
 use provost_core::session::tools::HANDOFF;
 use provost_gateway::{Caller, Done, GatewayError, Submit};
 use provost_proto::kernel::Fault;
-use provost_proto::session::{
-    HandedOff, Place, SessionStatus, SessionView, ToolReturned, ToolStatus,
-};
+use provost_proto::session::{Place, SessionView, ToolReturned, ToolStatus};
 use provost_proto::{ActionId, Code, Fact, RequestAction, SessionId};
 use provost_store::{Idempotency, StoreError};
 use serde_json::{Value, json};
 
 use super::error::Broken;
+use super::recover::Followed;
 use super::turn::Turn;
-use super::{RunnerError, ask, render};
+use super::{RunnerError, render};
 
 /// How long a call is waited for without looking into the log: it ends by its own
 /// limits, or by those of the question it waits for.
@@ -51,7 +50,12 @@ pub(super) fn bare(output: &str) -> &str {
     output.strip_suffix(TELL).map_or(output, |output| output.trim_end_matches("\n\n"))
 }
 
-fn fault(code: Code, message: impl Into<String>) -> Fault {
+/// Whether a tool looks at files and does nothing else.
+fn reads(tool: &str) -> bool {
+    Action::EFFECTS.contains(&(tool, Effect::Read))
+}
+
+pub(super) fn fault(code: Code, message: impl Into<String>) -> Fault {
     Fault { code, message: message.into(), details: None }
 }
 
@@ -121,8 +125,25 @@ impl Turn {
         }
         // What is there already is followed, and never asked for a second time.
         if self.runner.action(action).await?.is_some() {
-            return self.stoppable(agent, action, self.runner.followed(view.project, action)).await;
+            let work = self.runner.followed(view.project, action);
+            match self.stoppable(agent, action, work).await? {
+                Followed::Lost(_) if reads(&call.tool) => {}
+                Followed::Told(returned) | Followed::Lost(returned) => return Ok(returned),
+            }
+            // Looking again changes nothing, and tells how it is now.
+            let again = Call { action: None, ..call.clone() };
+            return self.begin(agent, view, &again, self.runner.gateway.clock().id()).await;
         }
+        self.begin(agent, view, call, action).await
+    }
+
+    async fn begin(
+        &self,
+        agent: &Caller,
+        view: &SessionView,
+        call: &Call,
+        action: ActionId,
+    ) -> Result<Returned, RunnerError> {
         if self.cancel.is_cancelled() {
             return Ok(render::failed(&fault(Code::Cancelled, "the turn was cancelled")));
         }
@@ -154,8 +175,11 @@ impl Turn {
             role: Some(view.role.clone()),
             session_id: Some(view.id),
         };
-        let key = format!("{}/{}", self.id.uuid(), call.item);
-        let command = Some(Idempotency { key, request: chain::digest(&request) });
+        // A second look at what a call read has no name in the log, and is no repetition.
+        let command = call.action.map(|_| Idempotency {
+            key: format!("{}/{}", self.id.uuid(), call.item),
+            request: chain::digest(&request),
+        });
         let submit = Submit { wanted, id: Some(action), command, wait: PATIENCE };
         let project = view.project.uuid().to_string();
         match self.runner.gateway.submit(agent, &project, submit).await? {
@@ -168,18 +192,22 @@ impl Turn {
                 Ok(render::done(&call.tool, &result))
             }
             // The same is asked already: one answer is one run.
-            Done::Running(answer) => self.runner.followed(view.project, answer.action_id).await,
+            Done::Running(answer) => {
+                match self.runner.followed(view.project, answer.action_id).await? {
+                    Followed::Told(returned) | Followed::Lost(returned) => Ok(returned),
+                }
+            }
         }
     }
 
     /// Work that ends when the turn is cancelled: its action is stopped, or the
     /// question about it withdrawn, and its end is waited for.
-    async fn stoppable(
+    async fn stoppable<T>(
         &self,
         agent: &Caller,
         action: ActionId,
-        work: impl Future<Output = Result<Returned, RunnerError>>,
-    ) -> Result<Returned, RunnerError> {
+        work: impl Future<Output = Result<T, RunnerError>>,
+    ) -> Result<T, RunnerError> {
         tokio::pin!(work);
         tokio::select! {
             biased;
@@ -198,72 +226,5 @@ impl Turn {
                 moved = head.changed() => moved.map_err(|_| RunnerError::Stopping)?,
             }
         }
-    }
-
-    /// Gives a task to another role, in a session of its own, and waits for it.
-    async fn hand_off(&self, view: &SessionView, call: &Call) -> Result<Returned, RunnerError> {
-        let child = match call.child {
-            Some(child) => child,
-            None => match self.open_handoff(view, call).await? {
-                Ok(child) => child,
-                Err(why) => return Ok(render::failed(&fault(Code::SkillDenied, why))),
-            },
-        };
-        let mut head = self.runner.gateway.store().head();
-        loop {
-            head.mark_unchanged();
-            let now = self.runner.view(child).await?;
-            match now.status {
-                SessionStatus::Running => {}
-                SessionStatus::Idle if now.turn.is_none() => {}
-                SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {
-                    return self.runner.said_last(&now).await;
-                }
-            }
-            tokio::select! {
-                moved = head.changed() => moved.map_err(|_| RunnerError::Stopping)?,
-                () = self.cancel.cancelled() => {
-                    self.runner.cancel(child).await?;
-                    return Ok(render::failed(&fault(Code::Cancelled, "the turn was cancelled")));
-                }
-            }
-        }
-    }
-
-    /// Opens the other session, or says why not.
-    async fn open_handoff(
-        &self,
-        view: &SessionView,
-        call: &Call,
-    ) -> Result<Result<SessionId, String>, RunnerError> {
-        let wanted: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-        let (Some(name), Some(task)) = (wanted["role"].as_str(), wanted["task"].as_str()) else {
-            return Ok(Err("say to which `role` and what the `task` is".to_owned()));
-        };
-        let gateway = &self.runner.gateway;
-        let project = gateway.project(&view.project.uuid().to_string()).await?;
-        let parts = gateway.parts(&project).await?;
-        let role = gateway.part(&project, &view.role).await?;
-        let own = ask::skills(view, &role);
-        let roles = parts.iter().map(|part| (part.name.as_str(), &part.skills));
-        let only = match hand_over((&view.role, view.depth, &own), name, roles) {
-            Ok(only) => only,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        let by = self.by.clone();
-        let opened = self.runner.open_child(by.clone(), view, (&project, name), only).await?;
-        let fact = Fact::HandedOff(HandedOff {
-            session: self.journal.session,
-            turn: self.id,
-            item: call.item,
-            to: opened.id,
-            role: name.to_owned(),
-        });
-        self.journal.model(&self.by, vec![fact]).await?;
-        let sent = Box::pin(self.runner.send_as(by, opened.id, task.to_owned(), None)).await;
-        if let Err(error) = sent {
-            return Ok(Err(error.to_string()));
-        }
-        Ok(Ok(opened.id))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use provost_core::session::guard::{Guard, Seen};
-use provost_core::session::plan::{Heard, Progress, Step, next};
+use provost_core::session::plan::{Heard, Limits, Progress, Step, compact_at, next};
 use provost_proto::kernel::Fault;
 use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFailed, TurnFinished};
 use provost_proto::{Code, Fact, TurnId};
@@ -68,6 +68,9 @@ impl Turn {
     async fn go(&self) -> Result<End, Broken> {
         let mut state = self.load().await?;
         let mut heard = if state.history.open.is_empty() { Heard::Ready } else { Heard::Calls };
+        let (settings, prices) = (&self.runner.settings, &self.runner.prices);
+        let compact_at = compact_at(settings.compact_at, prices.context(&state.view.model));
+        let limits = Limits { compact_at, ..settings.limits };
         loop {
             if self.cancel.is_cancelled() && heard != Heard::Calls {
                 return Ok(End::Cancelled);
@@ -75,8 +78,7 @@ impl Turn {
             state.progress.millis = state.before.saturating_add(
                 u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             );
-            let limits = &self.runner.settings.limits;
-            heard = match next(heard, state.progress, limits, state.compacted) {
+            heard = match next(heard, state.progress, &limits, state.compacted) {
                 Step::Ask => match self.ask(&mut state).await {
                     Err(Broken::Model(ModelError::ContextLength(_))) => Heard::TooLong,
                     asked => {

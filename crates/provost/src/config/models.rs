@@ -31,6 +31,8 @@ use provost_runner::model::{
 use provost_runner::session::Settings;
 use serde::{Deserialize, Serialize};
 
+use super::TelemetryFile;
+
 /// As it is written. A typo is an error where it is read.
 #[derive(Debug, Default)]
 pub(super) struct ModelsFile {
@@ -74,7 +76,7 @@ pub(crate) struct ModelsConfig {
 
 impl ModelsFile {
     /// The keys that stand in the file, which are secrets like those of the environment.
-    pub(super) fn keys(&self) -> Vec<String> {
+    pub(super) fn keys(&self, telemetry: Option<&TelemetryFile>) -> Vec<String> {
         let headers = |provider: &toml::Value| {
             let table = provider.get("headers").and_then(toml::Value::as_table).cloned();
             table.into_iter().flatten().map(|(_, value)| value).collect::<Vec<_>>()
@@ -83,7 +85,8 @@ impl ModelsFile {
             .providers
             .values()
             .flat_map(|provider| provider.get("key").cloned().into_iter().chain(headers(provider)));
-        all.filter_map(|value| value.as_str().map(str::to_owned)).collect()
+        let all = all.filter_map(|value| value.as_str().map(str::to_owned));
+        all.chain(telemetry.into_iter().flat_map(TelemetryFile::keys).cloned()).collect()
     }
 }
 
@@ -143,8 +146,9 @@ impl ModelsConfig {
                 millis: turn
                     .minutes
                     .map_or(default.millis, |minutes| minutes.saturating_mul(60_000)),
-                compact_at: turn.compact_at.unwrap_or(default.compact_at),
+                compact_at: default.compact_at,
             },
+            compact_at: turn.compact_at,
             budget: Budget {
                 nanos: nanos("budget.session_usd", budget.session_usd)?,
                 tokens: budget.session_tokens,

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use provost_gateway::{Bearer, Gateway, Owner, Places};
-use provost_proto::Fact;
+use provost_proto::{Fact, Seq};
 use provost_runner::session::Runner;
+use provost_runner::telemetry::Telemetry;
 use provost_sandbox::launch;
 use provost_server::Settings;
 use provost_store::{Clock, Sqlite, Store, StoreOptions};
@@ -49,18 +50,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let options = StoreOptions { path: folder.log(), clock: clock.clone() };
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).context("cannot open the log")?);
     let owner = Owner { principal: format!("local:{}", config.user), digest: token.digest() };
-    let places = Places {
-        home: config.home.clone(),
-        homes: config.passwd_home.iter().cloned().collect(),
-        data: folder.path().to_owned(),
-        program: std::env::current_exe().context("cannot find my own program file")?,
-        umask: umask.bits(),
-        kernel_idle: Duration::from_secs(config.kernel_idle_minutes.value * 60),
-        policy: std::path::absolute(&config.policy.value)?,
-        path: config.search_path(),
-        secrets: config.secrets.clone().with("owner's token", token.reveal()),
-        approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
-    };
+    let places = places(&config, &folder, &token, umask)?;
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
     if let Err(error) = launch::protect_own_memory() {
         tracing::warn!(%error, "the daemon's memory is not protected");
@@ -70,9 +60,13 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
     gateway.record(Fact::DaemonStarted { pid, version: version.clone(), listen }).await?;
     gateway.reattach().await?;
+    let before = *gateway.store().head().borrow();
     let settings = config.models.settings(config.model.value.clone())?;
     let (models, prices) = (config.models.models()?, config.models.prices()?);
     let runner = Runner::open(Arc::clone(&gateway), models, prices, settings).await?;
+    let (telling, told) = (CancellationToken::new(), tell(&config, &runner, before)?);
+    let ended = telling.clone();
+    let told = told.map(|told| tokio::spawn(told.run(ended.cancelled_owned())));
     let mut watches = JoinSet::new();
     watches.spawn(Arc::clone(&gateway).watch_the_clock());
     watches.spawn(Arc::clone(&gateway).watch_the_files());
@@ -90,10 +84,42 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     // They hold the log open; it must be closed before the folder is let go.
     watches.shutdown().await;
     runner.stop().await;
+    telling.cancel();
+    if let Some(told) = told {
+        told.await.context("telemetry ended badly")?;
+    }
     folder.withdraw();
     gateway.record(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost is down");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where things are on this machine, and what is kept from everybody.
+fn places(
+    config: &Config,
+    folder: &Folder,
+    token: &provost_gateway::Secret,
+    umask: Mode,
+) -> anyhow::Result<Places> {
+    Ok(Places {
+        home: config.home.clone(),
+        homes: config.passwd_home.iter().cloned().collect(),
+        data: folder.path().to_owned(),
+        program: std::env::current_exe().context("cannot find my own program file")?,
+        umask: umask.bits(),
+        kernel_idle: Duration::from_secs(config.kernel_idle_minutes.value * 60),
+        policy: std::path::absolute(&config.policy.value)?,
+        path: config.search_path(),
+        secrets: config.secrets.clone().with("owner's token", token.reveal()),
+        approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
+    })
+}
+
+/// The telemetry of sessions, if somebody wants it.
+fn tell(config: &Config, runner: &Arc<Runner>, after: Seq) -> anyhow::Result<Option<Telemetry>> {
+    let Some(wanted) = &config.telemetry else { return Ok(None) };
+    let telemetry = Telemetry::new(runner, &wanted.settings(), after);
+    telemetry.map(Some).with_context(|| format!("[telemetry] in {}", config.file.display()))
 }
 
 /// Shows a login link to a person who watches. Never to a file: a link is a key.

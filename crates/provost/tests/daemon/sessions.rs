@@ -1,8 +1,12 @@
 //! Sessions with models: the real binary, and a provider that speaks the wire
 //! formats of the real ones.
 
+mod chat;
 mod cli;
+mod money;
+mod real;
 mod survive;
+mod telemetry;
 
 use std::fs;
 use std::time::Duration;

@@ -3,7 +3,8 @@
 use provost_proto::session::ToolStatus;
 use provost_proto::{Event, Fact};
 
-use crate::output::{bytes, faint, line, plain, plain_lines};
+use super::markdown::Markdown;
+use crate::output::{bytes, faint, line, on_terminal, plain, plain_pieces};
 
 /// The longest excerpt of a call or its result.
 const EXCERPT: usize = 160;
@@ -20,11 +21,14 @@ enum Last {
 pub(super) struct Printer {
     json: bool,
     last: Last,
+    /// Only a terminal shows more than letters.
+    markdown: Option<Markdown>,
 }
 
 impl Printer {
     pub(super) fn new(json: bool) -> Self {
-        Self { json, last: Last::Nothing }
+        let markdown = on_terminal().then(Markdown::new);
+        Self { json, last: Last::Nothing, markdown }
     }
 
     pub(super) fn event(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -34,10 +38,16 @@ impl Printer {
         let Some(fact) = event.fact() else { return Ok(()) };
         if let Fact::TextDelta(delta) = fact {
             self.switch(Last::Text)?;
-            bytes(plain_lines(&delta.text).as_bytes())
+            let shown = match &mut self.markdown {
+                Some(markdown) => markdown.push(&delta.text),
+                None => plain_pieces(&delta.text),
+            };
+            bytes(shown.as_bytes())
         } else if let Fact::ReasoningDelta(delta) = fact {
             self.switch(Last::Thought)?;
-            bytes(faint(&plain_lines(&delta.text)).as_bytes())
+            let thought = plain_pieces(&delta.text);
+            let thought = if self.markdown.is_some() { faint(&thought) } else { thought };
+            bytes(thought.as_bytes())
         } else if let Fact::ToolCalled(call) = fact {
             self.end()?;
             line(&faint(&format!("· {} {}", plain(&call.tool), excerpt(&call.arguments))))
@@ -78,7 +88,8 @@ impl Printer {
     /// Ends the line that is open.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         if self.last != Last::Nothing && !self.json {
-            line("")?;
+            let rest = self.markdown.as_mut().map(Markdown::end).unwrap_or_default();
+            line(&rest)?;
         }
         self.last = Last::Nothing;
         Ok(())

@@ -4,9 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use provost_fake_model::{Answer, FakeModel, Reply};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{ALL, Home, texts, tools};
+use super::{ALL, Home, Running, texts, tools};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
@@ -89,4 +90,72 @@ async fn a_command_that_runs_is_followed_to_its_end_and_never_run_twice() {
     assert!(output.contains("exit code 0") && output.contains("the end"), "{output}");
     assert_eq!(fs::read_to_string(home.path("app/log")).unwrap(), "begun\n", "it ran once");
     assert!(model.received()[1].body.to_string().contains("the end"));
+}
+
+/// Allows what is asked and kills the daemon before it hears what came of it: the
+/// kernel holds its breath until the daemon is gone.
+async fn cut_off(daemon: &Running, open: &Value) {
+    let kernel = daemon.get("/api/projects/app/kernel").await["pid"].as_i64().unwrap();
+    let kernel = Pid::from_raw(i32::try_from(kernel).unwrap()).unwrap();
+    kill_process(kernel, Signal::STOP).unwrap();
+    let answer = json!({ "decision": "allow", "actionHash": open["actionHash"] });
+    let path = format!("/api/approvals/{}", open["id"].as_str().unwrap());
+    let (status, said) = daemon.post(&path, &daemon.token, &answer).await;
+    assert_eq!(status, 200, "{said}");
+    daemon.until(open["action"].as_str().unwrap(), "allowed").await;
+    daemon.kill();
+    kill_process(kernel, Signal::CONT).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_for_a_daemon_that_is_gone_is_read_again_and_told() {
+    let home = Home::new();
+    let rule = "[[rule]]\nid = \"ask\"\neffect = \"ask\"\non = [\"fs.readFile\"]\npath = [\"hello.txt\"]\n";
+    fs::write(home.path("policy.toml"), rule).unwrap();
+    let replies = vec![
+        Reply::Say(Answer::call("c1", "fs_readFile", json!({ "path": "hello.txt" }))),
+        Reply::Say(Answer::text("It says hello.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    home.says(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "Read it.").await;
+    let open = daemon.questions(1).await;
+    cut_off(&daemon, &open[0]).await;
+
+    let daemon = home.up();
+    // It asks again, since the rule does, and only for the look.
+    let again = daemon.questions(1).await;
+    assert_ne!(again[0]["id"], open[0]["id"]);
+    home.says(&["approvals", "allow", again[0]["id"].as_str().unwrap(), "--yes"]);
+    let detail = daemon.turn_end(&session, "finished").await;
+    assert_eq!(tools(&detail)[0]["result"]["output"], "hello from the file\n", "{detail:#}");
+    assert!(model.received()[1].body.to_string().contains("hello from the file"));
+    assert_eq!(model.received().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_for_a_daemon_that_is_gone_is_not_written_again() {
+    let home = Home::new();
+    let append = json!({ "path": "log", "content": "x\n", "mode": "append" });
+    let replies = vec![
+        Reply::Say(Answer::call("c1", "fs_writeFile", append)),
+        Reply::Say(Answer::text("Written.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    fs::write(home.path("app/log"), "").unwrap();
+    home.says(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "Write it.").await;
+    let open = daemon.questions(1).await;
+    cut_off(&daemon, &open[0]).await;
+
+    let daemon = home.up();
+    let detail = daemon.turn_end(&session, "finished").await;
+    assert!(tools(&detail)[0]["result"]["output"].is_string(), "{detail:#}");
+    let written = fs::read_to_string(home.path("app/log")).unwrap();
+    assert!(written.is_empty() || written == "x\n", "{written:?}");
+    assert_eq!(daemon.events("ACTION_REQUESTED").await.len(), 1, "it was asked for once");
 }

@@ -1,0 +1,55 @@
+//! The words of the conventions for generative AI.
+
+use provost_proto::session::{Part, TokenUsage};
+use serde_json::{Value, json};
+
+/// The most of one text that is told.
+const LONGEST: usize = 16 * 1024;
+
+pub(super) fn usage(usage: TokenUsage) -> [(&'static str, Value); 4] {
+    [
+        ("gen_ai.usage.input_tokens", json!(usage.input)),
+        ("gen_ai.usage.output_tokens", json!(usage.output)),
+        ("gen_ai.usage.cache_read.input_tokens", json!(usage.cached_input)),
+        ("gen_ai.usage.cache_creation.input_tokens", json!(usage.cache_write)),
+    ]
+}
+
+/// A message as the conventions write it, as text.
+pub(super) fn said_by(role: &str, text: &str) -> Value {
+    let parts = json!([{ "type": "text", "content": cut(text) }]);
+    json!(json!([{ "role": role, "parts": parts }]).to_string())
+}
+
+pub(super) fn cut(text: &str) -> String {
+    crate::session::cut(text.to_owned(), LONGEST)
+}
+
+pub(super) fn text(parts: &[Part]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text { text } | Part::Refusal { text } => text.as_str(),
+        Part::Reasoning { .. } => "",
+    });
+    texts.collect()
+}
+
+/// The name that the conventions have for a provider.
+pub(super) fn provider_name(provider: &str) -> &str {
+    match provider {
+        "gemini" | "google" => "gcp.gemini",
+        "mistral" => "mistral_ai",
+        "xai" => "x_ai",
+        other => other,
+    }
+}
+
+/// The word that the conventions have for the end of an answer.
+pub(super) fn finish(reason: &str) -> &str {
+    match reason {
+        "endTurn" | "stopSequence" => "stop",
+        "toolUse" => "tool_call",
+        "maxTokens" | "contextWindow" => "length",
+        "refusal" | "contentFilter" => "content_filter",
+        other => other,
+    }
+}

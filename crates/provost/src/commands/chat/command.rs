@@ -1,0 +1,118 @@
+//! What a person types in a conversation. Pure.
+
+use provost_proto::{AnswerScope, Decision};
+
+/// What the commands do.
+pub(super) const HELP: &str = "/help        this\n\
+    /cancel      stop what goes on (as Ctrl-C does)\n\
+    /continue    go on with a turn that was cut off\n\
+    /role NAME   begin a new session in another role\n\
+    /model NAME  begin a new session with another model\n\
+    /cost        what this session used and cost\n\
+    /quit        leave (as Ctrl-D does, or Ctrl-C twice); the session stays";
+
+/// What was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// Nothing.
+    Nothing,
+    /// Something for the model.
+    Say(String),
+    Help,
+    Cancel,
+    Continue,
+    Role(String),
+    Model(String),
+    Cost,
+    Quit,
+    /// A command that there is not, and why.
+    Unknown(String),
+}
+
+impl Typed {
+    pub(super) fn read(line: &str) -> Self {
+        let line = line.trim();
+        let Some(command) = line.strip_prefix('/') else {
+            return if line.is_empty() { Self::Nothing } else { Self::Say(line.to_owned()) };
+        };
+        let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let rest = rest.trim();
+        match (name, rest) {
+            ("help" | "?", "") => Self::Help,
+            ("cancel", "") => Self::Cancel,
+            ("continue", "") => Self::Continue,
+            ("cost" | "usage", "") => Self::Cost,
+            ("quit" | "exit" | "q", "") => Self::Quit,
+            ("role", role) if !role.is_empty() => Self::Role(role.to_owned()),
+            ("model", model) if !model.is_empty() => Self::Model(model.to_owned()),
+            ("role" | "model", _) => Self::Unknown(format!("`/{name}` needs a name behind it")),
+            // A path, and no command.
+            (path, _) if path.contains('/') => Self::Say(line.to_owned()),
+            (name, _) => Self::Unknown(format!("there is no command `/{name}`; /help lists them")),
+        }
+    }
+}
+
+/// What a person answers to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) decision: Decision,
+    pub(super) scope: Option<AnswerScope>,
+    pub(super) message: Option<String>,
+}
+
+impl Reply {
+    /// Whatever is no clear yes is a no, and words are the reason.
+    pub(super) fn read(line: &str, can: impl Fn(AnswerScope) -> bool) -> Self {
+        let allow = |scope| Self { decision: Decision::Allow, scope: Some(scope), message: None };
+        let deny = |message| Self { decision: Decision::Deny, scope: None, message };
+        match line.trim() {
+            "y" | "yes" => allow(AnswerScope::Once),
+            "s" | "session" if can(AnswerScope::Session) => allow(AnswerScope::Session),
+            "" | "n" | "no" | "s" | "session" => deny(None),
+            why => deny(Some(why.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_command_or_something_for_the_model() {
+        let say = |text: &str| Typed::Say(text.to_owned());
+        for (line, typed) in [
+            ("  \n", Typed::Nothing),
+            ("Hello /help\n", say("Hello /help")),
+            ("/help\n", Typed::Help),
+            ("/cancel ", Typed::Cancel),
+            ("/continue", Typed::Continue),
+            ("/role  reader\n", Typed::Role("reader".to_owned())),
+            ("/model anthropic/x", Typed::Model("anthropic/x".to_owned())),
+            ("/role", Typed::Unknown("`/role` needs a name behind it".to_owned())),
+            ("/cost", Typed::Cost),
+            ("/quit", Typed::Quit),
+            ("/etc/hosts is what?", say("/etc/hosts is what?")),
+            ("/qiut", Typed::Unknown("there is no command `/qiut`; /help lists them".to_owned())),
+        ] {
+            assert_eq!(Typed::read(line), typed, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_clear_yes_allows() {
+        let (yes, no) = (Decision::Allow, Decision::Deny);
+        for (line, can, decision, scope, message) in [
+            ("y\n", true, yes, Some(AnswerScope::Once), None),
+            ("s", true, yes, Some(AnswerScope::Session), None),
+            ("s", false, no, None, None),
+            ("", true, no, None, None),
+            ("n", true, no, None, None),
+            ("use npm ci", true, no, None, Some("use npm ci".to_owned())),
+        ] {
+            let reply = Reply { decision, scope, message };
+            assert_eq!(Reply::read(line, |_| can), reply, "{line:?}");
+        }
+    }
+}

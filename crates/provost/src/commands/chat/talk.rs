@@ -1,0 +1,148 @@
+//! A conversation at a terminal: prompt, turn, prompt.
+
+use std::process::ExitCode;
+
+use provost_proto::session::{Author, ItemContent, Part, SessionDetail, SessionStatus};
+use provost_runner::model::Usd;
+
+use super::command::{HELP, Typed};
+use super::markdown::Markdown;
+use super::turn::{Begin, Chat, End, Keyboard};
+use crate::commands::place::short;
+use crate::output::{self, bold, faint, line, plain, remark};
+
+/// What a person wants next.
+enum Next {
+    Turn(Begin),
+    Again,
+    Leave,
+}
+
+pub(super) async fn talk(mut chat: Chat, is_old: bool) -> anyhow::Result<ExitCode> {
+    chat.greet();
+    if is_old {
+        chat.recall().await?;
+    }
+    let mut keyboard = Keyboard::start();
+    loop {
+        let next = chat.prompt(&mut keyboard).await?;
+        let begin = match next {
+            Next::Leave => return Ok(ExitCode::SUCCESS),
+            Next::Again => continue,
+            Next::Turn(begin) => begin,
+        };
+        chat.keyboard = Some(keyboard);
+        let end = chat.turn(begin).await;
+        // Whoever closed the input has said everything.
+        let Some(back) = chat.keyboard.take() else { return Ok(ExitCode::SUCCESS) };
+        keyboard = back;
+        match end {
+            Ok(End::Well) => {}
+            Ok(End::Badly(why)) => remark(&plain(&why)),
+            Ok(End::Left(status)) => return Ok(ExitCode::from(status)),
+            Err(error) if error.is::<output::Closed>() => return Err(error),
+            Err(error) => remark(&plain(&format!("{error:#}"))),
+        }
+    }
+}
+
+impl Chat {
+    fn greet(&self) {
+        let id = short(&self.session.id.to_string());
+        let (model, role) = (plain(&self.session.model), plain(&self.session.role));
+        remark(&faint(&format!("{model} as `{role}`, session {id}. /help lists commands.")));
+    }
+
+    /// What was said last in a session that is gone on with.
+    async fn recall(&self) -> anyhow::Result<()> {
+        let path = format!("/api/sessions/{}", self.session.id.uuid());
+        let SessionDetail { session, items, .. } = self.client.get(&path).await?;
+        let mut said: Vec<_> = items
+            .into_iter()
+            .filter_map(|item| match item.content {
+                ItemContent::Message { from, parts, .. } => Some((from, text(&parts))),
+                ItemContent::Tool { .. } | ItemContent::Compacted { .. } => None,
+            })
+            .collect();
+        let last = said.split_off(said.len().saturating_sub(2));
+        for (from, text) in last {
+            match from {
+                Author::User => line(&format!("{}{}", bold("> "), plain(&text)))?,
+                Author::Assistant => {
+                    let mut markdown = Markdown::new();
+                    let shown = markdown.push(&text);
+                    line(&(shown + &markdown.end()))?;
+                }
+            }
+        }
+        if session.status == SessionStatus::Interrupted {
+            remark("The last turn was cut off; /continue goes on with it.");
+        }
+        Ok(())
+    }
+
+    /// What the person types next.
+    async fn prompt(&mut self, keyboard: &mut Keyboard) -> anyhow::Result<Next> {
+        output::bytes(bold("> ").as_bytes())?;
+        let typed = tokio::select! {
+            typed = keyboard.next() => typed,
+            _ = tokio::signal::ctrl_c() => {
+                remark(&faint("\nCtrl-C again leaves."));
+                tokio::select! {
+                    typed = keyboard.next() => typed,
+                    _ = tokio::signal::ctrl_c() => return Ok(Next::Leave),
+                }
+            }
+        };
+        let Some(typed) = typed else { return Ok(Next::Leave) };
+        match Typed::read(&typed) {
+            Typed::Say(text) => return Ok(Next::Turn(Begin::Say(text))),
+            Typed::Continue => return Ok(Next::Turn(Begin::GoOn)),
+            Typed::Quit => return Ok(Next::Leave),
+            Typed::Nothing => {}
+            Typed::Help => line(HELP)?,
+            Typed::Cancel => remark("Nothing goes on."),
+            Typed::Cost => self.cost().await?,
+            Typed::Unknown(why) => remark(&plain(&why)),
+            Typed::Role(role) => self.change(role, None).await,
+            Typed::Model(model) => {
+                let role = self.session.role.clone();
+                self.change(role, Some(model)).await;
+            }
+        }
+        Ok(Next::Again)
+    }
+
+    /// Goes on in a new session; the old one stays.
+    async fn change(&mut self, role: String, model: Option<String>) {
+        match super::open(&self.client, &self.project, role, model).await {
+            Ok(session) => {
+                self.session = session;
+                self.greet();
+            }
+            Err(error) => remark(&plain(&format!("{error:#}"))),
+        }
+    }
+
+    async fn cost(&self) -> anyhow::Result<()> {
+        let path = format!("/api/sessions/{}", self.session.id.uuid());
+        let SessionDetail { session, .. } = self.client.get(&path).await?;
+        let usage = session.usage;
+        line(&format!(
+            "{} tokens in ({} from a cache), {} out ({} for reasoning): {}",
+            usage.input,
+            usage.cached_input,
+            usage.output,
+            usage.reasoning,
+            Usd::from_nanos(session.cost)
+        ))
+    }
+}
+
+fn text(parts: &[Part]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text { text } | Part::Refusal { text } => text.as_str(),
+        Part::Reasoning { .. } => "",
+    });
+    texts.collect()
+}

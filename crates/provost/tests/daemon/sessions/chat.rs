@@ -1,0 +1,163 @@
+//! `provost chat` in a terminal of its own, as a person uses it.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::Output;
+use std::time::Duration;
+
+use provost_fake_model::{Answer, FakeModel, Reply};
+use serde_json::json;
+
+use super::{ALL, Home, tools};
+
+/// Long enough for any machine; only a test that fails waits for it.
+const LONG: Duration = Duration::from_mins(1);
+
+/// Runs `provost chat` in a terminal. Each step waits until something is shown that
+/// was not before, and types.
+async fn chat(home: &Home, args: &str, steps: &'static [(&'static str, &'static str)]) -> Output {
+    let (keyboard, shown) = (home.path("keyboard"), home.path("shown"));
+    drop((fs::remove_file(&keyboard), fs::remove_file(&shown)));
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &keyboard, kind, 0o600.into(), 0).unwrap();
+    let program = env!("CARGO_BIN_EXE_provost");
+    let (to, from) = (shown.display(), keyboard.display());
+    let line = format!("script -qfec 'exec {program} chat {args}' {to} < {from}");
+    let mut script = assert_cmd::Command::new("/bin/bash");
+    script.args(["-c", &line]).env_clear().env("PATH", "/usr/bin:/bin");
+    script.env("HOME", home.folder.path()).env("TERM", "xterm");
+    script.env("PROVOST_DATA", home.data()).timeout(LONG);
+    let running = tokio::task::spawn_blocking(move || script.output().unwrap());
+    let typing = tokio::task::spawn_blocking(move || {
+        let mut typed = fs::File::options().write(true).open(keyboard).unwrap();
+        let mut seen = 0;
+        let ends = std::time::Instant::now() + LONG;
+        for (wanted, keys) in steps {
+            seen = loop {
+                let all = fs::read(&shown).unwrap_or_default();
+                let all = String::from_utf8_lossy(&all).into_owned();
+                if let Some(at) = all.get(seen..).and_then(|rest| rest.find(wanted)) {
+                    break seen + at + wanted.len();
+                }
+                assert!(std::time::Instant::now() < ends, "no {wanted:?} in {all:?}");
+                std::thread::sleep(Duration::from_millis(5));
+            };
+            typed.write_all(keys.as_bytes()).unwrap();
+        }
+        typed
+    });
+    // Its end would be the end of the keyboard.
+    let _typed = typing.await.unwrap();
+    running.await.unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_shows_markdown_and_obeys_commands() {
+    let home = Home::new();
+    let text = "# Title\nSome **bold words** and `code`.\n- item\n";
+    let replies = vec![Reply::Say(Answer::text(text)), Reply::Say(Answer::text("Other."))];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let steps = &[
+        ("> ", "Hello\n"),
+        ("• item", "/cost\n"),
+        ("100 tokens in (64 from a cache), 20 out", "/help\n"),
+        ("/quit", "/nonsense\n"),
+        ("there is no command", "/model fake/model-2\n"),
+        ("fake/model-2 as `dev`", "Again\n"),
+        ("Other.", "/quit\n"),
+    ];
+    let ended = chat(&home, "--project app", steps).await;
+    let shown = said(&ended);
+    assert!(ended.status.success(), "{shown}");
+    assert!(shown.contains("\x1b[1mTitle\x1b[0m"), "{shown:?}");
+    assert!(shown.contains("\x1b[1mbold words\x1b[0m"), "{shown:?}");
+    assert!(shown.contains("\x1b[36mcode\x1b[0m"), "{shown:?}");
+    assert_eq!(model.received()[1].body["model"], "model-2");
+    let sessions = daemon.get("/api/sessions").await;
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_are_answered_where_they_come_up() {
+    let home = Home::new();
+    let touch = |id: &str, file: &str| {
+        Reply::Say(Answer::call(
+            id,
+            "terminal_runCommand",
+            json!({ "command": format!("touch {file}") }),
+        ))
+    };
+    let replies =
+        vec![touch("c1", "first"), touch("c2", "second"), Reply::Say(Answer::text("All said."))];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let steps = &[
+        ("> ", "Touch them.\n"),
+        ("Let it run?", "not this one\n"),
+        ("Let it run?", "y\n"),
+        ("All said.", "/quit\n"),
+    ];
+    let ended = chat(&home, "--project app", steps).await;
+    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(!home.path("app/first").exists() && home.path("app/second").exists());
+    assert!(model.received()[1].body.to_string().contains("not this one"));
+    let sessions = daemon.get("/api/sessions").await;
+    let id = sessions["sessions"][0]["id"].as_str().unwrap();
+    let detail = daemon.get(&format!("/api/sessions/{id}")).await;
+    assert_eq!(tools(&detail)[0]["result"]["status"], "denied");
+    assert_eq!(tools(&detail)[1]["result"]["status"], "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_interrupt_stops_the_turn_and_a_second_leaves() {
+    let home = Home::new();
+    let mut slow = Answer::text(&"word ".repeat(3000));
+    slow.pace = Duration::from_millis(10);
+    let model = FakeModel::replying(vec![Reply::Say(slow)]).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let steps = &[
+        ("> ", "Tell me.\n"),
+        ("word word", "\x03"),
+        ("CANCELLED", ""),
+        ("> ", "\x03"),
+        ("Ctrl-C again leaves.", "\x03"),
+    ];
+    let ended = chat(&home, "--project app", steps).await;
+    assert!(ended.status.success(), "{}", said(&ended));
+    model.until_idle().await;
+    let sessions = daemon.get("/api/sessions").await;
+    assert_eq!(sessions["sessions"][0]["turn"]["status"], "cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_gone_on_with_where_it_was() {
+    let home = Home::new();
+    let mut slow = Answer::text(&"word ".repeat(3000));
+    slow.pace = Duration::from_millis(10);
+    let replies = vec![
+        Reply::Say(Answer::text("The **first** answer.")),
+        Reply::Say(slow),
+        Reply::Say(Answer::text("and the end.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "The first question").await;
+    daemon.turn_end(&session, "finished").await;
+    let steps = &[
+        ("The first question", ""),
+        ("\x1b[1mfirst\x1b[0m answer.", ""),
+        ("> ", "Tell me.\n"),
+        ("word word", "/cancel\n"),
+        ("CANCELLED", "/continue\n"),
+        ("and the end.", "/quit\n"),
+    ];
+    let ended = chat(&home, &format!("--session {session}"), steps).await;
+    assert!(ended.status.success(), "{}", said(&ended));
+    assert_eq!(daemon.get("/api/sessions").await["sessions"].as_array().unwrap().len(), 1);
+}

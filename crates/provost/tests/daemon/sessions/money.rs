@@ -1,0 +1,127 @@
+//! Budgets in dollars, what a model holds, and what folders say.
+
+use std::fs;
+use std::time::Duration;
+
+use provost_fake_model::{Answer, FakeModel, Reply};
+use serde_json::{Value, json};
+
+use super::{ALL, Home, Running, texts};
+
+/// What an answer may cost at most with this price: more than 16 cents.
+const PRICES: &str = "as_of = \"2026-11-16\"\nsource = \"a test\"\n[[model]]\nname = \"fake/model-1\"\ninput = 10.0\noutput = 10.0\ncontext = 1000\n";
+
+impl Home {
+    /// A daemon whose model has a price.
+    fn with_prices(&self, model: &FakeModel, more: &str) -> Running {
+        fs::create_dir_all(self.path(".config/provost")).unwrap();
+        fs::write(self.path(".config/provost/prices.toml"), PRICES).unwrap();
+        self.with_model(model, ALL[1], &format!("prices = \"prices.toml\"\n{more}"))
+    }
+}
+
+fn fault(detail: &Value) -> (String, String) {
+    let fault = &detail["session"]["turn"]["fault"];
+    let text = |name: &str| fault[name].as_str().unwrap().to_owned();
+    (text("code"), text("message"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_in_dollars_is_kept_by_session_project_and_day_before_anything_is_spent() {
+    let table = [
+        ("", json!({ "budget": { "nanos": 100_000_000 } }), "session"),
+        ("[budget]\nsession_usd = 0.1\n", json!({}), "session"),
+        ("[budget]\nproject_usd = 0.1\n", json!({}), "project"),
+        ("[budget]\nday_usd = 0.1\n", json!({}), "day"),
+    ];
+    for (more, wanted, pot) in table {
+        let home = Home::new();
+        let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+        let daemon = home.with_prices(&model, more);
+        let session = daemon.session(wanted).await;
+        daemon.say(&session, "Hello").await;
+        let (code, message) = fault(&daemon.turn_end(&session, "failed").await);
+        assert_eq!(code, "BUDGET_EXCEEDED", "{more}");
+        assert!(message.contains(pot), "{more}: {message}");
+        assert!(model.received().is_empty(), "{more}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_sessions_at_once_do_not_spend_what_is_there_once() {
+    for pot in ["day", "project"] {
+        let home = Home::new();
+        let mut slow = Answer::text(&"word ".repeat(2000));
+        slow.pace = Duration::from_millis(10);
+        let replies = vec![Reply::Say(slow), Reply::Say(Answer::text("Hi."))];
+        let model = FakeModel::replying(replies).await.unwrap();
+        let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.3\n"));
+        let (first, second) = (daemon.session(json!({})).await, daemon.session(json!({})).await);
+        daemon.say(&first, "Tell me.").await;
+        daemon.session_until(&first, |now| now["draft"]["text"].is_string()).await;
+        // What the first may cost is reserved while it speaks.
+        daemon.say(&second, "Hello").await;
+        let (code, message) = fault(&daemon.turn_end(&second, "failed").await);
+        assert_eq!(code, "BUDGET_EXCEEDED");
+        assert!(message.contains(pot), "{message}");
+        assert_eq!(model.received().len(), 1);
+        let cancel = format!("/api/sessions/{first}/cancel");
+        assert_eq!(daemon.post(&cancel, &daemon.token, &json!({})).await.0, 200);
+        // What it did not spend is there again.
+        daemon.say(&second, "Hello").await;
+        let detail = daemon.turn_end(&second, "finished").await;
+        assert_eq!(texts(&detail).pop().unwrap(), "Hi.");
+        // 100 tokens in and 20 out, at 10 dollars for a million.
+        assert_eq!(detail["session"]["cost"], 1_200_000, "{detail:#}");
+        // And what was spent is known to the next daemon.
+        daemon.kill();
+        let daemon = home.up();
+        let usage = daemon.get("/api/usage").await;
+        assert!(usage["cost"].as_u64().unwrap() >= 1_200_000, "{usage}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_summarized_before_it_fills_its_model() {
+    let home = Home::new();
+    let mut full = Answer::text("First answer.");
+    (full.tokens.input, full.tokens.output) = (790, 20);
+    let replies = vec![
+        Reply::Say(full),
+        Reply::Say(Answer::text("SUMMARY")),
+        Reply::Say(Answer::text("Second answer.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_prices(&model, "");
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "One.").await;
+    daemon.turn_end(&session, "finished").await;
+    daemon.say(&session, "Two.").await;
+    daemon.session_until(&session, |now| texts(now).len() == 4).await;
+    // The model holds 1000 tokens, of which 810 were used.
+    assert_eq!(daemon.events("SESSION_COMPACTED").await.len(), 1);
+    assert!(model.received()[2].body.to_string().contains("SUMMARY"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_folder_says_is_told_when_the_model_touches_it() {
+    let home = Home::new();
+    let replies = vec![
+        Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "web/app/x.ts" }))),
+        Reply::Say(Answer::text("Read.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    fs::create_dir_all(home.path("app/web/app")).unwrap();
+    fs::write(home.path("app/web/app/x.ts"), "let x\n").unwrap();
+    fs::write(home.path("app/web/CLAUDE.md"), "Semicolons everywhere.\n").unwrap();
+    fs::write(home.path("app/web/app/GEMINI.md"), "No semicolons here.\n").unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "Read it.").await;
+    daemon.turn_end(&session, "finished").await;
+    let asked: Vec<String> = model.received().iter().map(|one| one.body.to_string()).collect();
+    assert!(asked[0].contains("Use tabs.") && asked[0].contains("web/CLAUDE.md"));
+    assert!(!asked[0].contains("emicolons"), "{}", asked[0]);
+    assert!(asked[1].contains("Use tabs.") && asked[1].contains("No semicolons here."));
+    assert!(!asked[1].contains("Semicolons everywhere."), "the nearest wins: {}", asked[1]);
+}
