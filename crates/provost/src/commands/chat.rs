@@ -1,6 +1,7 @@
 //! `provost chat`: talking with a model in a role.
 
 mod print;
+mod tour;
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::process::ExitCode;
@@ -55,6 +56,9 @@ async fn session(args: &ChatArgs, client: &Client) -> anyhow::Result<(SessionVie
         let session = pick("session", name, sessions, |session| session.id.to_string())?;
         let project = client.get(&format!("/api/projects/{}", session.project.uuid())).await?;
         return Ok((session, project));
+    }
+    if let Some(begun) = tour::wanted(args, client).await? {
+        return Ok(begun);
     }
     let project = project(args.project.as_deref(), client).await?;
     let role = match &args.role {

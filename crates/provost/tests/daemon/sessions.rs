@@ -3,6 +3,7 @@
 
 mod cli;
 mod survive;
+mod tour;
 
 use std::fs;
 use std::time::Duration;
