@@ -206,8 +206,8 @@ test('a link leads to a request', async ({ page, daemon }) => {
   await expect(drawer(page).getByRole('heading', { level: 3 })).toContainText('a.txt')
   // Looking at another page takes nothing off the desk.
   await page.getByRole('link', { name: /^alpha/ }).click()
-  await page.getByRole('link', { name: 'Roles' }).click()
-  await expect(page.getByRole('heading', { level: 1, name: 'Roles' })).toBeVisible()
+  await page.getByRole('link', { name: 'Run', exact: true }).click()
+  await expect(page.getByText('Nothing was printed yet')).toBeVisible()
   await expect(drawer(page).getByRole('heading', { level: 3 })).toContainText('a.txt')
   await drawer(page).getByRole('link', { name: 'The story of this action' }).click()
   await expect(page.getByRole('list', { name: 'Steps' })).toContainText('It waits for the answer of a person')

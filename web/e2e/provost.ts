@@ -29,10 +29,15 @@ export class Daemon {
 
   /** Starts one on a free port. */
   static async start(...args: readonly string[]): Promise<Daemon> {
+    return Daemon.configured('', ...args)
+  }
+
+  /** Starts one with a configuration. */
+  static async configured(config: string, ...args: readonly string[]): Promise<Daemon> {
     if (!existsSync(BINARY)) throw new Error(`${BINARY} does not exist: build it, or set PROVOST_BIN`)
     const daemon = new Daemon(await realpath(await mkdtemp(join(tmpdir(), 'provost-e2e-'))), args)
     try {
-      await writeFile(join(daemon.#root, 'config.toml'), '')
+      await writeFile(join(daemon.#root, 'config.toml'), config)
       await writeFile(join(daemon.#root, '.bashrc'), "PS1='$ '\n")
       await daemon.#run('127.0.0.1:0')
     } catch (error) {

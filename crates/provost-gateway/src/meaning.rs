@@ -10,14 +10,12 @@ use provost_core::command::{Hears, hears};
 use provost_core::decide::Matter;
 use provost_core::role::Role;
 use provost_core::runtime::plan::{FILE, Listing, Plan, Program};
+use provost_kernel::Project;
 use provost_proto::{ActionId, Fact, Governing};
 use provost_sandbox::beneath::Root;
 
 use crate::governance::Governed;
 use crate::{Gateway, GatewayError};
-
-/// The longest file that is looked into, as in the kernel.
-const SIZE: u64 = 256 * 1024;
 
 /// Processes of which it is remembered what they do with what they read.
 const PROCESSES: usize = 4096;
@@ -142,30 +140,17 @@ impl Gateway {
     /// is no text is refused by the kernel.
     async fn planted(&self, governed: &Governed) -> Result<Option<String>, GatewayError> {
         let folder = PathBuf::from(&governed.project.path);
-        let read = move || Files(Root::open(&folder).ok()?).read(FILE);
+        let read = move || Project(&Root::open(&folder).ok()?).read(FILE);
         let text = tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
         let trusted = governed.trusted(Governing::Runtime, FILE).map(|trusted| trusted.hash);
         Ok(text.filter(|text| trusted != Some(Role::hash(text.as_bytes()))))
     }
 }
 
-/// The project's folder, as far as the plan looks.
-struct Files(Root);
-
-impl Listing for Files {
-    fn has(&self, path: &str) -> bool {
-        self.0.stat(Path::new(path)).is_ok()
-    }
-
-    fn read(&self, path: &str) -> Option<String> {
-        String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
-    }
-}
-
 /// What would run. Where the files say nothing that can be read, the kernel refuses.
 fn plan(folder: &Path) -> Option<Plan> {
     let root = Root::open(folder).ok()?;
-    Plan::find(&Files(root)).ok().flatten()
+    Plan::find(&Project(&root)).ok().flatten()
 }
 
 /// The commands of a plan, one in each line, with their variables, and why just these.

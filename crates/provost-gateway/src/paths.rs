@@ -46,7 +46,7 @@ pub(crate) fn project_folder(text: &str, places: &Places) -> Result<PathBuf, Gat
     }
 }
 
-fn typed(text: &str, places: &Places) -> Result<PathBuf, GatewayError> {
+pub(crate) fn typed(text: &str, places: &Places) -> Result<PathBuf, GatewayError> {
     let invalid = |why: &str| GatewayError::Invalid { field: "path", why: why.to_owned() };
     if text.is_empty() {
         return Err(invalid("it is empty; name a folder"));

@@ -11,7 +11,7 @@ mod view;
 
 pub use api::{
     ModelList, ModelView, OpenSession, ProviderView, SendMessage, Sent, SessionDetail, SessionList,
-    UsageReport,
+    TakeTour, TourBegun, UsageReport,
 };
 pub use fact::{
     AttemptFailed, AttemptRestarted, Delta, HandedOff, MessageAdded, SessionClosed,

@@ -245,6 +245,8 @@ fn session(config: &Config) -> impl IntoIterator<Item = String> {
         talk::Retrying,
         talk::UsageRow,
         talk::OpenSession,
+        talk::TakeTour,
+        talk::TourBegun,
         talk::SendMessage,
         talk::Sent,
         talk::SessionList,

@@ -2,7 +2,7 @@
 import type { Page, Store } from '../store/index.ts'
 
 /** The key of a page, with Alt. */
-export const PAGE_KEYS: Readonly<Partial<Record<Page, string>>> = { run: 'O', terminal: 'T', preview: 'P', timeline: 'L' }
+export const PAGE_KEYS: Readonly<Partial<Record<Page, string>>> = { chat: 'C', run: 'O', terminal: 'T', preview: 'P', timeline: 'L' }
 
 /** Does what a key with Alt asks for; whether it asked for anything. */
 export function altered(event: KeyboardEvent, store: Store): boolean {

@@ -3208,6 +3208,26 @@ model?: string,
  */
 budget?: Budget, };
 
+export type TakeTour = { 
+/**
+ * The folder to make for its example project; one in the home folder if absent.
+ */
+path?: string, 
+/**
+ * Whether nothing is said in it yet, so that the person begins.
+ */
+silent?: boolean, };
+
+export type TourBegun = { 
+/**
+ * Its example project.
+ */
+project: Project, 
+/**
+ * The conversation, which is a script.
+ */
+session: SessionView, };
+
 export type SendMessage = { 
 /**
  * What.

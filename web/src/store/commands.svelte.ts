@@ -31,6 +31,9 @@ type Waiting = {
 
 const CONFIRM_MS = 30_000
 
+/** Wishes whose events carry no command: the answer says that they were granted. */
+const AGREED: ReadonlySet<Wish['kind']> = new Set(['model', 'answer', 'cancel', 'continue', 'endSession'])
+
 /** See the head of this file. */
 export class Commands {
   #pending = $state.raw<readonly Pending[]>([])
@@ -92,7 +95,7 @@ export class Commands {
     const answer = await ask<unknown>({ ...requestOf(wish), command })
     const failed = this.#failure(answer)
     if (failed !== null) return failed
-    if (wish.kind === 'model' || wish.kind === 'answer') return { kind: 'agreed' }
+    if (AGREED.has(wish.kind)) return { kind: 'agreed' }
     // It takes as long as it takes, and the log says when it is over.
     if (wish.kind === 'runtime') return this.#follow(command, answer, confirmed)
     if (answer.kind === 'ok' && answer.status === 200 && wish.kind === 'open') {

@@ -75,11 +75,12 @@ export class Desk {
     if (to !== null) this.select(to)
   }
 
-  /** What waits has changed: opens for what was not known, and keeps something on top. */
-  notice(pending: readonly Approval[]): readonly Approval[] {
+  /** What waits has changed: opens for what was not known and is not in sight elsewhere, and keeps something on top. */
+  notice(pending: readonly Approval[], inSight: (approval: Approval) => boolean = () => false): readonly Approval[] {
     const fresh = pending.filter(({ id }) => !this.#known.has(id))
     for (const { id } of fresh) this.#known.add(id)
-    if (fresh.length > 0 && !this.#open) this.show(pending)
+    const [unseen] = fresh.filter((approval) => !inSight(approval))
+    if (unseen !== undefined && !this.#open) this.show(pending, inSight(pending[0] ?? unseen) ? unseen.id : null)
     else if (this.#open && this.#selected === null && pending.length > 0) this.select(pending[0]?.id ?? null)
     return fresh
   }

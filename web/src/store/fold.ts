@@ -7,6 +7,7 @@ import { foldMarks, NO_MARKS, type Marks } from './marks.ts'
 import { foldMode, NO_MODES, type Modes } from './modes.ts'
 import { foldProject, NO_PROJECTS, type Projects } from './projects.ts'
 import { foldRuntime, NO_RUNTIMES, type Runtimes } from './runtimes.ts'
+import { foldSessions, NO_SESSIONS, type Sessions } from './sessions.ts'
 import { foldTyping, NO_TYPING, type Typing } from './typing.ts'
 
 /** What the log says, apart from the events themselves. */
@@ -19,6 +20,7 @@ export type Folded = {
   readonly marks: Marks
   readonly runtimes: Runtimes
   readonly typing: Typing
+  readonly sessions: Sessions
 }
 
 /** Before the first event. */
@@ -31,6 +33,7 @@ export const NOTHING: Folded = {
   marks: NO_MARKS,
   runtimes: NO_RUNTIMES,
   typing: NO_TYPING,
+  sessions: NO_SESSIONS,
 }
 
 /**
@@ -38,7 +41,7 @@ export const NOTHING: Folded = {
  * A batch that changes nothing gives back the same value, so nothing is redrawn.
  */
 export function fold(before: Folded, events: readonly Event[]): Folded {
-  let { projects, daemon, approvals, modes, grants, marks, runtimes, typing } = before
+  let { projects, daemon, approvals, modes, grants, marks, runtimes, typing, sessions } = before
   for (const event of events) {
     projects = foldProject(projects, event)
     daemon = foldDaemon(daemon, event)
@@ -48,8 +51,9 @@ export function fold(before: Folded, events: readonly Event[]): Folded {
     marks = foldMarks(marks, event)
     runtimes = foldRuntime(runtimes, event)
     typing = foldTyping(typing, event)
+    sessions = foldSessions(sessions, event)
   }
-  const after: Folded = { projects, daemon, approvals, modes, grants, marks, runtimes, typing }
+  const after: Folded = { projects, daemon, approvals, modes, grants, marks, runtimes, typing, sessions }
   const same = (Object.keys(after) as (keyof Folded)[]).every((part) => after[part] === before[part])
   return same ? before : after
 }

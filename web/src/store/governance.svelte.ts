@@ -4,7 +4,7 @@
  * Questions, modes and grants are folded from the log. Roles and rules are
  * files: the log says when they changed, and then they are read again.
  */
-import type { Answer, Approval, ApprovalId, ApprovalList, Grant, GrantList, Mode, PolicyView, ProjectId, RoleList, RoleView, Trust } from '../proto/index.ts'
+import type { ActionId, Answer, Approval, ApprovalId, ApprovalList, Grant, GrantList, Mode, PolicyView, ProjectId, RoleList, RoleView, Trust } from '../proto/index.ts'
 import { ask } from '../net/index.ts'
 import { Alerts } from './alerts.svelte.ts'
 import { Answers, sentAfter, standing, type Standing } from './answers.svelte.ts'
@@ -80,6 +80,11 @@ export class Governance {
     return this.#parts.log.folded.approvals.all.get(id) ?? (this.#looked?.id === id ? this.#looked : null)
   }
 
+  /** The question about an action that waits, if one does. */
+  asking(action: ActionId): Approval | null {
+    return this.#pending.find((approval) => approval.action === action) ?? null
+  }
+
   /** How a question stands. */
   standing(approval: Approval): Standing {
     return standing(approval, this.answers.of(approval.id), this.#parts.log.folded.approvals.endings.get(approval.id))
@@ -150,13 +155,13 @@ export class Governance {
     return Math.max(rolesMark(marks, project), policyMark(marks, project))
   }
 
-  /** Reads the files that the page of a project shows; null is no project. */
-  readFiles(project: ProjectId | null, page: Page | null): void {
+  /** Reads the files that the pages of a project show, by the pages' names; null is no project. */
+  readFiles(project: ProjectId | null, pages: string): void {
     const path = project === null ? '' : projectPath(project)
-    const governed = page === 'roles' || page === 'policy'
-    void this.roles.read(project !== null && governed ? `${path}/roles` : null)
-    void this.policy.read(project !== null && page === 'policy' ? `${path}/policy` : null)
-    if (page !== 'policy') this.explainer.clear()
+    const shows = (...names: readonly Page[]): boolean => project !== null && names.some((name) => pages.split(' ').includes(name))
+    void this.roles.read(shows('roles', 'policy', 'chat') ? `${path}/roles` : null)
+    void this.policy.read(shows('policy') ? `${path}/policy` : null)
+    if (!shows('policy')) this.explainer.clear()
   }
 
   /** Fetches the grants of a project; the log may name some only. */

@@ -1,5 +1,5 @@
 /** The address of the page as state. The browser's history is its only memory. */
-import type { ApprovalId } from '../proto/index.ts'
+import type { ApprovalId, SessionId } from '../proto/index.ts'
 import { formatRoute, HOME, parseRoute, type Beside, type Place, type Route } from './route.ts'
 import { NO_FILTER, type Filter } from './filter.ts'
 
@@ -14,12 +14,27 @@ export class Navigation {
 
   /** The address of a place, for links. What stands beside it stays. */
   href(place: Place): string {
-    return formatRoute({ ...HOME, place, beside: this.#route.beside })
+    return formatRoute({ ...HOME, place, beside: this.#route.beside, session: this.#sessionAt(place) })
+  }
+
+  /** The address of a session. */
+  sessionHref(slug: string, session: SessionId | null): string {
+    return formatRoute({ ...HOME, place: { kind: 'project', slug, page: 'chat' }, beside: this.#route.beside, session })
   }
 
   /** Goes to a place; filters and the open event stay behind, an open question comes along. */
   go(place: Place): void {
-    this.#move({ ...this.#route, place, filter: NO_FILTER, event: null }, 'push')
+    this.#move({ ...this.#route, place, filter: NO_FILTER, event: null, session: this.#sessionAt(place) }, 'push')
+  }
+
+  /** Shows another session in the chat, wherever that is; null is a new one. */
+  session(session: SessionId | null): void {
+    if (session !== this.#route.session) this.#move({ ...this.#route, session }, 'push')
+  }
+
+  /** Goes to a session. */
+  talk(slug: string, session: SessionId): void {
+    this.#move({ ...this.#route, place: { kind: 'project', slug, page: 'chat' }, filter: NO_FILTER, event: null, session }, 'push')
   }
 
   /** Looks at other events of the same place. */
@@ -63,6 +78,12 @@ export class Navigation {
       removeEventListener('hashchange', read)
       removeEventListener('popstate', read)
     }
+  }
+
+  /** The session stays while we stay in its project. */
+  #sessionAt(place: Place): SessionId | null {
+    const { place: here, session } = this.#route
+    return here.kind === 'project' && place.kind === 'project' && here.slug === place.slug ? session : null
   }
 
   #move(route: Route, how: 'push' | 'replace'): void {

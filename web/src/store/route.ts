@@ -2,17 +2,17 @@
  * Addresses inside the page: what is looked at is in the fragment, so that it
  * can be linked, reloaded and gone back from. Pure.
  */
-import type { ActionId, ApprovalId } from '../proto/index.ts'
+import type { ActionId, ApprovalId, SessionId } from '../proto/index.ts'
 import { NO_FILTER, type Filter } from './filter.ts'
 
 /** What can be looked at of a project. */
-export const PAGES = ['run', 'terminal', 'preview', 'timeline', 'roles', 'policy', 'grants'] as const
+export const PAGES = ['chat', 'run', 'terminal', 'preview', 'timeline', 'roles', 'policy', 'grants'] as const
 
 /** One of them. */
 export type Page = (typeof PAGES)[number]
 
 /** What can be looked at beside another page. */
-export const BESIDE = ['run', 'terminal', 'preview', 'timeline'] as const
+export const BESIDE = ['chat', 'run', 'terminal', 'preview', 'timeline'] as const
 
 /** One of them. */
 export type Beside = (typeof BESIDE)[number]
@@ -34,10 +34,12 @@ export type Route = {
   readonly approval: ApprovalId | null
   /** The page of the project that is shown at the right of the other. */
   readonly beside: Beside | null
+  /** The session that the chat shows. */
+  readonly session: SessionId | null
 }
 
 /** Where the page begins. */
-export const HOME: Route = { place: { kind: 'home' }, filter: NO_FILTER, event: null, approval: null, beside: null }
+export const HOME: Route = { place: { kind: 'home' }, filter: NO_FILTER, event: null, approval: null, beside: null, session: null }
 
 /** Reads `location.hash`; what it does not understand is home. */
 export function parseRoute(hash: string): Route {
@@ -50,6 +52,7 @@ export function parseRoute(hash: string): Route {
     event: Number.isSafeInteger(seq) && seq > 0 ? seq : null,
     approval: params.get('approval'),
     beside: BESIDE.find((name) => name === params.get('beside')) ?? null,
+    session: params.get('session'),
   }
 }
 
@@ -62,6 +65,7 @@ export function formatRoute(route: Route): string {
   if (route.event !== null) params.set('event', String(route.event))
   if (route.approval !== null) params.set('approval', route.approval)
   if (route.beside !== null && route.place.kind === 'project') params.set('beside', route.beside)
+  if (route.session !== null && route.place.kind === 'project') params.set('session', route.session)
   const query = params.toString()
   return `#${formatPlace(route.place)}${query === '' ? '' : `?${query}`}`
 }

@@ -5,7 +5,7 @@
  * or call it, and that is all they do.
  */
 import { createContext, untrack } from 'svelte'
-import type { ActionId, Approval, Project, ProjectId } from '../proto/index.ts'
+import type { ActionId, Approval, Project, ProjectId, SessionId } from '../proto/index.ts'
 import { Audit } from './audit.svelte.ts'
 import { Commands, type Pending } from './commands.svelte.ts'
 import type { Scope } from './filter.ts'
@@ -16,6 +16,7 @@ import { Notices } from './notices.svelte.ts'
 import { Operations } from './operations.svelte.ts'
 import { closedProjects, openProjects, projectBySlug } from './projects.ts'
 import type { Page } from './route.ts'
+import { Talks } from './talks.svelte.ts'
 import { ThemeChoice } from './theme.svelte.ts'
 
 /** How often the kernel of the project that is looked at is asked after. */
@@ -40,6 +41,7 @@ export class Store {
   readonly log: Log = new Log((events) => {
     this.#commands.confirm(events)
     this.governance.story.follow(events)
+    this.talks.talk.follow(events)
   })
   readonly audit = new Audit(() => this.log.loggedOut())
   readonly #commands = new Commands(() => this.log.loggedOut())
@@ -49,11 +51,19 @@ export class Store {
     navigation: this.navigation,
     notices: this.notices,
   })
+  readonly talks = new Talks({ log: this.log, commands: this.#commands, navigation: this.navigation, notices: this.notices })
   readonly operations = new Operations({ log: this.log, commands: this.#commands, notices: this.notices })
 
   readonly #open = $derived(openProjects(this.log.folded.projects))
   readonly #closed = $derived(closedProjects(this.log.folded.projects))
   readonly #view = $derived.by(() => this.#lookedAt())
+
+  /** The session that the chat on the screen shows. */
+  get #talkedIn(): SessionId | null {
+    const { route } = this.navigation
+    const chatting = this.#view.kind === 'project' && (this.#view.page === 'chat' || route.beside === 'chat')
+    return chatting ? route.session : null
+  }
 
   /** The open projects, by name. */
   get projects(): readonly Project[] {
@@ -108,7 +118,7 @@ export class Store {
 
   /** Begins: follows the log, the address, and the signs that a retry is worthwhile. */
   start(): () => void {
-    const ends = [this.navigation.listen(), this.#wakeups(), this.#look(), this.#govern(), this.#operate()]
+    const ends = [this.navigation.listen(), this.#wakeups(), this.#look(), this.#govern(), this.#operate(), this.#converse()]
     this.log.follow()
     return () => {
       for (const end of ends) end()
@@ -145,6 +155,7 @@ export class Store {
     const { governance, log, navigation } = this
     const { desk } = governance
     const page = $derived(this.#view.kind === 'project' ? this.#view.page : null)
+    const pages = $derived(this.#view.kind === 'project' ? [this.#view.page, navigation.route.beside].join(' ') : '')
     const project = $derived(this.#view.kind === 'project' ? this.#view.project.id : null)
     const action = $derived(this.#view.kind === 'action' ? this.#view.id : null)
     const sealedGrants = $derived(log.folded.grants.sealed)
@@ -156,9 +167,9 @@ export class Store {
     return $effect.root(() => {
       $effect(() => {
         // Read here, because what is read in `untrack` is not followed.
-        const [where, which] = [project, page]
+        const [where, shown] = [project, pages]
         void mark
-        if (settled || where === null) untrack(() => governance.readFiles(where, which))
+        if (settled || where === null) untrack(() => governance.readFiles(where, shown))
       })
       $effect(() => {
         if (settled && approvals.sealed >= 0) void untrack(() => governance.unseal())
@@ -179,7 +190,7 @@ export class Store {
         if (log.replaying) return
         untrack(() => {
           governance.moveOn()
-          this.#call(desk.notice(waiting))
+          this.#call(desk.notice(waiting, (approval) => approval.session !== null && approval.session === this.#talkedIn))
         })
       })
       $effect(() => {
@@ -209,6 +220,27 @@ export class Store {
         look()
         const timer = setInterval(look, sealed ? SEALED_MS : HEARTBEAT_MS)
         return () => clearInterval(timer)
+      })
+    })
+  }
+
+  /** Reads the conversation that is looked at, and what the log only names. */
+  #converse(): () => void {
+    const { log, navigation, talks } = this
+    const chatting = $derived(this.#view.kind === 'project' && (this.#view.page === 'chat' || navigation.route.beside === 'chat'))
+    const session = $derived(this.#talkedIn)
+    const settled = $derived(!log.replaying && log.connection.kind === 'live')
+    const sealed = $derived(log.folded.sessions.sealed)
+    return $effect.root(() => {
+      $effect(() => {
+        const id = session
+        if (settled || id === null) void untrack(() => talks.talk.read(id))
+      })
+      $effect(() => {
+        if (settled && sealed > 0) void untrack(() => talks.unseal())
+      })
+      $effect(() => {
+        if (settled && chatting) void untrack(() => talks.models.read('/api/models'))
       })
     })
   }

@@ -1,5 +1,5 @@
 /** What a person can ask the daemon for, and the request that does. Pure. */
-import type { Answer, ApprovalId, Governing, GrantId, Hash, Mode, ProjectId } from '../proto/index.ts'
+import type { Answer, ApprovalId, Governing, GrantId, Hash, Mode, ProjectId, SessionId } from '../proto/index.ts'
 import type { Ask } from '../net/index.ts'
 
 /** What was asked for. */
@@ -12,6 +12,10 @@ export type Wish =
   | { readonly kind: 'model'; readonly project: ProjectId; readonly role: string; readonly model: string }
   | { readonly kind: 'revoke'; readonly grant: GrantId }
   | { readonly kind: 'runtime'; readonly project: ProjectId; readonly deed: Deed }
+  | { readonly kind: 'session'; readonly project: ProjectId; readonly role: string; readonly model: string | null }
+  | { readonly kind: 'say'; readonly session: SessionId; readonly text: string }
+  | { readonly kind: 'cancel' | 'continue' | 'endSession'; readonly session: SessionId }
+  | { readonly kind: 'tour' }
 
 /** What can be done with what a project runs. */
 export type Deed = 'run' | 'stop' | 'restart' | 'build'
@@ -44,10 +48,29 @@ export function requestOf(wish: Wish): Ask {
     case 'runtime':
       // Not waited for: how it goes, and how it ended, is in the log.
       return { method: 'POST', path: `${projectPath(wish.project)}/runtime/${wish.deed}?wait=0`, body: {} }
+    case 'session': {
+      const { project, role, model } = wish
+      return { method: 'POST', path: '/api/sessions', body: model === null ? { project, role } : { project, role, model } }
+    }
+    case 'say':
+      return { method: 'POST', path: `${sessionPath(wish.session)}/messages`, body: { text: wish.text } }
+    case 'cancel':
+    case 'continue':
+      // A turn ends when nothing of it runs any more, which may take a command's grace.
+      return { method: 'POST', path: `${sessionPath(wish.session)}/${wish.kind}`, body: {}, timeoutMs: 60_000 }
+    case 'endSession':
+      return { method: 'DELETE', path: sessionPath(wish.session), timeoutMs: 60_000 }
+    case 'tour':
+      return { method: 'POST', path: '/api/tour', body: {} }
   }
 }
 
 /** The address of a project. */
 export function projectPath(project: ProjectId): string {
   return `/api/projects/${encodeURIComponent(project)}`
+}
+
+/** The address of a session. */
+export function sessionPath(session: SessionId): string {
+  return `/api/sessions/${encodeURIComponent(session)}`
 }

@@ -43,3 +43,9 @@ export function left(ms: number): string {
 export function count(value: number): string {
   return NUMBER.format(value)
 }
+
+/** An amount of money, given in billionths of a dollar. */
+export function dollars(nanos: number): string {
+  const amount = nanos / 1e9
+  return `$${amount >= 10 ? amount.toFixed(2) : amount.toFixed(4)}`
+}

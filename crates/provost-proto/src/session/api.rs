@@ -1,7 +1,7 @@
 //! The bodies of requests about sessions, and of their answers.
 
 use super::{Budget, Draft, Item, Nanos, SessionView, TokenUsage, UsageRow, body};
-use crate::{MessageId, Seq, SessionId, TurnId};
+use crate::{MessageId, Project, Seq, SessionId, TurnId};
 
 body! {
     /// Opens a session.
@@ -38,6 +38,27 @@ body! {
         pub turn: Option<TurnId>,
         /// Whether it waits for another turn to end.
         pub queued: bool,
+    }
+
+    /// Asks for the tour.
+    #[serde(deny_unknown_fields)]
+    pub struct TakeTour {
+        /// The folder to make for its example project; one in the home folder if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub path: Option<String>,
+        /// Whether nothing is said in it yet, so that the person begins.
+        #[serde(default)]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+        pub silent: bool,
+    }
+
+    /// The tour has begun.
+    pub struct TourBegun {
+        /// Its example project.
+        pub project: Project,
+        /// The conversation, which is a script.
+        pub session: SessionView,
     }
 
     /// Sessions, the newest first.

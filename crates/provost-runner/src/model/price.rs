@@ -187,6 +187,11 @@ impl Prices {
         Ok(Self { as_of: table.as_of, source: table.source, models })
     }
 
+    /// The models whose prices are known, by name.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.keys().map(String::as_str)
+    }
+
     /// The same with other prices in the place of these, and more.
     #[must_use]
     pub fn overridden(mut self, others: Self) -> Self {

@@ -176,6 +176,12 @@ impl Registry {
         self.scripts.keys().map(|name| format!("{SCRIPT}/{name}"))
     }
 
+    /// What a script is, for people.
+    pub fn script_title(&self, model: &str) -> Option<&str> {
+        let name = model.strip_prefix(SCRIPT)?.strip_prefix('/')?;
+        self.scripts.get(name).map(|script| script.title.as_str())
+    }
+
     /// A provider by its name.
     pub fn provider(&self, name: &str) -> Option<&Provider> {
         self.providers.get(name).map(AsRef::as_ref)

@@ -144,6 +144,11 @@ impl Runner {
         &self.models
     }
 
+    /// The prices of models.
+    pub fn prices(&self) -> &Prices {
+        &self.prices
+    }
+
     /// The model that is taken where nobody names one.
     pub fn default_model(&self) -> Option<&str> {
         self.settings.model.as_deref()

@@ -7,7 +7,7 @@
 //! It follows the log like any client, so that it costs a turn nothing, cannot slow
 //! it, and needs no queue: one that is behind has a place in the log and no more. The
 //! ids of spans are made of those of the log, and their times are the log's. See
-//! `docs/adr/0010-telemetry-is-told-from-the-log.md`.
+//! `docs/adr/0011-telemetry-is-told-from-the-log.md`.
 
 mod otlp;
 mod span;

@@ -91,6 +91,7 @@ fn api() -> OpenApiRouter<Arc<Door>> {
         .routes(routes!(runtime::logs))
         .routes(routes!(runtime::preview_url))
         .routes(routes!(sessions::list, sessions::open))
+        .routes(routes!(sessions::tour))
         .routes(routes!(sessions::show, sessions::close))
         .routes(routes!(sessions::say))
         .routes(routes!(sessions::cancel))

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 use provost_proto::session::{
-    OpenSession, SendMessage, Sent, SessionDetail, SessionList, SessionView,
+    OpenSession, SendMessage, Sent, SessionDetail, SessionList, SessionView, TakeTour, TourBegun,
 };
 use provost_proto::{Code, Problem, Seq, SessionId, Stream};
 use provost_store::Scope;
@@ -46,6 +46,17 @@ pub(crate) async fn open(
 ) -> Result<impl IntoResponse, Failure> {
     let session = door.runner.open_session(&by, value, command).await?;
     Ok((StatusCode::CREATED, Json(session)))
+}
+
+/// Take the tour: an example project in a new folder, and a scripted conversation in it.
+#[utoipa::path(post, path = "/api/tour", request_body = TakeTour, responses((status = 201, body = TourBegun), (status = 401, body = Problem), (status = 422, body = Problem)))]
+pub(crate) async fn tour(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    JsonBody { value, command }: JsonBody<TakeTour>,
+) -> Result<impl IntoResponse, Failure> {
+    let begun = door.runner.take_tour(&by, value, command).await?;
+    Ok((StatusCode::CREATED, Json(begun)))
 }
 
 /// Show a session with what was said in it.

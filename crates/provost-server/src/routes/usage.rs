@@ -18,13 +18,17 @@ pub(crate) async fn report(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<U
     Ok(Json(door.runner.usage().await?))
 }
 
-/// List the models that can be asked: scripts, those of servers on this machine, and
-/// which providers have a key. Those of a provider are named as `provider/model`.
+/// List the models that can be asked: scripts, those of servers on this machine, the
+/// priced ones of providers that have a key, and the providers. Others of a provider are
+/// named as `provider/model`.
 #[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList), (status = 401, body = Problem)))]
 pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<ModelList> {
     let models = door.runner.models();
     let registry = models.registry();
-    let script = |name| ModelView { name, title: None, scripted: true };
+    let script = |name: String| {
+        let title = registry.script_title(&name).map(str::to_owned);
+        ModelView { name, title, scripted: true }
+    };
     let mut list: Vec<_> = registry.scripts().map(script).collect();
     let found = models.probe().await;
     let is_here = |name: &str| found.iter().any(|(here, _)| here == name);
@@ -44,6 +48,12 @@ pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<M
         title: card.title,
         scripted: false,
     }));
+    let ready = |name: &&str| {
+        let provider = name.split_once('/').and_then(|(name, _)| registry.provider(name));
+        provider.is_some_and(|provider| provider.standing() == Standing::Ready)
+    };
+    let known = door.runner.prices().models().filter(ready);
+    list.extend(known.map(|name| ModelView { name: name.into(), title: None, scripted: false }));
     let default = door.runner.default_model().map(str::to_owned);
     Ok(Json(ModelList { models: list, providers, default }))
 }

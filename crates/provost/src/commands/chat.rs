@@ -5,6 +5,7 @@ mod markdown;
 mod print;
 mod questions;
 mod talk;
+mod tour;
 mod turn;
 
 use std::io::{IsTerminal as _, Read as _};
@@ -58,6 +59,9 @@ async fn session(args: &ChatArgs, client: &Client) -> anyhow::Result<(SessionVie
         let session = pick("session", name, sessions, |session| session.id.to_string())?;
         let project = client.get(&format!("/api/projects/{}", session.project.uuid())).await?;
         return Ok((session, project));
+    }
+    if let Some(begun) = tour::wanted(args, client).await? {
+        return Ok(begun);
     }
     let project = project(args.project.as_deref(), client).await?;
     let role = match &args.role {

@@ -29,6 +29,7 @@ use provost_runner::model::{
     Models, Prices, ProviderConfig, Registry, Retry, Standing, Timeouts, Usd,
 };
 use provost_runner::session::Settings;
+use provost_runner::tour;
 use serde::{Deserialize, Serialize};
 
 use super::TelemetryFile;
@@ -103,7 +104,8 @@ impl ModelsConfig {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let registry = Registry::new(&providers, &env)
-            .with_context(|| format!("the providers in {}", file.display()))?;
+            .with_context(|| format!("the providers in {}", file.display()))?
+            .with_script(tour::NAME, tour::script()?);
         let ready = registry.providers().filter(|provider| provider.standing() == Standing::Ready);
         let ready = ready.map(|provider| provider.name.clone()).collect();
         let beside = |prices: PathBuf| file.parent().map_or(prices.clone(), |at| at.join(prices));

@@ -7,6 +7,7 @@ mod money;
 mod real;
 mod survive;
 mod telemetry;
+mod tour;
 
 use std::fs;
 use std::time::Duration;

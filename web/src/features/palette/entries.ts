@@ -8,12 +8,15 @@ import {
   Hammer,
   Inbox,
   KeyRound,
+  MessageSquarePlus,
+  MessagesSquare,
   Monitor,
   Play,
   RotateCw,
   Scale,
   ScrollText,
   ShieldCheck,
+  Signpost,
   SquareTerminal,
   SunMoon,
   UserCog,
@@ -22,6 +25,9 @@ import {
 import type { IconNode } from 'lucide'
 import type { Mode, Project } from '../../proto/index.ts'
 import type { Store } from '../../store/index.ts'
+
+/** How many sessions of a project are offered. */
+const LATEST = 8
 
 /** One line of the palette. */
 export type Entry = {
@@ -47,7 +53,7 @@ export function entries(store: Store, askPath: () => void): readonly Entry[] {
     const go = (): void => navigation.go({ kind: 'project', slug: project.slug, page: 'timeline' })
     out.push({ id: `go ${project.id}`, title: `Go to ${project.name}`, icon: FolderOpen, hint: project.path, blocked: false, run: go })
   }
-  out.push(...running(store), ...governing(store))
+  out.push(...talking(store), ...running(store), ...governing(store))
   if (store.log.connection.kind === 'lost') {
     out.unshift({ id: 'retry', title: 'Retry the connection now', icon: RotateCw, hint: '', blocked: false, run: () => store.log.retryNow() })
   }
@@ -64,12 +70,42 @@ export function entries(store: Store, askPath: () => void): readonly Entry[] {
   return out
 }
 
+/** The tour, new sessions and the latest ones, and stopping what a session does. */
+function talking(store: Store): readonly Entry[] {
+  const { navigation, talks } = store
+  const why = store.blocked
+  const out: Entry[] = [
+    { id: 'tour', title: 'Take the tour', icon: Signpost, hint: why ?? 'a script in an example project', blocked: why !== null, run: () => void tour(store) },
+  ]
+  const projects = store.view.kind === 'project' ? [store.view.project] : store.projects
+  for (const project of projects) {
+    const begin = (): void => {
+      navigation.go({ kind: 'project', slug: project.slug, page: 'chat' })
+      navigation.session(null)
+    }
+    out.push({ id: `new session ${project.id}`, title: `New session in ${project.name}`, icon: MessageSquarePlus, hint: '', blocked: false, run: begin })
+    for (const session of talks.of(project.id).slice(0, LATEST)) {
+      const { id, title, role, status } = session
+      out.push({ id: `session ${id}`, title: `Session: ${title === '' ? 'nothing said yet' : title}`, icon: MessagesSquare, hint: role, blocked: false, run: () => navigation.talk(project.slug, id) })
+      if (status === 'running') {
+        out.push({ id: `stop session ${id}`, title: `Stop the turn of: ${title}`, icon: CircleStop, hint: why ?? role, blocked: why !== null, run: () => void talks.cancel(id) })
+      }
+    }
+  }
+  return out
+}
+
+async function tour(store: Store): Promise<void> {
+  const failure = await store.talks.takeTour()
+  if (failure !== null) store.notices.add('error', failure)
+}
+
 /** What runs: its pages and deeds, of the project that is looked at, or of all. */
 function running(store: Store): readonly Entry[] {
   const { navigation, operations } = store
   const projects = store.view.kind === 'project' ? [store.view.project] : store.projects
   return projects.filter(({ status }) => status === 'open').flatMap((project) => {
-    const pages = [['terminal', 'Terminal', SquareTerminal, 'Alt T'], ['preview', 'Preview', Monitor, 'Alt P'], ['run', 'Output', ScrollText, 'Alt O']] as const
+    const pages = [['chat', 'Chat', MessagesSquare, 'Alt C'], ['terminal', 'Terminal', SquareTerminal, 'Alt T'], ['preview', 'Preview', Monitor, 'Alt P'], ['run', 'Output', ScrollText, 'Alt O']] as const
     const deeds = [['run', 'Run', Play], ['stop', 'Stop', CircleStop], ['restart', 'Restart', RotateCw], ['build', 'Build', Hammer]] as const
     return [
       ...pages.map(([page, name, icon, hint]): Entry => ({

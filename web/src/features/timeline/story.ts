@@ -72,6 +72,8 @@ function told(event: Event): Told {
     }
     case 'ACTION_OUTPUT':
       return plain('It printed', printed(event))
+    case 'TOOL_CALLED':
+      return plain(`The model of session ${event.body.session} called ${event.body.tool}`, [event.body.arguments])
     case 'ACTION_FINISHED': {
       const { fault, exitCode, summary } = event.body.outcome
       const good = fault === null && (exitCode === null || exitCode === 0)

@@ -4,46 +4,18 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
-use provost_core::runtime::plan::{Listing, Plan, PlanError, Program};
+use provost_core::runtime::plan::{Plan, PlanError, Program};
 use provost_core::runtime::step::Which;
 use provost_proto::Code;
 use provost_sandbox::beneath::Root;
 use provost_sandbox::confine::{Command, Leftovers, Parent};
 
-use crate::ActionError;
-
-/// The longest file that is looked into.
-const SIZE: u64 = 256 * 1024;
-
-/// How many names of a folder are looked at.
-const NAMES: usize = 256;
-
-/// The project's folder, as far as a detection looks.
-pub(super) struct Files<'a>(pub(super) &'a Root);
-
-impl Listing for Files<'_> {
-    fn has(&self, path: &str) -> bool {
-        self.0.stat(Path::new(path)).is_ok()
-    }
-
-    fn read(&self, path: &str) -> Option<String> {
-        String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
-    }
-
-    fn names(&self, folder: &str) -> Vec<String> {
-        let listed = self.0.list(Path::new(folder), NAMES);
-        let entries = listed.map(|listing| listing.entries).unwrap_or_default();
-        let mut names: Vec<_> =
-            entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect();
-        names.sort();
-        names
-    }
-}
+use crate::{ActionError, Project};
 
 /// What is to be run or built.
 pub(super) fn find(root: &Root, which: Which) -> Result<Plan, ActionError> {
     let refused = |error: PlanError| ActionError::new(Code::BadRuntime, error.to_string());
-    let plan = Plan::find(&Files(root)).map_err(refused)?;
+    let plan = Plan::find(&Project(root)).map_err(refused)?;
     let (what, why) = match which {
         Which::Dev => ("run", "write `provost.toml` with `[runtime]` and `dev = \"…\"`"),
         Which::Build => ("build", "write `provost.toml` with `[runtime]` and `build = \"…\"`"),

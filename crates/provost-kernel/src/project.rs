@@ -1,0 +1,36 @@
+//! A project's folder as those see it who find out what to run in it: the kernel,
+//! which runs it, and the gateway, which decides about it.
+
+use std::path::Path;
+
+use provost_core::runtime::plan::Listing;
+use provost_sandbox::beneath::Root;
+
+/// The longest file that is looked into.
+const SIZE: u64 = 256 * 1024;
+
+/// How many names of a folder are looked at.
+const NAMES: usize = 256;
+
+/// The project's folder, as far as a detection looks.
+#[derive(Debug, Clone, Copy)]
+pub struct Project<'a>(pub &'a Root);
+
+impl Listing for Project<'_> {
+    fn has(&self, path: &str) -> bool {
+        self.0.stat(Path::new(path)).is_ok()
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let listed = self.0.list(Path::new(folder), NAMES);
+        let entries = listed.map(|listing| listing.entries).unwrap_or_default();
+        let mut names: Vec<_> =
+            entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect();
+        names.sort();
+        names
+    }
+}

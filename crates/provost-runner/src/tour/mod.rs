@@ -1,0 +1,127 @@
+//! The tour: an example project and a scripted conversation in it, for who has
+//! neither an account nor a model yet.
+//!
+//! Its words are written down (`script.toml`) and labelled as a script everywhere;
+//! what it does is real and goes down the road of all actions. The example is made
+//! in a new folder each time, so that nothing of anybody is ever written over.
+
+use std::sync::Arc;
+
+use provost_core::role::Role;
+use provost_gateway::{GatewayError, NewFolder, Operator, Request};
+use provost_proto::session::{OpenSession, SessionView, TakeTour, TourBegun};
+use provost_proto::{Fact, Governing, Project, Trust};
+use provost_store::Idempotency;
+
+use crate::model::{NotAScript, Script};
+use crate::session::{Runner, RunnerError};
+
+/// The name of its script; as a model it is `script/tour`.
+pub const NAME: &str = "tour";
+
+/// The tour as a model.
+pub const MODEL: &str = "script/tour";
+
+/// The folder it is made in, in the home folder; a number follows if it is taken.
+const FOLDER: &str = "provost-tour";
+
+const ROLE: &str = "guide";
+const ROLE_FILE: &str = ".provost/roles/guide.md";
+
+/// What the person is taken to say first.
+const FIRST: &str = "Show me around.";
+
+/// The files of the example project.
+const FILES: &[(&str, &str)] = &[
+    (ROLE_FILE, include_str!("guide.md")),
+    ("README.md", include_str!("example/README.md")),
+    ("provost.toml", include_str!("example/provost.toml")),
+    ("serve.sh", include_str!("example/serve.sh")),
+    ("serve.py", include_str!("example/serve.py")),
+    ("serve.js", include_str!("example/serve.js")),
+    ("check.sh", include_str!("example/check.sh")),
+    ("site/board.json", include_str!("example/site/board.json")),
+    ("site/index.html", include_str!("example/site/index.html")),
+];
+
+/// The conversation.
+pub fn script() -> Result<Script, NotAScript> {
+    Script::parse(include_str!("script.toml"))
+}
+
+impl Runner {
+    /// Makes the example project, opens it and begins the tour in it.
+    pub async fn take_tour(
+        self: &Arc<Self>,
+        by: &Operator,
+        wanted: TakeTour,
+        command: Option<Idempotency>,
+    ) -> Result<TourBegun, RunnerError> {
+        if let Some(command) = &command
+            && let Some(session) = self.begun(by, command).await?
+        {
+            let project = self.gateway.project(&session.project.uuid().to_string()).await?;
+            return Ok(TourBegun { project, session });
+        }
+        let folder = NewFolder { path: wanted.path, name: FOLDER, files: FILES };
+        let project = self.gateway.make_project(Request { by, command: None }, folder).await?;
+        self.trust_guide(by, &project).await?;
+        let open = OpenSession {
+            project: project.id.uuid().to_string(),
+            role: ROLE.to_owned(),
+            model: Some(MODEL.to_owned()),
+            budget: None,
+        };
+        let session = self.open_session(by, open, command).await?;
+        if !wanted.silent {
+            self.send(by, session.id, FIRST.to_owned(), None).await?;
+        }
+        Ok(TourBegun { project, session: self.view(session.id).await? })
+    }
+
+    /// The session that the same request began before.
+    async fn begun(
+        &self,
+        by: &Operator,
+        command: &Idempotency,
+    ) -> Result<Option<SessionView>, RunnerError> {
+        let before = self.gateway.store().repeated(by.principal(), command).await?;
+        for event in before.iter().flatten() {
+            if let Some(Fact::SessionOpened(opened)) = event.event()?.fact() {
+                return self.view(opened.session).await.map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The person asked for the tour: they trust the role that comes with it, as it
+    /// is in this program, and nothing else that may lie there instead.
+    async fn trust_guide(&self, by: &Operator, project: &Project) -> Result<(), RunnerError> {
+        let hash = Role::hash(include_bytes!("guide.md"));
+        let trust = Trust { what: Governing::Role, file: ROLE_FILE.to_owned(), hash };
+        let trusted = self.gateway.trust(Request { by, command: None }, project, trust).await;
+        trusted.map(drop).map_err(|error: GatewayError| error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_can_be_read_and_its_role_says_that_it_is_one() {
+        let script = script().unwrap();
+        assert!(script.title.contains("scripted"));
+        assert!(include_str!("guide.md").contains(&format!("model: {MODEL}\n")));
+        assert!(include_str!("guide.md").contains("a script"));
+    }
+
+    #[test]
+    fn what_the_script_changes_is_in_the_example() {
+        let board = include_str!("example/site/board.json");
+        for old in ["Closed until further notice", "Good morning"] {
+            assert_eq!(board.matches(old).count(), 1, "{old}");
+            assert!(include_str!("script.toml").contains(&format!("old = \"{old}\"")));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The tour, for who names it or has no model yet.
+
+use provost_proto::Project;
+use provost_proto::session::{ModelList, SessionView, TakeTour, TourBegun};
+use provost_runner::tour;
+
+use crate::args::ChatArgs;
+use crate::client::Client;
+use crate::output::{can_answer, confirmed, faint, plain, remark};
+
+/// The tour, if it is what the person wants.
+pub(super) async fn wanted(
+    args: &ChatArgs,
+    client: &Client,
+) -> anyhow::Result<Option<(SessionView, Project)>> {
+    if args.role.is_some() || !(is_named(args) || is_offered(args, client).await?) {
+        return Ok(None);
+    }
+    let take = TakeTour { path: None, silent: true };
+    let TourBegun { project, session } = client.post("/api/tour", &take).await?;
+    remark(&faint(&format!(
+        "The tour is a script, not a model; what it does is real, in {}. Say anything to begin.",
+        plain(&project.path)
+    )));
+    Ok(Some((session, project)))
+}
+
+fn is_named(args: &ChatArgs) -> bool {
+    args.model.as_deref() == Some(tour::MODEL)
+}
+
+/// Whether a person who could ask no model takes the tour instead.
+async fn is_offered(args: &ChatArgs, client: &Client) -> anyhow::Result<bool> {
+    if args.model.is_some() || args.prompt.is_some() || !can_answer() {
+        return Ok(false);
+    }
+    let ModelList { models, providers, .. } = client.get("/api/models").await?;
+    let has_model = models.iter().any(|model| !model.scripted);
+    if has_model || providers.iter().any(|provider| provider.ready) {
+        return Ok(false);
+    }
+    confirmed(
+        "No model can be asked: there is no key in the environment or in config.toml, and neither \
+         Ollama nor llama.cpp runs here.\nTake the tour instead? It needs no account, and makes \
+         the folder `provost-tour` in your home.",
+    )
+}

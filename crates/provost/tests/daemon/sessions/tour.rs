@@ -1,0 +1,155 @@
+//! The tour, as a person takes it: a script speaks, but what it does is real.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{Home, Running, texts, tools};
+
+impl Running {
+    /// Waits for the next question of a session, answers it, and tells what it was.
+    async fn decide(&self, session: &str, decision: &str) -> String {
+        let open = loop {
+            let list = self.get("/api/approvals").await;
+            let approvals = list["approvals"].as_array().unwrap().clone();
+            let of = |open: &&Value| open["session"] == *session && open["status"] == "pending";
+            if let Some(open) = approvals.iter().find(of) {
+                break open.clone();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        };
+        let mut answer = json!({ "decision": decision, "actionHash": open["actionHash"] });
+        if decision == "allow" {
+            answer["scope"] = json!("once");
+        }
+        let path = format!("/api/approvals/{}", open["id"].as_str().unwrap());
+        let (status, body) = self.post(&path, &self.token, &answer).await;
+        assert_eq!(status, 200, "{body}");
+        open["question"]["name"].as_str().unwrap().to_owned()
+    }
+
+    /// Takes the tour with one answer to everything; what was asked, and the end.
+    async fn tour(&self, decision: &str) -> (Vec<String>, Value, Value) {
+        let (status, begun) = self.post("/api/tour", &self.token, &json!({})).await;
+        assert_eq!(status, 201, "{begun}");
+        let session = begun["session"]["id"].as_str().unwrap().to_owned();
+        let mut asked = Vec::new();
+        for _ in 0..3 {
+            asked.push(self.decide(&session, decision).await);
+        }
+        self.turn_end(&session, "finished").await;
+        self.say(&session, "Go on").await;
+        asked.push(self.decide(&session, decision).await);
+        let detail = self
+            .session_until(&session, |now| {
+                let texts = texts(now);
+                now["session"]["status"] == "idle"
+                    && texts.last().is_some_and(|text| text.contains("Timeline"))
+            })
+            .await;
+        (asked, begun, detail)
+    }
+}
+
+fn board(begun: &Value) -> String {
+    let path = begun["project"]["path"].as_str().unwrap();
+    fs::read_to_string(format!("{path}/site/board.json")).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tour_asks_and_then_really_does_it() {
+    let home = Home::new();
+    let daemon = home.up();
+    let (asked, begun, detail) = daemon.tour("allow").await;
+    let expected = ["fs.editFile", "terminal.runCommand", "runtime.run", "fs.editFile"];
+    assert_eq!(asked, expected);
+    assert!(begun["project"]["path"].as_str().unwrap().ends_with("/provost-tour"), "{begun}");
+    assert_eq!(detail["session"]["model"], "script/tour");
+    let board = board(&begun);
+    assert!(board.contains("Open until six") && board.contains("Hello from the tour"), "{board}");
+    let check = &tools(&detail)[3];
+    assert_eq!(check["tool"], "terminal.runCommand", "{check}");
+    let told = check["result"]["output"].as_str().unwrap();
+    assert!(told.starts_with("exit code 0") && told.contains("can be shown"), "{told}");
+    assert!(texts(&detail)[1].contains("I am a script, not a model"));
+
+    let project = begun["project"]["id"].as_str().unwrap();
+    loop {
+        let now = daemon.get(&format!("/api/projects/{project}/runtime/status")).await;
+        if now["preview"]["status"] == "ready" {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    // Once more is another folder: nothing that is there is written over.
+    let (_, again) = daemon.post("/api/tour", &daemon.token, &json!({})).await;
+    assert!(again["project"]["path"].as_str().unwrap().ends_with("/provost-tour-2"), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_denies_everything_is_led_to_the_end_and_nothing_is_changed() {
+    let home = Home::new();
+    let daemon = home.up();
+    let (asked, begun, detail) = daemon.tour("deny").await;
+    assert_eq!(asked.len(), 4);
+    let denied = tools(&detail).iter().filter(|call| call["result"]["status"] == "denied").count();
+    assert_eq!(denied, 4);
+    let board = board(&begun);
+    assert!(board.contains("Closed until further notice") && board.contains("Good morning"));
+    assert!(texts(&detail).last().unwrap().contains("That is the point"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tour_is_taken_from_the_command_line_too() {
+    let home = Home::new();
+    let daemon = home.up();
+    let says = || home.says(&["chat", "--model", "script/tour", "-p", "Hello"]);
+    let answers = async {
+        let session = loop {
+            let list = daemon.get("/api/sessions").await;
+            if let Some(id) = list["sessions"][0]["id"].as_str() {
+                break id.to_owned();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        };
+        for _ in 0..3 {
+            daemon.decide(&session, "deny").await;
+        }
+    };
+    let runtime = tokio::runtime::Handle::current();
+    let said = tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let said = scope.spawn(says);
+            runtime.block_on(answers);
+            said.join().unwrap()
+        })
+    });
+    assert!(said.contains("I am a script, not a model"), "{said}");
+    assert!(said.contains("Send me any message"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_request_for_the_tour_begins_one_tour_and_the_models_name_it_as_a_script() {
+    let home = Home::new();
+    let daemon = home.up();
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        let http = provost_runner::model::plain_http().build().unwrap();
+        let ask = http.post(format!("{}/api/tour", daemon.base)).bearer_auth(&daemon.token);
+        let answer = ask.header("idempotency-key", "key-1").json(&json!({})).send().await.unwrap();
+        let begun: Value = answer.json().await.unwrap();
+        sessions.push(begun["session"]["id"].clone());
+    }
+    assert_eq!(sessions[0], sessions[1]);
+    let models = daemon.get("/api/models").await;
+    let tour = &models["models"][0];
+    assert_eq!(
+        (tour["name"].as_str(), tour["scripted"].as_bool()),
+        (Some("script/tour"), Some(true))
+    );
+    assert!(tour["title"].as_str().unwrap().contains("scripted"), "{tour}");
+    let (status, refused) =
+        daemon.post("/api/tour", &daemon.token, &json!({ "path": "~/app" })).await;
+    assert_eq!(status, 422, "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("is there already"), "{refused}");
+}

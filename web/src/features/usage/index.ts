@@ -1,0 +1,2 @@
+/** What models used and cost. */
+export { default as SpentChip } from './SpentChip.svelte'

@@ -1,0 +1,149 @@
+/**
+ * The sessions with models, and every deed of a person about them.
+ *
+ * The list is folded from the log, as is what is said in the one that is looked at.
+ * Which models can be asked is nothing the log knows, so that is read.
+ */
+import type { ModelList, Project, ProjectId, SessionId, SessionList, SessionView } from '../proto/index.ts'
+import { ask } from '../net/index.ts'
+import type { Commands } from './commands.svelte.ts'
+import type { Log } from './log.svelte.ts'
+import type { Navigation } from './navigation.svelte.ts'
+import type { Notices } from './notices.svelte.ts'
+import { Reading } from './reading.svelte.ts'
+import { sessionsOf, withSessions } from './sessions.ts'
+import { Talk } from './talk.svelte.ts'
+
+/** The parts of the store that this one needs. */
+export type TalksParts = {
+  readonly log: Log
+  readonly commands: Commands
+  readonly navigation: Navigation
+  readonly notices: Notices
+}
+
+/** What is said first in a session that is still to be opened. */
+export type Beginning = { readonly project: Project; readonly role: string; readonly model: string | null; readonly text: string }
+
+/** What the models of a project used, and what that cost. */
+export type Spent = { readonly cost: number; readonly tokens: number; readonly unpriced: number; readonly sessions: number }
+
+/** See the head of this file. */
+export class Talks {
+  readonly #parts: TalksParts
+  /** The conversation that is looked at. */
+  readonly talk: Talk
+  /** The models that can be asked. */
+  readonly models: Reading<ModelList>
+  #unsealed = 0
+  #drafts = new Map<string, string>()
+
+  constructor(parts: TalksParts) {
+    this.#parts = parts
+    const loggedOut = (): void => parts.log.loggedOut()
+    this.talk = new Talk(loggedOut)
+    this.models = new Reading(loggedOut)
+  }
+
+  /** The sessions of a project, the latest first. */
+  of(project: ProjectId): readonly SessionView[] {
+    return sessionsOf(this.#parts.log.folded.sessions, project)
+  }
+
+  /** What a project's sessions used. */
+  spent(project: ProjectId): Spent {
+    let [cost, tokens, unpriced, sessions] = [0, 0, 0, 0]
+    for (const session of this.#parts.log.folded.sessions.all.values()) {
+      if (session.project !== project) continue
+      cost += session.cost
+      tokens += session.usage.input + session.usage.output
+      unpriced += session.unpriced
+      sessions++
+    }
+    return { cost, tokens, unpriced, sessions }
+  }
+
+  /** What was sent and is not in the log yet. */
+  sending(session: SessionId): readonly { readonly id: string; readonly text: string }[] {
+    return this.#parts.commands.pending.flatMap(({ id, wish }) => (wish.kind === 'say' && wish.session === session ? [{ id, text: wish.text }] : []))
+  }
+
+  /** Whether a deed of this kind is under way. */
+  doing(kind: 'cancel' | 'continue' | 'session' | 'tour', session?: SessionId): boolean {
+    return this.#parts.commands.pending.some(({ wish }) => wish.kind === kind && (session === undefined || ('session' in wish && wish.session === session)))
+  }
+
+  /** Opens a session and says the first thing in it; the answer is why it failed, or null. */
+  async begin({ project, role, model, text }: Beginning): Promise<string | null> {
+    const outcome = await this.#parts.commands.send({ kind: 'session', project: project.id, role, model })
+    if (outcome.kind === 'failed') return outcome.reason
+    if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return 'The daemon answered something else.'
+    const { session } = outcome.event.body
+    // First said, then looked at: if it is not taken, who wrote it still has it.
+    const failure = await this.say(session, text)
+    if (failure === null) this.#parts.navigation.session(session)
+    return failure
+  }
+
+  /** Says something; the answer is why it failed, or null. */
+  async say(session: SessionId, text: string): Promise<string | null> {
+    const outcome = await this.#parts.commands.send({ kind: 'say', session, text })
+    return outcome.kind === 'failed' ? outcome.reason : null
+  }
+
+  /** Stops the turn. */
+  async cancel(session: SessionId): Promise<void> {
+    if (!this.doing('cancel', session)) await this.#give({ kind: 'cancel', session })
+  }
+
+  /** Goes on with a turn that was cut off or failed, or was cancelled. */
+  async goOn(session: SessionId): Promise<void> {
+    if (!this.doing('continue', session)) await this.#give({ kind: 'continue', session })
+  }
+
+  /** Closes a session; what was said stays. */
+  async close(session: SessionId): Promise<void> {
+    await this.#give({ kind: 'endSession', session })
+  }
+
+  /** Makes the example project and begins the tour in it; the answer is why it failed, or null. */
+  async takeTour(): Promise<string | null> {
+    if (this.doing('tour')) return null
+    const outcome = await this.#parts.commands.send({ kind: 'tour' })
+    if (outcome.kind === 'failed') return outcome.reason
+    if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return 'The daemon answered something else.'
+    const { session, project } = outcome.event.body
+    const slug = this.#parts.log.folded.projects.get(project)?.slug
+    if (slug !== undefined) this.#parts.navigation.talk(slug, session)
+    return null
+  }
+
+  /** What was typed and not sent, so that looking elsewhere loses nothing. */
+  typed(where: string): string {
+    return this.#drafts.get(where) ?? ''
+  }
+
+  /** Keeps what was typed. */
+  keep(where: string, text: string): void {
+    if (text === '') this.#drafts.delete(where)
+    else this.#drafts.set(where, text)
+  }
+
+  /** Fetches the sessions that the log only names, once for each new one. */
+  async unseal(): Promise<void> {
+    const { log } = this.#parts
+    const { sealed } = log.folded.sessions
+    if (sealed < this.#unsealed) this.#unsealed = 0
+    if (sealed <= this.#unsealed) return
+    this.#unsealed = sealed
+    const answer = await ask<SessionList>({ method: 'GET', path: '/api/sessions' })
+    if (answer.kind === 'ok') log.amend((was) => ({ ...was, sessions: withSessions(was.sessions, answer.value.sessions) }))
+    else if (answer.kind === 'loggedOut') log.loggedOut()
+    else this.#unsealed = 0
+  }
+
+  async #give(wish: { readonly kind: 'cancel' | 'continue' | 'endSession'; readonly session: SessionId }): Promise<void> {
+    const outcome = await this.#parts.commands.send(wish)
+    if (outcome.kind === 'failed') this.#parts.notices.add('error', outcome.reason)
+  }
+}
