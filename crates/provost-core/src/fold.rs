@@ -307,9 +307,9 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         }
         Fact::ActionWaiting { action: id, .. }
         | Fact::ActionDenied { action: id, .. }
-        | Fact::ActionAllowed { action: id, .. } => action(id, Before::Needed),
+        | Fact::ActionAllowed { action: id, .. }
         // What ended without a report of the kernel says nothing about it.
-        Fact::ActionFinished { action: id, report: None, .. } => action(id, Before::Needed),
+        | Fact::ActionFinished { action: id, report: None, .. } => action(id, Before::Needed),
         Fact::ActionStarted { action: id, project, .. }
         | Fact::ActionFinished { action: id, project, .. } => {
             let [doc, ..] = kernel(project, Before::Needed);

@@ -36,7 +36,7 @@ export class Talks {
   /** The models that can be asked. */
   readonly models: Reading<ModelList>
   #unsealed = 0
-  #drafts = new Map<string, string>()
+  #drafts = $state.raw<ReadonlyMap<string, string>>(new Map())
 
   constructor(parts: TalksParts) {
     this.#parts = parts
@@ -79,10 +79,14 @@ export class Talks {
     if (outcome.kind === 'failed') return outcome.reason
     if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return 'The daemon answered something else.'
     const { session } = outcome.event.body
-    // First said, then looked at: if it is not taken, who wrote it still has it.
+    // First looked at, then said: what the model asks at once is asked there.
+    this.#parts.navigation.session(session)
     const failure = await this.say(session, text)
-    if (failure === null) this.#parts.navigation.session(session)
-    return failure
+    if (failure === null) return null
+    // It was not taken: who wrote it still has it, where it is to be said.
+    this.keep(session, text)
+    this.#parts.notices.add('error', failure)
+    return null
   }
 
   /** Says something; the answer is why it failed, or null. */
@@ -125,8 +129,10 @@ export class Talks {
 
   /** Keeps what was typed. */
   keep(where: string, text: string): void {
-    if (text === '') this.#drafts.delete(where)
-    else this.#drafts.set(where, text)
+    const drafts = new Map(this.#drafts)
+    if (text === '') drafts.delete(where)
+    else drafts.set(where, text)
+    this.#drafts = drafts
   }
 
   /** Fetches the sessions that the log only names, once for each new one. */
