@@ -204,19 +204,23 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, request: Request) -
     let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let received = Received { path, headers, body };
-    let n = {
+    let format = received.format();
+    let reply = {
         let mut all = shared.received.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(received.clone());
-        all.len() - 1
+        let reply = (shared.rule)(all.len(), &received);
+        // Whoever looks which models there are does not use up what a model would say.
+        if matches!(reply, Reply::Say(_)) && format.is_none() {
+            return StatusCode::NOT_FOUND.into_response();
+        }
+        all.push(received);
+        reply
     };
-    match (shared.rule)(n, &received) {
-        Reply::Say(answer) => match received.format() {
-            Some(format) => {
-                let pieces = answer.events(format).into_iter().map(Bytes::from).collect();
-                streamed(&shared, pieces, answer.pace, Ending::Whole)
-            }
-            None => StatusCode::NOT_FOUND.into_response(),
-        },
+    match reply {
+        Reply::Say(answer) => {
+            let events = format.map(|format| answer.events(format)).unwrap_or_default();
+            let pieces = events.into_iter().map(Bytes::from).collect();
+            streamed(&shared, pieces, answer.pace, Ending::Whole)
+        }
         Reply::Status { status, headers, body } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let mut response = (status, axum::Json(body)).into_response();

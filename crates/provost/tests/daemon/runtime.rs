@@ -244,7 +244,15 @@ async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cur
     let agent = home.says(&create).trim().to_owned();
     let ask = async |name: &str, params: Value| daemon.ask(&agent, name, &params).await.unwrap().1;
 
-    let failed = ask("runtime.build", json!({})).await;
+    // What the files of the project would run, a person has seen once.
+    let allowed = async |name: &str| {
+        let asked = daemon.ask(&agent, name, &json!({}));
+        let question = daemon.questions(1).await.remove(0);
+        home.says(&["approvals", "allow", question["id"].as_str().unwrap(), "--yes"]);
+        asked.await.unwrap().1
+    };
+
+    let failed = allowed("runtime.build").await;
     assert_eq!(failed["code"], "BUILD_FAILED", "{failed}");
     let status = ask("runtime.status", json!({})).await["result"]["runtime"].clone();
     let error = &status["build"]["errors"][0];
@@ -254,7 +262,7 @@ async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cur
 
     let whole = "build = \"echo built-$((1))\"\nbuild_first = true";
     home.put("provost.toml", &format!("[runtime]\n{whole}\n{dev}\n"));
-    let ran = ask("runtime.run", json!({})).await;
+    let ran = allowed("runtime.run").await;
     assert_eq!(ran["result"]["started"], true, "{ran}");
     // By cursor, in small pieces: all that came since, once and in order.
     let (mut cursor, mut seen) = (log["next"].clone(), String::new());
