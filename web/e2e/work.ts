@@ -145,7 +145,7 @@ export async function screen(page: Page): Promise<readonly string[]> {
 /** Waits until a line stands on the screen. */
 export async function shows(page: Page, line: string | RegExp): Promise<void> {
   const is = (row: string): boolean => (typeof line === 'string' ? row === line : line.test(row))
-  await expect.poll(async () => (await screen(page)).some(is), { timeout: 15_000, message: `no ${String(line)} on the screen` }).toBe(true)
+  await expect.poll(async () => (await screen(page)).some(is), { timeout: 30_000, message: `no ${String(line)} on the screen` }).toBe(true)
 }
 
 /** Types into the terminal. */

@@ -109,6 +109,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
                 purpose: Purpose::Answer,
                 usage: TokenUsage { input: 1 << 40, output: 7, ..TokenUsage::default() },
                 cost: item.is_multiple_of(2).then_some(5),
+                estimated: false,
             }),
             12 => Fact::TurnFinished(TurnFinished { session, turn, reason: FinishReason::Done }),
             13 => Fact::TurnFailed(TurnFailed { session, turn, fault: fault() }),
@@ -247,6 +248,7 @@ fn usage_adds_up_and_an_unknown_price_is_counted_not_guessed() {
             purpose: Purpose::Answer,
             usage: TokenUsage { input: 10, output: 2, ..TokenUsage::default() },
             cost,
+            estimated: false,
         })
     };
     let world = folded(&[opened(), started(turn(1), None), used(Some(5)), used(None)]);

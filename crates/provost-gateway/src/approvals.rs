@@ -223,6 +223,9 @@ impl Gateway {
     ) -> Result<Vec<Approval>, GatewayError> {
         let wanted = |approval: &Approval| project.is_none_or(|only| approval.project == only);
         if !all {
+            // Who has seen in the log that something is asked finds it here: the list has
+            // it before the turn of whoever asked ends.
+            let _turn = self.turn().await?;
             let open = self.approvals.list();
             return Ok(open.iter().filter(|open| wanted(open)).map(|a| (**a).clone()).collect());
         }

@@ -129,9 +129,7 @@ impl Gateway {
         }
         let roles = self.roles(project).await?;
         let message = if roles.roles.iter().any(|known| known.name == role) {
-            format!(
-                "the role `{role}` is not trusted as it is; `provost roles trust {role}` shows it"
-            )
+            format!("the role `{role}` is not trusted as it is; `provost roles trust` shows it")
         } else {
             format!("there is no role `{role}` in this project; `provost roles` lists them")
         };

@@ -113,6 +113,9 @@ pub const TOOL_CALLS: usize = 32;
 /// The most text of a delta that is put together while the log is busy.
 pub const DELTA: usize = 32 * 1024;
 
+/// The longest text of an answer, with its reasoning. One that goes on is cut there.
+pub const ANSWER: usize = 8 * 1024 * 1024;
+
 /// How many sessions may hand a task on, one below the other.
 pub const HANDOFFS: u8 = 3;
 

@@ -49,21 +49,30 @@ impl Talk {
         if self.is_over {
             return Ok(None);
         }
-        let event = loop {
-            match self.page.next() {
-                Some(event) => break event,
-                None => self.page = self.tail.next().await?.into_iter(),
+        loop {
+            let event = loop {
+                match self.page.next() {
+                    Some(event) => break event,
+                    None => self.page = self.tail.next().await?.into_iter(),
+                }
+            };
+            let fact = event.event()?.fact();
+            if let Some(Fact::TurnStarted(started)) = &fact
+                && started.message == Some(self.message)
+            {
+                self.turn = Some(started.turn);
             }
-        };
-        let fact = event.event()?.fact();
-        if let Some(Fact::TurnStarted(started)) = &fact
-            && started.message == Some(self.message)
-        {
-            self.turn = Some(started.turn);
+            let end = fact.as_ref().and_then(|fact| self.ended(fact));
+            self.is_over = end.is_some();
+            if self.is_over || self.turn.is_some() || self.is_message(fact.as_ref()) {
+                return Ok(Some(Said { event, fact, end }));
+            }
+            // The message waits, and this is of the turn before its own.
         }
-        let end = fact.as_ref().and_then(|fact| self.ended(fact));
-        self.is_over = end.is_some();
-        Ok(Some(Said { event, fact, end }))
+    }
+
+    fn is_message(&self, fact: Option<&Fact>) -> bool {
+        matches!(fact, Some(Fact::MessageAdded(added)) if added.message == self.message)
     }
 
     fn ended(&self, fact: &Fact) -> Option<Ended> {

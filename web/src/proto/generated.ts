@@ -2780,7 +2780,11 @@ usage: TokenUsage,
 /**
  * What it cost, in billionths of a dollar, if the price is known.
  */
-cost: number | null, };
+cost: number | null, 
+/**
+ * Whether the tokens are our estimate, because the provider told none.
+ */
+estimated?: boolean, };
 
 export type TurnFinished = { 
 /**

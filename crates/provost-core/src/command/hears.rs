@@ -34,6 +34,14 @@ pub fn hears(analysis: &Analysis) -> Hears {
     if let Some(word) = carried {
         return Hears::Code(word.to_owned());
     }
+    // Many modules are a prompt (`python3 -m code`, `-m pdb x.py`), and so is a debugger.
+    let prompts = |word: &String| word.starts_with("-m") || word == "inspect";
+    let prompt = runs().find(|run| {
+        super::tools::takes_code(&name(&run.argv)) && run.argv.iter().skip(1).any(prompts)
+    });
+    if let Some(run) = prompt {
+        return Hears::Code(name(&run.argv));
+    }
     if !analysis.is_open() && input.is_none() {
         return Hears::Data;
     }

@@ -59,6 +59,14 @@ impl Word {
         }
     }
 
+    /// Whether it is about short options: one dash, then anything.
+    pub fn is_short_option(&self) -> bool {
+        match &self.0 {
+            Kind::Steps(steps) => matches!(steps.as_slice(), [Step::One('-'), Step::Run, ..]),
+            Kind::Exact(_) | Kind::All => false,
+        }
+    }
+
     /// What every word that matches ends with.
     pub(super) fn ends(&self) -> String {
         match &self.0 {

@@ -270,7 +270,7 @@ impl Rule {
         let Select::Command { argv, with, without, hosts } = &self.select else { return false };
         is_plain(run)
             && argv.as_ref().is_none_or(|pattern| pattern.matches(&run.argv))
-            && with.as_ref().is_none_or(|with| holds(with, &run.argv))
+            && with.as_ref().is_none_or(|with| has_one(with, &run.argv))
             && !holds(without, &run.argv)
             && hosts.as_ref().is_none_or(|hosts| {
                 !run.hosts.is_empty() && run.hosts.iter().all(|host| is_meant(hosts, host))
@@ -309,7 +309,7 @@ impl Rule {
                     return None;
                 }
                 match with {
-                    Some(with) if !holds(with, &run.argv) => {
+                    Some(with) if !has_one(with, &run.argv) => {
                         words.max(possible(run.may_gain_options())?)
                     }
                     Some(_) | None => words,
@@ -330,6 +330,15 @@ fn is_plain(run: &Run) -> bool {
     run.assignments.is_empty()
         && run.unknown.is_empty()
         && run.folders.iter().all(|folder| is_inside(".", folder))
+}
+
+/// Whether one of the words that a rule is narrowed to is there. `-*r*` is about short
+/// options: in `--current` it means nothing.
+fn has_one(words: &[Word], argv: &[String]) -> bool {
+    argv.iter().skip(1).any(|argument| {
+        let means = |word: &Word| !(word.is_short_option() && argument.starts_with("--"));
+        words.iter().any(|word| means(word) && word.matches(argument))
+    })
 }
 
 fn holds(words: &[Word], argv: &[String]) -> bool {

@@ -82,7 +82,8 @@ fn assigned(line: &str) -> Vec<(String, String)> {
         let rest = &line[at + 1..];
         let value = match rest.chars().next() {
             Some(quote @ ('\'' | '"')) => rest[1..].split(quote).next(),
-            Some(_) => rest.split(|c: char| c.is_whitespace() || ";|&<>()".contains(c)).next(),
+            // The quote that ends it may have begun before the name.
+            Some(_) => rest.split(|c: char| c.is_whitespace() || ";|&<>()'\"".contains(c)).next(),
             None => None,
         };
         if let (false, Some(value)) = (name.is_empty(), value) {
@@ -113,6 +114,8 @@ mod tests {
             json!({ "argv": ["x", "--password", "hunter2hunter2"] }),
             json!({ "command": "curl https://ann:hunter2hunter2@example.com/x" }),
             json!({ "command": "curl -u ann:hunter2hunter2 x" }),
+            json!({ "command": "curl 'http://localhost/?api_key=hunter2hunter2'" }),
+            json!({ "command": "psql 'host=x password=hunter2hunter2'" }),
         ] {
             let known = given(&params);
             let values: Vec<_> = known.known().iter().map(|known| known.value.as_str()).collect();

@@ -169,6 +169,12 @@ fn hard_gates_hold_for_what_the_words_of_an_unknown_program_may_run() {
         "mywrap rm -rf .",
         "mywrap find . -delete",
         "uv run sudo id",
+        "prove --exec sudo x",
+        "rustup run stable sudo id",
+        "lerna exec sudo id",
+        "ccache sudo id",
+        "mywrap 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' 'a b' \
+         'a b' 'a b' 'a b' 'sudo id'",
     ] {
         assert_eq!(said(&none, Mode::Full, command), "ask", "{command}");
     }
@@ -462,12 +468,25 @@ fn rules_about_paths_hold_for_every_word_of_a_program_whose_operands_nobody_know
         "npm test -- .env",
         "cargo run -- secret/k",
         "make ENV=.env",
+        "git -C config show HEAD:.env",
+        "pip install -r .env",
+        "man ./.env",
     ] {
         assert_eq!(said(&deny, Mode::Full, command), "ask", "{command}");
         assert_eq!(said(&ask, Mode::Auto, command), "ask", "{command}");
     }
-    for command in ["cp -t x .env", "grep --regexp=x .env", "awk -f x.awk .env", "grep -ie x .env"]
-    {
+    for command in [
+        "cp -t x .env",
+        "grep --regexp=x .env",
+        "awk -f x.awk .env",
+        "grep -ie x .env",
+        "grep -vf.env x.py",
+        "diff --to-file=.env x.py",
+        "git add --pathspec-from-file=.env",
+        "git commit -F.env",
+        "wc --files0-from=.env",
+        "xargs -a .env echo",
+    ] {
         assert_eq!(said(&deny, Mode::Sandbox, command), "deny", "{command}");
     }
     for command in [

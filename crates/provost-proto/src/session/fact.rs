@@ -171,6 +171,10 @@ body! {
         /// What it cost, in billionths of a dollar, if the price is known.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         pub cost: Option<Nanos>,
+        /// Whether the tokens are our estimate, because the provider told none.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+        pub estimated: bool,
     }
 
     /// The model stopped.

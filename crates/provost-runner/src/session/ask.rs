@@ -53,7 +53,12 @@ impl Turn {
             Purpose::Summary => super::summary::quietly(stream, &self.cancel).await,
         };
         drop(reserved);
-        let used = self.used(state, &usage, purpose);
+        let counted = if usage == Usage::default() { None } else { Some(usage) };
+        let (usage, estimated) = match counted {
+            Some(usage) => (usage, false),
+            None => (guessed(request, end.as_deref().ok(), &parts), true),
+        };
+        let used = self.used(state, &usage, (purpose, estimated));
         match end {
             Ok(answer) => {
                 state.pending_usage = Some(used);
@@ -127,7 +132,12 @@ impl Turn {
     }
 
     /// What the model used, in memory and as a fact.
-    fn used(&self, state: &mut State, usage: &Usage, purpose: Purpose) -> Fact {
+    fn used(
+        &self,
+        state: &mut State,
+        usage: &Usage,
+        (purpose, estimated): (Purpose, bool),
+    ) -> Fact {
         let cost = self.cost(&state.view, usage);
         let now = day(self.runner.gateway.clock().now());
         let (session, project) = (self.journal.session, self.journal.project);
@@ -149,6 +159,7 @@ impl Turn {
             purpose,
             usage,
             cost,
+            estimated,
         })
     }
 
@@ -227,6 +238,22 @@ impl Turn {
             cache_key: Some(view.id.uuid().to_string()),
         })
     }
+}
+
+/// About what an answer used whose provider told nothing: one that was stopped or cut
+/// off, or of a server that never does. It is paid for all the same.
+fn guessed(request: &Request, answer: Option<&Answered>, parts: &[Part]) -> Usage {
+    let size = |text: Result<String, serde_json::Error>| text.map_or(0, |text| text.len());
+    let said = match answer {
+        Some(answer) => size(serde_json::to_string(answer)),
+        None if parts.is_empty() => 0,
+        None => size(serde_json::to_string(parts)),
+    };
+    if said == 0 || request.model.starts_with("script/") {
+        return Usage::default();
+    }
+    let input = estimate(size(serde_json::to_string(request)));
+    Usage { input, output: estimate(said), ..Usage::default() }
 }
 
 /// The skills that a session may use: its role's, and no more than it was given.

@@ -101,7 +101,7 @@ pub(super) fn fault(broken: &Broken) -> Option<Fault> {
             Code::BudgetExceeded,
             format!(
                 "the price of `{model}` is not known, so that no budget in dollars can be kept; \
-                 give it a price in config.toml, or take the budget away"
+                 give it one in the file that `prices` in config.toml names, or take the budget away"
             ),
         ),
         Broken::Runner(RunnerError::Gateway(GatewayError::Fault(fault))) => {

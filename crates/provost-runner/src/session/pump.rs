@@ -73,7 +73,13 @@ impl Pump<'_> {
                         flow.attempt = turn.usage;
                         break Ok(turn);
                     }
-                    Some(Ok(event)) => flow.note(event),
+                    Some(Ok(event)) => {
+                        flow.note(event);
+                        if flow.text.len() + flow.reasoning.len() > limits::ANSWER {
+                            let why = format!("the answer is longer than {} bytes", limits::ANSWER);
+                            break Err(Broken::Model(crate::model::ModelError::Protocol(why)));
+                        }
+                    }
                     Some(Err(error)) => break Err(Broken::Model(error)),
                     None => {
                         let why = "the stream ended without an end".to_owned();

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 use provost_gateway::Operator;
-use provost_proto::session::{OpenSession, SessionView};
+use provost_proto::session::{OpenSession, SessionView, TokenUsage};
 use provost_proto::{Code, Fact, Problem, Project, ProjectStatus};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ use crate::Door;
 use crate::auth::Op;
 use crate::body::JsonBody;
 use crate::problem::Failure;
-use crate::talk::{Ended, Talk};
+use crate::talk::{Ended, Said, Talk};
 
 const SESSION: HeaderName = HeaderName::from_static("x-provost-session");
 
@@ -38,6 +38,14 @@ pub(crate) struct Completion {
     messages: Vec<Message>,
     #[serde(default)]
     stream: bool,
+    #[serde(default)]
+    stream_options: StreamOptions,
+}
+
+#[derive(Default, Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: bool,
 }
 
 #[derive(Deserialize)]
@@ -93,8 +101,10 @@ pub(crate) async fn complete(
 ) -> Result<Response, Failure> {
     let (session, text) = match headers.get(&SESSION).map(|value| value.to_str()) {
         Some(name) => {
-            let name = name.unwrap_or_default();
-            (door.runner.view(super::sessions::id(name)?).await?, last_said(&value.messages)?)
+            let session = super::sessions::id(name.unwrap_or_default())?;
+            let session = door.runner.view(session).await?;
+            is_of(&door, &session, &value.model).await?;
+            (session, last_said(&value.messages)?)
         }
         None => (session_for(&door, &by, &value.model).await?, transcript(&value.messages)?),
     };
@@ -103,9 +113,27 @@ pub(crate) async fn complete(
     let talk = Talk::new(&door, after, &sent);
     let name = [(SESSION, session.id.uuid().to_string())];
     if value.stream {
-        return Ok((name, chunks(door, talk, value.model)).into_response());
+        let id = format!("chatcmpl-{}", sent.message.uuid());
+        let chunks = Chunks::new(&door, id, &value);
+        return Ok((name, streamed(door, talk, chunks)).into_response());
     }
     Ok((name, whole(door, talk, session, value.model).await?).into_response())
+}
+
+/// A client that asks for one role must not speak with another.
+async fn is_of(door: &Door, session: &SessionView, model: &str) -> Result<(), Failure> {
+    let projects = door.gateway.all_projects().await?;
+    let slug = projects.into_iter().find(|project| project.id == session.project);
+    let slug = slug.map(|project| project.slug).unwrap_or_default();
+    let role = format!("role/{}", session.role);
+    if model == role || model == format!("{role}@{slug}") {
+        return Ok(());
+    }
+    let why = format!(
+        "this session is of `{role}@{slug}`, not of `{model}`; name that, or begin another \
+         without `X-Provost-Session`"
+    );
+    Err(Failure::new(Code::InvalidRequest, why))
 }
 
 async fn session_for(door: &Door, by: &Operator, model: &str) -> Result<SessionView, Failure> {
@@ -152,7 +180,7 @@ async fn whole(
     session: SessionView,
     model: String,
 ) -> Result<Response, Failure> {
-    let (mut text, mut used) = (String::new(), None);
+    let (mut text, mut used) = (String::new(), TokenUsage::default());
     loop {
         let said = tokio::select! {
             () = door.closing.cancelled() => None,
@@ -167,7 +195,7 @@ async fn whole(
             // What is said before a call is not the answer.
             text.clear();
         } else if let Some(Fact::UsageRecorded(usage)) = said.fact {
-            used = Some(usage.usage);
+            used = used.plus(usage.usage);
         }
         match said.end {
             None => {}
@@ -175,7 +203,6 @@ async fn whole(
             Some(Ended::Well) => break,
         }
     }
-    let usage = used.unwrap_or_default();
     Ok(Json(json!({
         "id": format!("chatcmpl-{}", session.id.uuid()),
         "object": "chat.completion",
@@ -186,13 +213,17 @@ async fn whole(
             "message": { "role": "assistant", "content": text },
             "finish_reason": "stop",
         }],
-        "usage": {
-            "prompt_tokens": usage.input,
-            "completion_tokens": usage.output,
-            "total_tokens": usage.total(),
-        },
+        "usage": tokens(used),
     }))
     .into_response())
+}
+
+fn tokens(usage: TokenUsage) -> Value {
+    json!({
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.total(),
+    })
 }
 
 /// An error as such clients read it, and as ours do.
@@ -206,46 +237,98 @@ fn told(problem: &Problem) -> Value {
     json!({ "error": { "message": error, "type": "provost_error", "code": code, "status": status } })
 }
 
-fn chunks(door: Arc<Door>, talk: Talk, model: String) -> Response {
-    let created = door.gateway.clock().now() / 1_000_000;
-    let chunk = move |delta: Value, finish: Option<&str>| {
+/// What makes the pieces of one answer.
+struct Chunks {
+    id: String,
+    model: String,
+    created: u64,
+    /// Whether the tokens are told at the end.
+    counts: bool,
+    used: TokenUsage,
+    has_begun: bool,
+}
+
+impl Chunks {
+    fn new(door: &Door, id: String, asked: &Completion) -> Self {
+        Self {
+            id,
+            model: asked.model.clone(),
+            created: door.gateway.clock().now() / 1_000_000,
+            counts: asked.stream_options.include_usage,
+            used: TokenUsage::default(),
+            has_begun: false,
+        }
+    }
+
+    /// What the client is sent for this.
+    fn of(&mut self, said: &Said) -> String {
+        let mut piece = String::new();
+        if !std::mem::replace(&mut self.has_begun, true) {
+            piece.push_str(&self.delta(&json!({ "role": "assistant", "content": "" }), None));
+        }
+        if let Some(fact) = &said.fact {
+            piece.push_str(&self.fact(fact));
+        }
+        match &said.end {
+            None => {}
+            Some(Ended::Well) => {
+                piece.push_str(&self.delta(&json!({}), Some("stop")));
+                if self.counts {
+                    piece.push_str(&self.chunk(&json!([]), &tokens(self.used)));
+                }
+                piece.push_str("data: [DONE]\n\n");
+            }
+            Some(Ended::Badly(problem)) => {
+                let told = told(problem).to_string();
+                piece.extend(["data: ", &told, "\n\ndata: [DONE]\n\n"]);
+            }
+        }
+        piece
+    }
+
+    fn fact(&mut self, fact: &Fact) -> String {
+        if let Fact::TextDelta(delta) = fact {
+            self.delta(&json!({ "content": delta.text }), None)
+        } else if let Fact::ReasoningDelta(delta) = fact {
+            self.delta(&json!({ "reasoning_content": delta.text }), None)
+        } else if let Fact::AttemptRestarted(_) = fact {
+            self.delta(&json!({ "content": "\n\n[the answer begins anew]\n\n" }), None)
+        } else if let Fact::ToolCalled(_) = fact {
+            self.delta(&json!({ "content": "\n\n" }), None)
+        } else {
+            if let Fact::UsageRecorded(usage) = fact {
+                self.used = self.used.plus(usage.usage);
+            }
+            String::new()
+        }
+    }
+
+    fn delta(&self, delta: &Value, finish: Option<&str>) -> String {
+        let choices = json!([{ "index": 0, "delta": delta, "finish_reason": finish }]);
+        self.chunk(&choices, &Value::Null)
+    }
+
+    fn chunk(&self, choices: &Value, usage: &Value) -> String {
         let chunk = json!({
-            "id": "chatcmpl-provost",
+            "id": self.id,
             "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-            "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+            "usage": usage,
         });
         format!("data: {chunk}\n\n")
-    };
-    let pieces = stream::unfold((talk, door, chunk), |(mut talk, door, chunk)| async move {
+    }
+}
+
+fn streamed(door: Arc<Door>, talk: Talk, chunks: Chunks) -> Response {
+    let pieces = stream::unfold((talk, door, chunks), |(mut talk, door, mut chunks)| async move {
         let said = tokio::select! {
             () = door.closing.cancelled() => return None,
             said = talk.next() => said.ok()??,
         };
-        let mut piece = match &said.fact {
-            Some(Fact::TextDelta(delta)) => chunk(json!({ "content": delta.text }), None),
-            Some(Fact::ReasoningDelta(delta)) => {
-                chunk(json!({ "reasoning_content": delta.text }), None)
-            }
-            Some(Fact::AttemptRestarted(_)) => {
-                chunk(json!({ "content": "\n\n[the answer begins anew]\n\n" }), None)
-            }
-            Some(Fact::ToolCalled(_)) => chunk(json!({ "content": "\n\n" }), None),
-            Some(_) | None => String::new(),
-        };
-        match said.end {
-            None => {}
-            Some(Ended::Well) => {
-                piece.push_str(&chunk(json!({}), Some("stop")));
-                piece.push_str("data: [DONE]\n\n");
-            }
-            Some(Ended::Badly(problem)) => {
-                let told = told(&problem).to_string();
-                piece.extend(["data: ", &told, "\n\ndata: [DONE]\n\n"]);
-            }
-        }
-        Some((Ok::<_, Infallible>(Bytes::from(piece)), (talk, door, chunk)))
+        let piece = chunks.of(&said);
+        Some((Ok::<_, Infallible>(Bytes::from(piece)), (talk, door, chunks)))
     });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
     (headers, Body::from_stream(pieces)).into_response()

@@ -282,17 +282,24 @@ async fn any_client_of_chat_completions_talks_to_a_governed_agent() {
     let (status, said) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
     assert_eq!(status, 200, "{said}");
     assert_eq!(said["choices"][0]["message"]["content"], "It says hello.");
-    let body = json!({ "model": "role/dev", "stream": true, "messages": [{ "role": "user", "content": "Again" }] });
-    let response = provost_runner::model::plain_http()
-        .build()
-        .unwrap()
-        .post(format!("{}/v1/chat/completions", daemon.base))
-        .bearer_auth(&daemon.token)
-        .json(&body)
-        .send()
-        .await
-        .unwrap();
+    // Two answers, of 100 tokens in and 20 out each.
+    assert_eq!(said["usage"]["total_tokens"], 240, "{said}");
+    let options = json!({ "include_usage": true });
+    let body = json!({ "model": "role/dev", "stream": true, "stream_options": options, "messages": [{ "role": "user", "content": "Again" }] });
+    let post = |session: Option<String>, body: Value| {
+        let client = provost_runner::model::plain_http().build().unwrap();
+        let url = format!("{}/v1/chat/completions", daemon.base);
+        let asked = client.post(url).bearer_auth(&daemon.token).json(&body);
+        let named = session.map(|name| ("x-provost-session", name));
+        named.into_iter().fold(asked, |asked, (key, name)| asked.header(key, name)).send()
+    };
+    let response = post(None, body.clone()).await.unwrap();
+    let session = response.headers()["x-provost-session"].to_str().unwrap().to_owned();
     let text = response.text().await.unwrap();
+    assert!(text.contains("\"total_tokens\":120"), "{text}");
+    // A session stays what it is, whatever role its client names later.
+    let other = json!({ "model": "role/reviewer", "messages": body["messages"] });
+    assert_eq!(post(Some(session), other).await.unwrap().status(), 422);
     assert!(text.trim_end().ends_with("data: [DONE]"), "{text}");
     let words = text.lines().filter_map(|line| line.strip_prefix("data: {"));
     let words = words.map(|rest| serde_json::from_str::<Value>(&format!("{{{rest}")).unwrap());

@@ -5,8 +5,8 @@
 
 use super::super::{Carried, Run};
 
-/// How many words that are more than one are looked at.
-const TEXTS: usize = 16;
+/// How many words that are more than one are looked at; with more, it may be anything.
+pub(super) const TEXTS: usize = 16;
 
 /// All that the words may be: from each of them on, a command; and what stands
 /// in one of them behind `=`, or as a line.
@@ -16,7 +16,7 @@ pub(super) fn by(run: &Run) -> Carried {
         if is_program(word) {
             carried.starts.push(at);
         }
-        if carried.texts.len() >= TEXTS {
+        if carried.texts.len() > TEXTS {
             continue;
         }
         if word.contains(char::is_whitespace) {
@@ -38,21 +38,30 @@ pub(super) fn by(run: &Run) -> Carried {
 }
 
 /// What follows the first operand, or the one behind a word that only says that
-/// something is run: `yarn git push`, `uv run git push`.
+/// something is run, or where: `yarn git push`, `uv run git push`, `yarn workspace x git push`.
 pub(super) fn by_package_tool(run: &Run) -> Carried {
-    const RUN: &[&str] = &["run", "x", "exec", "dlx", "tool", "task"];
+    const RUN: &[&str] = &["run", "x", "exec", "dlx", "tool", "task", "workspace", "workspaces"];
     let mut operands =
         (1..run.argv.len()).filter(|at| !run.argv[*at].starts_with('-') && *at < run.argv.len());
     let mut starts = Vec::new();
     for at in operands.by_ref() {
         starts.push(at);
         // The value of an option that is not known may stand before it.
-        let is_value = run.argv[at - 1].starts_with('-');
+        let is_value = run.argv[at - 1].starts_with('-') || run.argv[at - 1] == "workspace";
         if !is_value && !RUN.contains(&run.argv[at].as_str()) {
             break;
         }
     }
     Carried { starts, texts: Vec::new() }
+}
+
+/// The places of the arguments that may be the subcommand: the first operand, and those
+/// before it that may be the value of an option.
+pub(super) fn subcommands(arguments: &[String]) -> Vec<usize> {
+    let operands = (0..arguments.len()).filter(|at| !arguments[*at].starts_with('-'));
+    let after_option = |at: &usize| *at > 0 && arguments[at - 1].starts_with('-');
+    let first = operands.clone().find(|at| !after_option(at));
+    operands.take_while(after_option).chain(first).collect()
 }
 
 /// Whether a word can be the name of a program.

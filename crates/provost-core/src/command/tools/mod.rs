@@ -75,6 +75,9 @@ fn own_program(reader: &mut Reader, run: Run) {
 /// A program that nobody told us of: its words may be a command.
 fn unknown_program(reader: &mut Reader, mut run: Run) {
     run.carried = carried::by(&run);
+    if run.carried.texts.len() > carried::TEXTS {
+        reader.open(Why::Code, run.argv.join(" "));
+    }
     let own = run.argv.first().and_then(|program| base(program).strip_prefix("git-"));
     if let Some(subcommand) = own.map(str::to_owned) {
         return git::by_its_name(reader, run, &subcommand);

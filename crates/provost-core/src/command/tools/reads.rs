@@ -53,6 +53,17 @@ const OPTIONS: &[&str] = &[
     "--config",
     "--body-file",
     "--input",
+    "--files0-from",
+    "--to-file",
+    "--pathspec-from-file",
+    "--arg-file",
+    "--fromfile",
+    "--config-file",
+    "--requirement",
+    "--exclude-from",
+    "--include-from",
+    "--rcfile",
+    "--init-file",
     "-d",
     "-F",
     "-T",
@@ -75,13 +86,13 @@ fn gives_target(word: &str) -> bool {
 }
 
 /// Programs whose words are names and texts: what they name is not read.
-const NAMES: &str = "echo printf ls dir vdir ll tree exa eza lsd stat du df test [ cd pushd popd pwd \
-     which whereis type man whatis apropos help command hash basename dirname realpath readlink \
+const NAMES: &str = "echo printf ls dir vdir ll exa eza lsd stat df test [ cd pushd popd pwd \
+     which whereis type whatis apropos help command hash basename dirname realpath readlink \
      mkdir rmdir rm unlink touch truncate chmod chown chgrp mktemp mkfifo find fd fdfind locate tee \
      export unset declare local readonly typeset read alias unalias set shift trap wait kill pkill \
-     killall pgrep ps sleep date seq expr true false : exit return break continue id whoami hostname \
-     uname tput say notify-send brew apt apt-get apt-cache dnf yum pacman snap gem pip pip3 dd \
-     eval code sudo doas env nice nohup timeout xargs";
+     killall pgrep ps sleep seq expr true false : exit return break continue id whoami hostname \
+     uname tput say notify-send brew apt apt-get apt-cache dnf yum pacman snap gem dd \
+     eval code sudo doas env nice nohup timeout";
 
 /// Programs whose words are targets and tasks: only what looks like a path is one.
 const TASKS: &str = "cargo rustup npm pnpm yarn bun npx bunx make gmake just task rake ninja meson \
@@ -110,9 +121,9 @@ fn words(program: &str, arguments: &[String]) -> Words {
         return Words::None;
     }
     if program == "git" {
-        // Options before it may have values, so any word may be the subcommand.
-        let first = arguments.iter().find(|word| !word.starts_with('-'));
-        let shown = first.is_some_and(|word| !git.contains(word.as_str()));
+        // Options before it may have values, so each of these may be the subcommand.
+        let is_shown = |at: usize| !git.contains(arguments[at].as_str());
+        let shown = super::carried::subcommands(arguments).into_iter().any(is_shown);
         return if shown { Words::All } else { Words::None };
     }
     if tasks.contains(program) { Words::LikePaths } else { Words::All }
@@ -178,11 +189,19 @@ pub(super) fn read(program: &str, arguments: &[String]) -> Vec<String> {
             Some((name, value)) => (name, Some(value)),
             None => (word.as_str(), arguments.get(at + 1).map(String::as_str)),
         };
+        // What `test -f` names is not read.
         if OPTIONS.contains(&name)
+            && !matches!(program, "test" | "[")
             && let Some(value) = value
         {
             let file = value.rsplit_once('@').map_or(value, |(_, file)| file);
             paths.push(file.to_owned());
+        }
+        // `-F.env`, `-vf.env`: what follows the letter in the same word.
+        if !word.starts_with("--") && matches!(words(program, arguments), Words::None) {
+            let joined = word.char_indices().skip(1).filter(|(_, c)| "fFdT".contains(*c));
+            let joined = joined.filter_map(|(at, _)| word.get(at + 1..));
+            paths.extend(joined.filter(|it| it.contains(['.', '/'])).map(str::to_owned));
         }
     }
     paths.sort();

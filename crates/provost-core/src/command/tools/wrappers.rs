@@ -1,8 +1,8 @@
 //! Wrappers with more to them than options.
 
-use super::super::Why;
 use super::super::reader::Reader;
 use super::super::variables::Value;
+use super::super::{Demand, Why};
 use super::options::{End, Grammar, any_of};
 use super::{Run, inner, line, never, plain, unknown};
 
@@ -80,6 +80,17 @@ pub(super) fn xargs(reader: &mut Reader, mut run: Run) {
         End::Unknown(option) => return unknown(reader, run, option),
     };
     let options = &run.argv[1..at.min(run.argv.len())];
+    // `-a FILE`, `-aFILE`, `--arg-file=FILE`: its lines become words.
+    let files = options.iter().enumerate().filter_map(|(place, word)| {
+        let rest = word.strip_prefix("--arg-file").or_else(|| word.strip_prefix("-a"))?;
+        let joined = rest.strip_prefix('=').unwrap_or(rest);
+        if joined.is_empty() { options.get(place + 1).cloned() } else { Some(joined.to_owned()) }
+    });
+    for file in files.collect::<Vec<_>>() {
+        for path in reader.folders.places(&file) {
+            reader.demand(Demand::Operand { path });
+        }
+    }
     let replaced = options.iter().enumerate().find_map(|(place, word)| {
         let rest = word.strip_prefix("-I")?;
         if rest.is_empty() { options.get(place + 1).cloned() } else { Some(rest.to_owned()) }
@@ -236,15 +247,16 @@ pub(super) fn packages(reader: &mut Reader, run: Run) {
     if run.argv.iter().any(|word| word == "-") {
         reader.opaque(Why::Input, "-");
     }
-    let subcommand = run.argv[1..].iter().find(|word| !word.starts_with('-'));
-    match subcommand {
-        Some(word) if RUNNING.contains(&word.as_str()) => never(reader, run, Why::Code),
-        // `npm x` is a word of its own, where `yarn x` runs whatever is called so.
-        Some(_) | None if run.argv[0] == "npm" => plain(reader, run),
-        Some(_) | None => {
-            let carried = super::carried::by_package_tool(&run);
-            plain(reader, Run { carried, ..run });
-        }
+    let arguments = &run.argv[1..];
+    let runs = |at: usize| RUNNING.contains(&arguments[at].as_str());
+    if super::carried::subcommands(arguments).into_iter().any(runs) {
+        never(reader, run, Why::Code);
+    // `npm x` is a word of its own, where `yarn x` runs whatever is called so.
+    } else if run.argv[0] == "npm" {
+        plain(reader, run);
+    } else {
+        let carried = super::carried::by_package_tool(&run);
+        plain(reader, Run { carried, ..run });
     }
 }
 

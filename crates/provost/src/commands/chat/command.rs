@@ -62,16 +62,18 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Whatever is no clear yes is a no, and words are the reason.
-    pub(super) fn read(line: &str, can: impl Fn(AnswerScope) -> bool) -> Self {
+    /// Whatever is no clear yes is a no, and words are the reason; one letter that means
+    /// nothing is no answer. `a` and `d` are as in `provost approvals watch`.
+    pub(super) fn read(line: &str, can: impl Fn(AnswerScope) -> bool) -> Option<Self> {
         let allow = |scope| Self { decision: Decision::Allow, scope: Some(scope), message: None };
         let deny = |message| Self { decision: Decision::Deny, scope: None, message };
-        match line.trim() {
-            "y" | "yes" => allow(AnswerScope::Once),
+        Some(match line.trim() {
+            "y" | "yes" | "a" => allow(AnswerScope::Once),
             "s" | "session" if can(AnswerScope::Session) => allow(AnswerScope::Session),
-            "" | "n" | "no" | "s" | "session" => deny(None),
+            "" | "n" | "no" | "d" | "s" | "session" => deny(None),
+            letter if letter.chars().count() == 1 => return None,
             why => deny(Some(why.to_owned())),
-        }
+        })
     }
 }
 
@@ -109,10 +111,12 @@ mod tests {
             ("s", false, no, None, None),
             ("", true, no, None, None),
             ("n", true, no, None, None),
+            ("d", true, no, None, None),
             ("use npm ci", true, no, None, Some("use npm ci".to_owned())),
         ] {
             let reply = Reply { decision, scope, message };
-            assert_eq!(Reply::read(line, |_| can), reply, "{line:?}");
+            assert_eq!(Reply::read(line, |_| can), Some(reply), "{line:?}");
         }
+        assert_eq!(Reply::read("w", |_| true), None, "it is asked again");
     }
 }

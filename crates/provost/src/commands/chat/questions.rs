@@ -89,8 +89,12 @@ impl Questions {
 
     /// Takes a line as the answer to the first.
     pub(super) async fn answer(&mut self, client: &Client, line: &str) -> anyhow::Result<()> {
+        let Some(approval) = self.open.front() else { return Ok(()) };
+        let Some(reply) = Reply::read(line, |scope| can(approval, scope)) else {
+            return self.prompt();
+        };
         let Some(approval) = self.open.pop_front() else { return Ok(()) };
-        let Reply { decision, scope, message } = Reply::read(line, |scope| can(&approval, scope));
+        let Reply { decision, scope, message } = reply;
         let action_hash = approval.action_hash;
         let answer = Answer { decision, scope, action_hash, message, minutes: None, rule: None };
         let path = format!("/api/approvals/{}", approval.id.uuid());
