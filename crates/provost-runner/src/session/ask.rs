@@ -53,11 +53,9 @@ impl Turn {
             Purpose::Summary => super::summary::quietly(stream, &self.cancel).await,
         };
         drop(reserved);
-        let counted = if usage == Usage::default() { None } else { Some(usage) };
-        let (usage, estimated) = match counted {
-            Some(usage) => (usage, false),
-            None => (guessed(request, end.as_deref().ok(), &parts), true),
-        };
+        let is_told = usage != Usage::default();
+        let usage = if is_told { usage } else { guessed(request, end.as_deref().ok(), &parts) };
+        let estimated = !is_told && usage != Usage::default();
         let used = self.used(state, &usage, (purpose, estimated));
         match end {
             Ok(answer) => {

@@ -2,42 +2,15 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use provost_core::runtime::plan::{FILE, Listing, Plan};
+use provost_core::runtime::plan::{FILE, Plan};
+use provost_kernel::Project;
 use provost_sandbox::beneath::Root;
 
 use crate::args::InitArgs;
 use crate::output::{self, bold, line};
-
-/// The longest file that is looked into.
-const SIZE: u64 = 256 * 1024;
-
-/// How many names of a folder are looked at.
-const NAMES: usize = 256;
-
-struct Files(Root);
-
-impl Listing for Files {
-    fn has(&self, path: &str) -> bool {
-        self.0.stat(Path::new(path)).is_ok()
-    }
-
-    fn read(&self, path: &str) -> Option<String> {
-        String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
-    }
-
-    fn names(&self, folder: &str) -> Vec<String> {
-        let listed = self.0.list(Path::new(folder), NAMES);
-        let entries = listed.map(|listing| listing.entries).unwrap_or_default();
-        let mut names: Vec<_> =
-            entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect();
-        names.sort();
-        names
-    }
-}
 
 pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let folder = match &args.path {
@@ -46,7 +19,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     };
     let root =
         Root::open(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
-    let Some(plan) = Plan::detect(&Files(root))? else {
+    let Some(plan) = Plan::detect(&Project(&root))? else {
         bail!(
             "nothing here says what to run\nhint: write `{FILE}` with `[runtime]` and \
              `dev = \"…\"`"

@@ -125,3 +125,21 @@ async fn what_a_folder_says_is_told_when_the_model_touches_it() {
     assert!(asked[1].contains("Use tabs.") && asked[1].contains("No semicolons here."));
     assert!(!asked[1].contains("Semicolons everywhere."), "the nearest wins: {}", asked[1]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_stopped_is_paid_by_an_estimate() {
+    let home = Home::new();
+    let mut slow = Answer::text(&"word ".repeat(2000));
+    slow.pace = Duration::from_millis(10);
+    let model = FakeModel::replying(vec![Reply::Say(slow)]).await.unwrap();
+    let daemon = home.with_prices(&model, "");
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "Tell me.").await;
+    daemon.session_until(&session, |now| now["draft"].to_string().contains("word word")).await;
+    let path = format!("/api/sessions/{session}/cancel");
+    daemon.post(&path, &daemon.token, &json!({})).await;
+    let ended = daemon.turn_end(&session, "cancelled").await;
+    let cost = ended["session"]["cost"].as_u64().unwrap();
+    let output = ended["session"]["usage"]["output"].as_u64().unwrap();
+    assert!(cost > 0 && output > 0, "{}", ended["session"]);
+}
