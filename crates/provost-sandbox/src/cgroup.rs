@@ -27,6 +27,9 @@ pub struct Place {
     pub version: u8,
     /// The folder.
     pub path: PathBuf,
+    /// The group that this process is in.
+    #[serde(skip)]
+    pub own: PathBuf,
 }
 
 impl Cgroups {
@@ -44,7 +47,7 @@ fn place(controller: &str, groups: &str, mounts: &str) -> Option<Place> {
         .and_then(|(mount, group)| unified(controller, &mount, group));
     v2.or_else(|| {
         let path = join(&mounted(mounts, "cgroup", Some(controller))?, own(groups, controller)?);
-        makes_groups(&path).then_some(Place { version: 1, path })
+        makes_groups(&path).then(|| Place { version: 1, own: path.clone(), path })
     })
 }
 
@@ -61,7 +64,7 @@ fn unified(controller: &str, mount: &Path, group: &str) -> Option<Place> {
                 && makes_groups(folder)
                 && writable(&folder.join("cgroup.procs"))
         })
-        .map(|folder| Place { version: 2, path: folder.to_owned() })
+        .map(|folder| Place { version: 2, path: folder.to_owned(), own: own.clone() })
 }
 
 /// The path after the controller's name in `/proc/self/cgroup`.

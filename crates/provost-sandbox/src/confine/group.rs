@@ -4,11 +4,13 @@
 //! is kept for the next run of the same policy.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use super::Limits;
 use crate::cgroup::{Cgroups, Place};
@@ -17,6 +19,12 @@ use crate::cgroup::{Cgroups, Place};
 const KEPT: usize = 4;
 
 static GROUPS: AtomicU32 = AtomicU32::new(0);
+
+/// Wardens that may wait to be taken out of their groups.
+const WARDENS: usize = 64;
+
+/// A group that allows less is not waited in: see [`Groups::take_early`].
+const ROOMY: u64 = 256 * 1024 * 1024;
 
 /// One group in each hierarchy that limits something.
 #[derive(Debug)]
@@ -48,7 +56,7 @@ impl Group {
         if !self.folders.contains(&folder) {
             fs::create_dir(&folder)?;
             self.folders.push(folder.clone());
-            self.doors.push(OpenOptions::new().write(true).open(folder.join("cgroup.procs"))?);
+            self.doors.push(OpenOptions::new().write(true).open(door(&folder))?);
         }
         Ok(folder)
     }
@@ -65,6 +73,15 @@ impl Group {
             drop(fs::write(file, "0"));
         }
     }
+}
+
+fn all(places: &Cgroups) -> impl Iterator<Item = &Place> {
+    [&places.pids, &places.memory].into_iter().flatten()
+}
+
+/// Where a process is written to join a group.
+fn door(folder: &Path) -> PathBuf {
+    folder.join("cgroup.procs")
 }
 
 /// Removes the empty groups of processes of ours that were killed.
@@ -109,12 +126,70 @@ pub(super) struct Groups {
     places: Cgroups,
     limits: Limits,
     free: Mutex<Vec<Group>>,
+    /// The way back out of them, where there is one.
+    back: OnceLock<Option<Back>>,
+}
+
+/// Takes wardens out of the groups of their commands, on a thread of its own: each
+/// may take some ten milliseconds, in which nobody need wait.
+#[derive(Debug)]
+struct Back {
+    wardens: SyncSender<u32>,
+    homes: Arc<Vec<File>>,
+}
+
+impl Back {
+    /// `None` where there is no way back to where our own process is.
+    fn find<'a>(places: impl Iterator<Item = &'a Place>) -> Option<Self> {
+        let homes = places.map(|place| OpenOptions::new().write(true).open(door(&place.own)));
+        let homes = Arc::new(homes.collect::<io::Result<Vec<_>>>().ok()?);
+        let (wardens, come): (_, Receiver<u32>) = sync_channel(WARDENS);
+        let to = Arc::clone(&homes);
+        let work = move || come.iter().for_each(|pid| lead(&to, pid));
+        thread::Builder::new().name("wardens".to_owned()).spawn(work).ok()?;
+        Some(Self { wardens, homes })
+    }
+
+    fn take(&self, pid: u32) {
+        if self.wardens.try_send(pid).is_err() {
+            lead(&self.homes, pid);
+        }
+    }
+}
+
+fn lead(homes: &[File], pid: u32) {
+    for mut home in homes {
+        // One that has ended left its group with that.
+        drop(home.write_all(pid.to_string().as_bytes()));
+    }
 }
 
 impl Groups {
     pub(super) fn new(places: Cgroups, limits: Limits) -> Self {
-        [&places.pids, &places.memory].into_iter().flatten().for_each(clean);
-        Self { places, limits, free: Mutex::default() }
+        all(&places).for_each(clean);
+        Self { places, limits, free: Mutex::default(), back: OnceLock::new() }
+    }
+
+    /// A group for a warden that waits, which then is in it when its command starts.
+    ///
+    /// Joining a group takes a grace period of the kernel's if nothing has joined any
+    /// for a while, which is longer than all the rest of a start. But the warden shares
+    /// our memory, and what ends all in a group that uses too much would end us as
+    /// well. So it is taken out again when the command runs ([`Self::come_back`]),
+    /// long before there can be too much.
+    pub(super) fn take_early(&self) -> Option<Group> {
+        if self.limits.memory < ROOMY {
+            return None;
+        }
+        let back = self.back.get_or_init(|| Back::find(all(&self.places)));
+        back.as_ref().and_then(|_| self.take().ok())
+    }
+
+    /// Has a warden taken out of its group, soon.
+    pub(super) fn come_back(&self, pid: u32) {
+        if let Some(Some(back)) = self.back.get() {
+            back.take(pid);
+        }
     }
 
     pub(super) fn take(&self) -> io::Result<Group> {

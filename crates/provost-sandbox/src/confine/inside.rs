@@ -3,7 +3,7 @@
 //! It shares its memory with the warden, who stands still meanwhile, and makes
 //! nothing but system calls.
 
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, RawFd};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
@@ -36,10 +36,7 @@ pub(super) fn become_command(plan: &Plan<'_>) -> Failed {
 }
 
 fn prepare(plan: &Plan<'_>) -> Result<(), Failed> {
-    for door in &plan.doors {
-        // SAFETY: the group keeps its door open while the run lives.
-        rustix::io::write(unsafe { borrow(*door) }, b"0").at(Step::Cgroup)?;
-    }
+    join(&plan.doors)?;
     rustix::process::setsid().at(Step::Session)?;
     streams(plan)?;
     enter_folder(plan)?;
@@ -61,6 +58,15 @@ fn prepare(plan: &Plan<'_>) -> Result<(), Failed> {
     }
     unblock_signals();
     filter(plan)
+}
+
+/// Enters groups, with all that is started from here on.
+pub(super) fn join(doors: &[RawFd]) -> Result<(), Failed> {
+    for door in doors {
+        // SAFETY: the group keeps its door open while the run lives.
+        rustix::io::write(unsafe { borrow(*door) }, b"0").at(Step::Cgroup)?;
+    }
+    Ok(())
 }
 
 fn streams(plan: &Plan<'_>) -> Result<(), Failed> {

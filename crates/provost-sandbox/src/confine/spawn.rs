@@ -10,6 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::error::Step;
+use super::group::Group;
 use super::handle::{Run, State};
 use super::plan::{Plan, Start, Strings, text};
 use super::stack::Stack;
@@ -24,14 +25,12 @@ impl Wall {
         let streams = Streams::new(command.stdio, self.null.as_fd())?;
         let (report, report_write) =
             pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::os("make a pipe"))?;
-        let group = self.groups.as_ref().map(|groups| groups.take());
-        let group = group
-            .transpose()
-            .map_err(|error| SandboxError::unavailable("cgroup", error.to_string()))?;
         let ready = self.ready()?;
         let names = [command.program.as_os_str()];
         let arguments = names.into_iter().chain(command.args.iter().map(OsString::as_os_str));
         let waiting = self.standby();
+        let early = waiting.as_ref().is_some_and(Standby::is_in_group);
+        let group = if early { None } else { self.group()? };
         let mut plan = Plan {
             flags: self.clone_flags(),
             maps: self.maps.as_ref(),
@@ -43,7 +42,7 @@ impl Wall {
             filter: &self.filter,
             drop_capabilities: self.policy.is_confined(),
             limits: self.limits.clone(),
-            doors: group.iter().flat_map(super::group::Group::doors).collect(),
+            doors: group.iter().flat_map(Group::doors).collect(),
             start: self.start(&command.cwd)?,
             streams: streams.numbers(),
             terminal: command.controlling_terminal,
@@ -55,8 +54,7 @@ impl Wall {
             keep_leftovers: command.leftovers == Leftovers::Keep,
             die_with_parent: command.parent == Parent::EndWith,
         };
-        let begun = waiting.and_then(|waiting| waiting.begin(&plan));
-        let warden = begun.map_or_else(|| Warden::new(&mut plan), Ok)?;
+        let (warden, group, entered) = self.warden(waiting, &mut plan, group)?;
         drop(report_write);
         let [stdin, stdout, stderr] = streams.ours();
         let groups = self.groups.clone().zip(group);
@@ -64,7 +62,33 @@ impl Wall {
         let Warden { pid, pidfd, control, stack } = warden;
         let run = Run { pid, pidfd, control, groups, stack: Some(stack), state };
         let child = Child { stdin, stdout, stderr, applied: self.applied.clone(), run };
-        started(&report, child, &shown)
+        let started = started(&report, child, &shown);
+        if entered && let Some(groups) = &self.groups {
+            groups.come_back(pid);
+        }
+        started
+    }
+
+    /// Has a warden begin with this plan, the one that waits or another. Tells in which
+    /// group the command is, and whether the warden is there too.
+    fn warden(
+        &self,
+        waiting: Option<Standby>,
+        plan: &mut Plan<'_>,
+        group: Option<Group>,
+    ) -> Result<(Warden, Option<Group>, bool), SandboxError> {
+        let early = waiting.as_ref().is_some_and(Standby::is_in_group);
+        if let Some((warden, waited_in)) = waiting.and_then(|waiting| waiting.begin(plan)) {
+            return Ok((warden, waited_in.or(group), early));
+        }
+        let group = if early { self.group()? } else { group };
+        plan.doors = group.iter().flat_map(Group::doors).collect();
+        Ok((Warden::new(plan)?, group, false))
+    }
+
+    fn group(&self) -> Result<Option<Group>, SandboxError> {
+        let group = self.groups.as_ref().map(|groups| groups.take()).transpose();
+        group.map_err(|error| SandboxError::unavailable("cgroup", error.to_string()))
     }
 
     pub(super) fn clone_flags(&self) -> i32 {

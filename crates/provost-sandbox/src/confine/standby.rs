@@ -12,6 +12,7 @@
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{PidfdFlags, Signal, WaitId, WaitIdOptions};
 
 use super::SandboxError;
+use super::group::{Group, Groups};
 use super::plan::{Failed, Plan};
 use super::raw::{self, call, int, place};
 use super::spawn::{self, Line, Warden};
@@ -39,6 +41,8 @@ struct Seat {
     /// Whether there is a mount namespace, and a `/proc` in it.
     mounts: Option<bool>,
     control: RawFd,
+    /// Of the groups to wait in.
+    doors: Vec<RawFd>,
     /// Readable when we are gone; the line is not closed then, as it holds both ends.
     parent: OwnedFd,
     plan: AtomicPtr<Plan<'static>>,
@@ -52,6 +56,7 @@ pub(super) struct Standby {
     line: Option<Line>,
     stack: Option<Stack>,
     seat: Box<Seat>,
+    groups: Option<(Arc<Groups>, Group)>,
     made: Instant,
 }
 
@@ -61,6 +66,7 @@ impl Standby {
         flags: i32,
         loopback: bool,
         mounts: Option<bool>,
+        groups: Option<(Arc<Groups>, Group)>,
     ) -> Result<Self, SandboxError> {
         let line = Line::new()?;
         let own = rustix::process::getpid();
@@ -68,14 +74,15 @@ impl Standby {
             .map_err(SandboxError::os("watch our own process"))?;
         let plan = AtomicPtr::new(null_mut());
         let control = line.theirs.as_raw_fd();
-        let seat = Box::new(Seat { loopback, mounts, control, parent, plan });
+        let doors = groups.iter().flat_map(|(_, group)| group.doors()).collect();
+        let seat = Box::new(Seat { loopback, mounts, control, doors, parent, plan });
         let stack = Stack::take().map_err(SandboxError::io("make a stack"))?;
         let shared = flags | libc::CLONE_VM | libc::CLONE_FILES;
         let argument = std::ptr::from_ref(&*seat).cast_mut().cast();
         // SAFETY: stack and seat live until the warden is gone or has its plan.
         let (pid, pidfd) = unsafe { spawn::clone(shared, &stack, wait, argument) }?;
         let made = Instant::now();
-        Ok(Self { pid, pidfd, line: Some(line), stack: Some(stack), seat, made })
+        Ok(Self { pid, pidfd, line: Some(line), stack: Some(stack), seat, groups, made })
     }
 
     /// How long it has been waiting.
@@ -88,9 +95,14 @@ impl Standby {
         self.seat.control
     }
 
+    /// Whether it waits in the groups of its command.
+    pub(super) fn is_in_group(&self) -> bool {
+        self.groups.is_some()
+    }
+
     /// Lets it begin with this plan. Gives `None`, and nothing has begun, when it is
     /// no longer there.
-    pub(super) fn begin(mut self, plan: &Plan<'_>) -> Option<Warden> {
+    pub(super) fn begin(mut self, plan: &Plan<'_>) -> Option<(Warden, Option<Group>)> {
         let line = self.line.as_ref()?;
         self.seat.plan.store(std::ptr::from_ref(plan).cast_mut().cast(), Ordering::Release);
         rustix::net::send(&line.ours, &WORD, SendFlags::NOSIGNAL).ok()?;
@@ -105,7 +117,8 @@ impl Standby {
         drop(theirs);
         let stack = self.stack.take()?;
         let pidfd = self.pidfd.try_clone().ok()?;
-        Some(Warden { pid: self.pid, pidfd, control: ours, stack })
+        let group = self.groups.take().map(|(_, group)| group);
+        Some((Warden { pid: self.pid, pidfd, control: ours, stack }, group))
     }
 }
 
@@ -123,6 +136,9 @@ impl Drop for Standby {
         };
         if ended.is_ok() {
             stack.give_back();
+            if let Some((groups, group)) = self.groups.take() {
+                groups.give_back(group);
+            }
         } else {
             // It may still stand there. Memory is lost, which is the lesser evil.
             std::mem::forget(stack);
@@ -134,7 +150,8 @@ impl Drop for Standby {
 extern "C" fn wait(seat: *mut c_void) -> c_int {
     // SAFETY: `Standby::new` gives the seat, which lives until we have answered.
     let seat = unsafe { &*seat.cast_const().cast::<Seat>() };
-    let ready = warden::prepare(seat.loopback, seat.mounts);
+    let ready =
+        warden::prepare(seat.loopback, seat.mounts).and_then(|()| super::inside::join(&seat.doors));
     // What failed will fail again, and be told, when it is done for the command itself.
     if ready.is_err() || !for_the_word(seat) {
         raw::exit(0);

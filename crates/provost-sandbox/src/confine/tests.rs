@@ -246,3 +246,38 @@ fn a_warden_that_nobody_needs_is_gone_after_its_time_and_with_its_wall() {
 fn waiting(wall: &Wall) -> Option<rustix::process::Pid> {
     wall.waits().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
 }
+
+#[test]
+fn a_warden_waits_in_the_group_of_its_command_and_leaves_it_when_that_runs() {
+    let yard = Yard::new();
+    let wall = yard.wall(Profile::Build, Layers::Auto);
+    wall.stand_by().unwrap();
+    let Some(warden) = waiting(&wall) else { return };
+    if !wall.applied().cgroup_memory {
+        return;
+    }
+    let of = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let warden = warden.as_raw_nonzero().to_string();
+    until(|| of(&warden).contains("/provost-"));
+    let mut command = Command::new("sh", &["-c", "cat /proc/self/cgroup; read line; echo $line"]);
+    command.stdio = [Stdio::Pipe, Stdio::Pipe, Stdio::Null];
+    let mut child = wall.spawn(command).unwrap();
+    assert_eq!(child.pid().to_string(), warden, "it is the one that waited");
+    until(|| of(&warden) == of("self"));
+    let mut input = std::fs::File::from(child.stdin.take().unwrap());
+    std::io::Write::write_all(&mut input, b"done\n").unwrap();
+    let mut said = String::new();
+    let mut output = std::fs::File::from(child.stdout.take().unwrap());
+    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
+    assert_eq!(child.wait().unwrap(), Exit::Code(0));
+    assert!(said.contains("/provost-") && said.ends_with("done\n"), "{said}");
+}
+
+/// Waits for what must come to pass.
+fn until(done: impl Fn() -> bool) {
+    let began = std::time::Instant::now();
+    while !done() {
+        assert!(began.elapsed() < Duration::from_mins(1), "it did not");
+        std::thread::yield_now();
+    }
+}

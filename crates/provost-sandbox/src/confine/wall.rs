@@ -91,7 +91,9 @@ impl Wall {
         let mut held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_none() && self.maps.is_none() && self.extra.pid {
             let mounts = self.applied.mount_namespace.then_some(self.applied.pid_namespace);
-            *held = Some(Standby::new(self.clone_flags(), self.extra.net, mounts)?);
+            let groups = self.groups.as_ref();
+            let groups = groups.and_then(|all| Some((Arc::clone(all), all.take_early()?)));
+            *held = Some(Standby::new(self.clone_flags(), self.extra.net, mounts, groups)?);
         }
         Ok(())
     }
