@@ -24,6 +24,9 @@ use provost_store::{
 };
 use rusqlite::{Connection, params};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ROUNDS: usize = 5;
 const BATCH: usize = 64;
 const WRITERS: usize = 64;

@@ -17,6 +17,9 @@ use clap::Parser;
 use crate::args::{Cli, Command};
 use crate::output::{Closed, error_line};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {
