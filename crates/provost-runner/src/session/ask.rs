@@ -46,8 +46,13 @@ impl Turn {
     ) -> Result<Box<Answered>, Broken> {
         let reserved = self.reserve(state, request)?;
         let stream = self.runner.models.stream(request).map_err(Broken::Unknown)?;
-        let pump =
-            Pump { journal: &self.journal, turn: self.id, by: &self.by, cancel: &self.cancel };
+        let pump = Pump {
+            journal: &self.journal,
+            turn: self.id,
+            by: &self.by,
+            cancel: &self.cancel,
+            pace: &self.runner.pace,
+        };
         let Answer { end, parts, usage } = match purpose {
             Purpose::Answer => pump.run(stream).await,
             Purpose::Summary => super::summary::quietly(stream, &self.cancel).await,

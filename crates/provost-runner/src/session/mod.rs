@@ -20,6 +20,7 @@ mod history;
 mod journal;
 mod money;
 mod open;
+mod pace;
 mod pump;
 mod recover;
 mod render;
@@ -50,6 +51,7 @@ pub(crate) use render::cut;
 use crate::model::{Models, Prices};
 use actor::{Actor, Ask};
 use money::Ledger;
+use pace::Pace;
 
 /// What may wait for one session before senders do.
 const INBOX: usize = 32;
@@ -96,6 +98,7 @@ pub struct Runner {
     pub(crate) prices: Prices,
     pub(crate) settings: Settings,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) pace: Pace,
     live: Mutex<HashMap<SessionId, mpsc::Sender<Ask>>>,
     closing: CancellationToken,
     tasks: TaskTracker,
@@ -118,6 +121,7 @@ impl Runner {
             prices,
             settings,
             ledger,
+            pace: Pace::default(),
             live: Mutex::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),

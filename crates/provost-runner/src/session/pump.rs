@@ -1,8 +1,9 @@
 //! From the model's stream into the log: every piece of text is there before
 //! anybody sees it.
 //!
-//! A piece waits for others only while the log is busy with those before it, so that
-//! a lone one is not delayed, and many at once are few events.
+//! A piece waits for others while the log is busy with those before it, and for a
+//! moment where many answers are written at once (see [`super::pace`]): so that a
+//! lone one is not delayed, and many at once are few events.
 
 use std::sync::Arc;
 
@@ -11,11 +12,13 @@ use futures::future::BoxFuture;
 use provost_gateway::GatewayError;
 use provost_proto::session::{AttemptFailed, AttemptRestarted, Delta, Part, ToolDelta};
 use provost_proto::{Fact, SessionId, TurnId, limits};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Speaker;
 use super::error::Broken;
 use super::journal::Journal;
+use super::pace::Pace;
 use crate::model::{ModelEvent, ModelStream, Turn, Usage};
 
 /// What came of asking a model.
@@ -34,6 +37,7 @@ pub(super) struct Pump<'a> {
     pub(super) turn: TurnId,
     pub(super) by: &'a Speaker,
     pub(super) cancel: &'a CancellationToken,
+    pub(super) pace: &'a Pace,
 }
 
 type Writing = BoxFuture<'static, Result<(), GatewayError>>;
@@ -55,10 +59,17 @@ impl Pump<'_> {
     pub(super) async fn run(&self, mut stream: ModelStream) -> Answer {
         let mut flow = Flow::new(self.journal.session, self.turn);
         let mut writing: Option<Writing> = None;
+        let paced = self.pace.begin();
+        let mut due = Instant::now();
         let end = loop {
-            if writing.is_none() && !flow.pending.is_empty() {
+            let waits = writing.is_none() && !flow.pending.is_empty();
+            let waits = if waits && (flow.bytes >= limits::DELTA || due <= Instant::now()) {
                 writing = Some(self.write(flow.take()));
-            }
+                due = Instant::now() + paced.pause();
+                false
+            } else {
+                waits
+            };
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => break Err(Broken::Cancelled),
@@ -68,6 +79,7 @@ impl Pump<'_> {
                         break Err(error.into());
                     }
                 }
+                () = sleep_until(due), if waits => {}
                 event = stream.next(), if flow.bytes < limits::DELTA => match event {
                     Some(Ok(ModelEvent::End { turn })) => {
                         flow.attempt = turn.usage;
