@@ -78,6 +78,10 @@ pub const TERMINAL_SCROLLBACK: usize = 2000;
 /// under way to one that keeps up, and one that does not is sent no more.
 pub const TERMINAL_WINDOW: u64 = 512 * 1024;
 
+/// A client need not acknowledge more often than after so many bytes: every
+/// acknowledgment is a message on the way of what is typed.
+pub const TERMINAL_ACK: u64 = TERMINAL_WINDOW / 8;
+
 /// A client further behind than this gets a fresh snapshot instead of the missing
 /// bytes, which would take longer to draw.
 pub const TERMINAL_BEHIND: u64 = 256 * 1024;

@@ -11,10 +11,13 @@
 #[path = "../daemon/mod.rs"]
 mod daemon;
 mod peers;
+mod runtime;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use futures::{SinkExt as _, StreamExt as _};
+use provost_proto::limits::TERMINAL_ACK;
 use provost_sandbox::confine::{Command, Layers, Limits, Wall};
 use provost_sandbox::profile::{Places, Policy, Profile};
 use provost_sandbox::{probe, pty};
@@ -27,8 +30,10 @@ use daemon::{Daemon, resident_kib};
 
 const ROUNDS: usize = 5;
 const ECHOES: usize = 2000;
-/// What a shell prints when it has done a line, and not when it repeats the line.
-const END: &str = "echo e''nd-of-it";
+/// Letters typed into one terminal before it is another's turn.
+const TURN: usize = 100;
+/// How many lines have been run.
+static LINES: AtomicUsize = AtomicUsize::new(0);
 const SIZE: pty::Size = pty::Size { cols: 80, rows: 24 };
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -82,21 +87,57 @@ async fn main() {
     }
     memory(&daemon, &mut client).await;
     snapshot(&daemon, &mut client).await;
-    let ours = client.echoes().await;
-    let show = |name: &str, times: &[f64]| {
+    echo(&mut client, &mut peers).await;
+    drop(peers);
+    runtime::port(&daemon).await;
+    runtime::stop(&daemon).await;
+}
+
+/// How soon a letter that is typed is there to be shown, in turns.
+async fn echo(client: &mut Client, peers: &mut [peers::Peer]) {
+    client.run("stty raw -echo").await;
+    client.say("cat\n").await;
+    for peer in &mut *peers {
+        peer.run("stty raw -echo").await;
+        peer.say("cat\n").await;
+    }
+    let mut times = vec![Vec::new(); peers.len() + 1];
+    for _ in 0..ECHOES / TURN {
+        client.echoes(&mut times[0]).await;
+        for (peer, times) in peers.iter_mut().zip(&mut times[1..]) {
+            peer.echoes(times).await;
+        }
+    }
+    let names = std::iter::once("Provost").chain(peers.iter().map(|peer| peer.name));
+    for (name, times) in names.zip(&mut times) {
+        times.sort_by(f64::total_cmp);
         let (p50, p99) = (times[ECHOES / 2], times[ECHOES * 99 / 100]);
         println!("echo through {name}: p50 {p50:.0} µs, p99 {p99:.0} µs");
-    };
-    show("Provost", &ours);
-    for peer in &mut peers {
-        show(peer.name, &peer.echoes(ECHOES).await);
     }
 }
 
-/// Whether a shell has done a line.
-fn ends(seen: &[u8]) -> bool {
-    let last = &seen[seen.len().saturating_sub(64)..];
-    last.windows(9).any(|part| part == b"end-of-it")
+/// The letters of a turn.
+fn letters() -> impl Iterator<Item = u8> {
+    (b'a'..=b'z').cycle().take(TURN)
+}
+
+/// A line that is run to its end. What tells the end stands nowhere else: not in
+/// the line as the shell repeats it, and not on a screen that shows earlier ones.
+struct Line {
+    typed: String,
+    end: String,
+}
+
+impl Line {
+    fn new(line: &str) -> Self {
+        let n = LINES.fetch_add(1, Ordering::Relaxed);
+        Self { typed: format!("{line}; echo e''nd-of-{n}.\r"), end: format!("end-of-{n}.") }
+    }
+
+    fn is_done(&self, seen: &[u8]) -> bool {
+        let last = &seen[seen.len().saturating_sub(64)..];
+        last.windows(self.end.len()).any(|part| part == self.end.as_bytes())
+    }
 }
 
 /// Lines as a build prints them.
@@ -195,6 +236,7 @@ struct Client {
     socket: WebSocketStream<TcpStream>,
     seen: Vec<u8>,
     at: u64,
+    acknowledged: u64,
     n_snapshots: usize,
     snapshot: bool,
     /// Bytes of output that came.
@@ -214,6 +256,11 @@ impl Client {
                     self.n_bytes += output.len();
                 }
                 self.seen.extend_from_slice(output);
+                // As the page does.
+                if self.at.saturating_sub(self.acknowledged) < TERMINAL_ACK {
+                    return Some(());
+                }
+                self.acknowledged = self.at;
                 let ack = json!({ "type": "ack", "offset": self.at }).to_string();
                 self.socket.send(Message::Text(ack.into())).await.ok()
             }
@@ -236,23 +283,17 @@ impl Client {
         self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
     }
 
-    /// Microseconds until each letter comes back, in order.
-    async fn echoes(&mut self) -> Vec<f64> {
-        self.run("stty raw -echo").await;
-        self.say("cat\n").await;
-        let mut times = Vec::new();
-        for n in 0..ECHOES {
-            let letter = char::from(b'a' + u8::try_from(n % 26).unwrap());
+    /// Microseconds until each letter of a turn comes back.
+    async fn echoes(&mut self, times: &mut Vec<f64>) {
+        for letter in letters() {
             let began = Instant::now();
-            self.say(&letter.to_string()).await;
+            self.say(&char::from(letter).to_string()).await;
             self.seen.clear();
-            while !self.seen.contains(&u8::try_from(letter).unwrap()) {
+            while !self.seen.contains(&letter) {
                 self.next().await.unwrap();
             }
             times.push(began.elapsed().as_secs_f64() * 1e6);
         }
-        times.sort_by(f64::total_cmp);
-        times
     }
 
     /// Runs a line to its end; returns bytes per second.
@@ -260,8 +301,9 @@ impl Client {
         let (began, from) = (Instant::now(), self.at);
         (self.n_snapshots, self.n_bytes) = (0, 0);
         self.seen.clear();
-        self.say(&format!("{line}; {END}\r")).await;
-        while !ends(&self.seen) {
+        let line = Line::new(line);
+        self.say(&line.typed).await;
+        while !line.is_done(&self.seen) {
             let keep = self.seen.len().saturating_sub(64);
             self.seen.drain(..keep);
             self.next().await.unwrap();
@@ -290,6 +332,7 @@ impl Daemon {
             socket,
             seen: Vec::new(),
             at: 0,
+            acknowledged: 0,
             n_snapshots: 0,
             snapshot: false,
             n_bytes: 0,

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::{END, ends, rate};
+use crate::{Line, letters, rate};
 
 /// How a peer packs what is typed and printed.
 #[derive(Clone, Copy)]
@@ -68,7 +68,7 @@ impl Peer {
         peers
     }
 
-    async fn say(&mut self, keys: &str) {
+    pub(crate) async fn say(&mut self, keys: &str) {
         let message = match self.wire {
             Wire::Bytes => Message::Binary(keys.to_owned().into()),
             Wire::Json => Message::Text(json!(["stdin", keys]).to_string().into()),
@@ -100,8 +100,9 @@ impl Peer {
     pub(crate) async fn run(&mut self, line: &str) -> f64 {
         let (began, mut bytes) = (Instant::now(), 0);
         self.seen.clear();
-        self.say(&format!("{line}; {END}\r")).await;
-        while !ends(&self.seen) {
+        let line = Line::new(line);
+        self.say(&line.typed).await;
+        while !line.is_done(&self.seen) {
             let keep = self.seen.len().saturating_sub(64);
             self.seen.drain(..keep);
             bytes += self.next().await;
@@ -109,23 +110,17 @@ impl Peer {
         rate(bytes, began)
     }
 
-    /// Microseconds until each letter comes back, in order.
-    pub(crate) async fn echoes(&mut self, n_times: usize) -> Vec<f64> {
-        self.run("stty raw -echo").await;
-        self.say("cat\n").await;
-        let mut times = Vec::new();
-        for n in 0..n_times {
-            let letter = char::from(b'a' + u8::try_from(n % 26).unwrap());
+    /// Microseconds until each letter of a turn comes back.
+    pub(crate) async fn echoes(&mut self, times: &mut Vec<f64>) {
+        for letter in letters() {
             let began = Instant::now();
-            self.say(&letter.to_string()).await;
+            self.say(&char::from(letter).to_string()).await;
             self.seen.clear();
-            while !self.seen.contains(&u8::try_from(letter).unwrap()) {
+            while !self.seen.contains(&letter) {
                 self.next().await;
             }
             times.push(began.elapsed().as_secs_f64() * 1e6);
         }
-        times.sort_by(f64::total_cmp);
-        times
     }
 }
 

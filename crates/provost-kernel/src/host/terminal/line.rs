@@ -20,6 +20,9 @@ use super::screen::Text;
 /// How far the screen may be behind what was printed.
 const LAG: usize = TERMINAL_RING / 2;
 
+/// So much may wait a moment to be drawn.
+const LITTLE: u64 = 16 * 1024;
+
 /// How many changes of the size are kept for those that are behind.
 const SIZES: usize = 256;
 
@@ -134,16 +137,32 @@ impl Line {
         self.news.subscribe()
     }
 
-    /// Adds what was printed, and waits while the screen is too far behind.
-    pub(super) fn printed(&self, bytes: &[u8]) {
+    /// Adds what was printed, and waits while the screen is too far behind. Little is
+    /// not drawn at once, so that those who look on get it first: tells whether the
+    /// screen must be told of it, soon.
+    pub(super) fn printed(&self, bytes: &[u8]) -> bool {
         let mut state = self.state();
         state.ring.push(bytes);
+        if state.ring.end() - state.drawn < LITTLE {
+            drop(state);
+            self.tell();
+            return true;
+        }
+        self.tell();
         if state.ring.end() >= state.enough {
             self.work.notify_one();
         }
-        self.tell();
         while state.ring.end() - state.drawn > count(LAG) && !state.closed {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        false
+    }
+
+    /// Has the little that was printed drawn.
+    pub(super) fn draw(&self) {
+        let state = self.state();
+        if state.ring.end() >= state.enough {
+            self.work.notify_one();
         }
     }
 

@@ -3,15 +3,22 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use provost_sandbox::pty::Controller;
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::line::Line;
 
 /// Bytes read at once. A terminal gives few at a time, so one goes on until it
 /// has no more or this is full.
 const READ: usize = 64 * 1024;
+
+/// What was printed is drawn when the program pauses for so long …
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// … or when it has waited for so long.
+const LONGEST: Duration = Duration::from_millis(4);
 
 /// Reads until no program has the terminal any more, or until the other end of
 /// `stop` is closed.
@@ -24,10 +31,17 @@ pub(super) fn read(controller: &Controller, stop: &OwnedFd, line: &Arc<Line>) {
 
 fn copy(controller: &Controller, stop: &OwnedFd, line: &Line) -> io::Result<()> {
     let mut buffer = vec![0; READ];
+    // Since when something waits to be drawn.
+    let mut undrawn: Option<Instant> = None;
     loop {
         let (length, more) = fill(controller, &mut buffer)?;
         if length > 0 {
-            line.printed(&buffer[..length]);
+            let waits = line.printed(&buffer[..length]);
+            undrawn = if waits { undrawn.or_else(|| Some(Instant::now())) } else { None };
+        }
+        if undrawn.is_some_and(|since| since.elapsed() >= LONGEST) {
+            undrawn = None;
+            line.draw();
         }
         match more {
             More::Now => {}
@@ -36,7 +50,8 @@ fn copy(controller: &Controller, stop: &OwnedFd, line: &Line) -> io::Result<()> 
                     PollFd::from_borrowed_fd(controller.as_fd(), PollFlags::IN),
                     PollFd::new(stop, PollFlags::IN),
                 ];
-                match rustix::event::poll(&mut lines, None) {
+                match rustix::event::poll(&mut lines, undrawn.and(Some(&PAUSE))) {
+                    Ok(0) if undrawn.take().is_some() => line.draw(),
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }

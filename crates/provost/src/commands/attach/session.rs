@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, anyhow};
 use futures::{SinkExt as _, StreamExt as _};
+use provost_proto::limits::TERMINAL_ACK;
 use provost_proto::terminal::{TerminalHears, TerminalSays, TerminalTicket};
 use provost_proto::{Code, Project};
 use serde_json::json;
@@ -38,6 +39,8 @@ pub(super) struct Session {
     socket: WebSocketStream<TcpStream>,
     /// How much of the output was drawn.
     at: u64,
+    /// How much of it the terminal was told of.
+    acknowledged: u64,
     /// Whether the next piece is a snapshot.
     snapshot: bool,
     /// Whether the terminal has had another size than our window.
@@ -62,7 +65,7 @@ impl Session {
         let (socket, _) = client_async(url, stream)
             .await
             .map_err(|error| anyhow!("the terminal did not answer: {error}"))?;
-        Ok(Self { socket, at: 0, snapshot: false, misfit: false })
+        Ok(Self { socket, at: 0, acknowledged: 0, snapshot: false, misfit: false })
     }
 
     /// How much of the output was drawn.
@@ -159,12 +162,15 @@ impl Session {
         window.write(&drawn)?;
         let length = if is_snapshot { 0 } else { u64::try_from(output.len())? };
         self.at = offset + length;
-        let acknowledged = self.socket.send(said(&TerminalHears::Ack { offset: self.at })).await;
-        Ok(match acknowledged {
-            Err(_) => Some(Outcome::Lost),
-            // What was on the main screen is not on ours.
-            Ok(()) => (left && !is_snapshot).then_some(Outcome::Redraw),
-        })
+        if is_snapshot || self.at.saturating_sub(self.acknowledged) >= TERMINAL_ACK {
+            self.acknowledged = self.at;
+            let told = self.socket.send(said(&TerminalHears::Ack { offset: self.at })).await;
+            if told.is_err() {
+                return Ok(Some(Outcome::Lost));
+            }
+        }
+        // What was on the main screen is not on ours.
+        Ok((left && !is_snapshot).then_some(Outcome::Redraw))
     }
 
     async fn obey(
