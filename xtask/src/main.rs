@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 fn run(args: &[&str]) -> Result<()> {
     match args {
         ["run", rest @ ..] => test::run_provost(rest),
-        ["test"] => test::all(),
+        ["test"] => test::all(&test::Compiler::Plain),
         ["ci"] => test::ci(),
         ["tidy"] => tidy::all(),
         ["codegen"] => codegen::write(),
