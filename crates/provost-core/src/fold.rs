@@ -462,6 +462,7 @@ fn new_action(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
         finished_at: read.then_some(stamp.at),
         outcome,
         result: None,
+        gone: None,
     })
 }
 

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::fold::{Doc, View};
-use provost_proto::kernel::{Outcome, OutputStream, Printed};
-use provost_proto::{ActionId, ActionStatus, ActionView, Fact, Raw, Seq, Stream};
+use provost_proto::kernel::{Fault, Outcome, OutputStream, Printed};
+use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, Raw, Seq, Stream};
 use provost_store::Scope;
 use serde_json::{Value, json};
 
@@ -85,8 +85,11 @@ impl Gateway {
                 let result = self.printed(&action, outcome).await?;
                 Ok(ActionView { result: Some(result), ..action })
             }
-            (ActionStatus::Finished, _) => {
-                Ok(ActionView { result: self.approvals.results.get(action.id), ..action })
+            (ActionStatus::Finished, outcome) => {
+                let failed = outcome.as_ref().is_some_and(|outcome| outcome.fault.is_some());
+                let result = self.approvals.results.get(action.id);
+                let gone = (result.is_none() && !failed).then(gone);
+                Ok(ActionView { result, gone, ..action })
             }
             (
                 ActionStatus::Requested
@@ -149,6 +152,14 @@ impl Gateway {
         facts.reverse();
         Ok(facts)
     }
+}
+
+/// That an action was done and what came of it is known to nobody any more. It is not
+/// done again, since nobody asked for that.
+fn gone() -> Fault {
+    let message = "it was done, but what came of it is not kept: it was told when it was asked \
+                   for, or the daemon has restarted since; ask for the action anew";
+    Fault { code: Code::ResultGone, message: message.to_owned(), details: None }
 }
 
 /// How many events are taken at once.

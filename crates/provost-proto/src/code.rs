@@ -111,6 +111,8 @@ codes! {
     NothingToContinue = "NOTHING_TO_CONTINUE", 409;
     /// Someone stopped it before it was done.
     Cancelled = "CANCELLED", 409;
+    /// What came of the action is not kept any more.
+    ResultGone = "RESULT_GONE", 410;
     /// The body, the file or the output is larger than is taken.
     TooLarge = "TOO_LARGE", 413;
     /// The body is not declared as JSON.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::kernel::{Outcome, ReportNumber};
+use crate::kernel::{Fault, Outcome, ReportNumber};
 use crate::{ActionId, ApprovalId, Hash, Micros, Principal, ProjectId, TokenId};
 
 /// A folder that a person opened.
@@ -84,6 +84,10 @@ pub struct ActionView {
     #[cfg_attr(feature = "ts", ts(optional, type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub result: Option<Value>,
+    /// Why there is no result, for whoever asked for it; never in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub gone: Option<Fault>,
 }
 
 /// How far an action has come.

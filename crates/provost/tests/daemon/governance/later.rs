@@ -56,3 +56,26 @@ async fn whoever_asked_reads_later_what_came_out_and_nobody_else_does() {
     assert_eq!((status.as_u16(), seen.get("result")), (200, None), "{seen}");
     world.is_whole();
 }
+
+#[tokio::test]
+async fn what_is_not_kept_across_a_restart_is_said_to_be_gone_and_is_not_done_again() {
+    let mut world = World::new().await;
+    world.write(".env", "KEY=1\n");
+    let read = world.begins("fs.readFile", json!({ "path": ".env" }), "waiting").await;
+    let ran = world.begins("terminal.runCommand", json!({ "command": "echo x" }), "waiting").await;
+    for question in world.open().await {
+        assert_eq!(world.allows(&question, json!({})).await.0, 200);
+        world.ended(&question).await;
+    }
+    let (_, shown) = world.looks_at(&world.agent, &read).await;
+    assert_eq!((&shown["result"]["content"], shown.get("gone")), (&json!("KEY=1\n"), None));
+    world.daemon.kill();
+    world.daemon = world.home.up();
+    let (status, shown) = world.looks_at(&world.agent, &read).await;
+    assert_eq!((status.as_u16(), &shown["status"]), (200, &json!("finished")), "{shown}");
+    assert_eq!((shown.get("result"), &shown["gone"]["code"]), (None, &json!("RESULT_GONE")));
+    // What a command printed is in the log.
+    let (_, shown) = world.looks_at(&world.agent, &ran).await;
+    assert_eq!((&shown["result"]["stdout"], shown.get("gone")), (&json!("x\n"), None), "{shown}");
+    world.is_whole();
+}
