@@ -11,6 +11,7 @@ mod given;
 mod secrets;
 mod stream;
 mod token;
+mod told;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
