@@ -36,6 +36,7 @@ mod folders;
 mod gate;
 mod hears;
 mod host;
+mod loads;
 mod plain;
 mod reader;
 mod simple;
@@ -48,6 +49,7 @@ pub use describe::describe;
 pub(crate) use gate::lookalike;
 pub use gate::{DEPTH, LENGTH, Unreadable};
 pub use hears::{Hears, hears};
+pub use loads::Loads;
 
 /// What a command line would do, as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,26 +69,6 @@ impl Analysis {
     /// Whether it is not known which programs it runs.
     pub fn is_open(&self) -> bool {
         self.opaque.iter().any(|part| part.extent == Extent::Programs)
-    }
-
-    /// The same line with a variable: what one that names a command holds is run too.
-    pub(crate) fn given(mut self, name: &str, value: &str) -> Self {
-        if variables::opens(name) {
-            let (text, extent) = (name.to_owned(), Extent::Programs);
-            self.opaque.push(Opaque { why: Why::Variable, text, extent });
-        }
-        if variables::names_a_command(name) {
-            let extent = Extent::Words;
-            self.opaque.push(Opaque { why: Why::Variable, text: name.to_owned(), extent });
-            if let Ok(inner) = analyze(value.trim_start_matches('!')) {
-                self.demands.extend(inner.demands);
-                self.opaque.extend(inner.opaque);
-            } else {
-                let (text, extent) = (value.to_owned(), Extent::Programs);
-                self.opaque.push(Opaque { why: Why::Unreadable, text, extent });
-            }
-        }
-        self
     }
 
     /// The same line, given something to read: unless all that it runs takes that
@@ -188,6 +170,11 @@ impl Run {
     }
 }
 
+/// The place of the script among the words of an interpreter, if they tell it.
+pub(crate) fn script(argv: &[String]) -> Option<usize> {
+    tools::script(argv)
+}
+
 /// The name of a program without its folder.
 pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
@@ -256,6 +243,9 @@ pub enum Why {
     /// A variable by which programs run something else.
     #[error("sets a variable that changes what programs do")]
     Variable,
+    /// A variable or an option that has code run which the line does not show.
+    #[error("{0}")]
+    Loads(Loads),
     /// Code in another language, or an option that names a command.
     #[error("is code, or runs a command of its own")]
     Code,

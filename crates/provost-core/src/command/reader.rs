@@ -45,6 +45,26 @@ impl Reader {
         }
     }
 
+    /// One that goes on from what was read.
+    pub(super) fn over(found: Analysis) -> Self {
+        Self { found, ..Self::new() }
+    }
+
+    /// What was read, refused or not.
+    pub(super) fn into_found(self) -> Analysis {
+        self.found
+    }
+
+    /// What was read so far.
+    pub(super) fn demands(&self) -> &[Demand] {
+        &self.found.demands
+    }
+
+    /// How many parts leave open which programs run.
+    pub(super) fn n_open(&self) -> usize {
+        self.found.opaque.iter().filter(|part| part.extent == Extent::Programs).count()
+    }
+
     pub(super) fn finish(self) -> Result<Analysis, Unreadable> {
         match self.refused {
             Some(refused) => Err(refused),
@@ -70,8 +90,16 @@ impl Reader {
         let n_known = self.found.opaque.len();
         let known = match self.found.opaque.iter_mut().find(same) {
             None if n_known < REASONS => None,
-            // One reason is enough to be opaque, but that it is open must be among them.
-            None => self.found.opaque.last_mut(),
+            // One reason is enough to be opaque, but that it is open must be among them, and
+            // so must code that the line does not show.
+            None => {
+                let last = self.found.opaque.last_mut();
+                if let (Some(last), Why::Loads(_)) = (last, part.why) {
+                    *last = part;
+                    return;
+                }
+                self.found.opaque.last_mut()
+            }
             known @ Some(_) => known,
         };
         match known {
@@ -273,7 +301,7 @@ impl Reader {
             CompoundCommand::BraceGroup(group) => self.list(&group.list),
             CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
             CompoundCommand::ForClause(clause) => {
-                self.variable(&clause.variable_name, Value::Unknown);
+                self.variable(&clause.variable_name, Value::Unknown(""));
                 for value in clause.values.iter().flatten() {
                     if braces::expand(&value.value).is_none() {
                         self.word(value);

@@ -10,7 +10,7 @@ use super::braces;
 use super::gate::{Unreadable, lookalike};
 use super::plain::{self, Direction, Plain};
 use super::reader::Reader;
-use super::variables::{self, Value};
+use super::variables::Value;
 use super::{Demand, Run, Why, tools, word};
 
 /// Programs for which a here-document is data and nothing else.
@@ -169,30 +169,8 @@ impl Reader {
             self.opaque(Why::Expansion, format!("{name}+=…"));
             known = false;
         }
-        self.variable(&name, if known { Value::Known(&value) } else { Value::Unknown });
+        self.variable(&name, Value::new(&value, known));
         run.assignments.push((name, value));
-    }
-
-    /// A variable that is set, for one command or for all that follow. What one
-    /// that names a command holds is read as that command.
-    pub(super) fn variable(&mut self, name: &str, value: Value<'_>) {
-        if !variables::governs(name) {
-            return;
-        }
-        if variables::opens(name) {
-            self.open(Why::Variable, name);
-            return;
-        }
-        match (variables::names_a_command(name), value) {
-            (false, _) => self.opaque(Why::Variable, name),
-            (true, Value::Unknown) => self.open(Why::Variable, name),
-            (true, Value::Known(line)) => {
-                self.opaque(Why::Variable, name);
-                let before = self.folders.clone();
-                self.nested(line.trim_start_matches('!'));
-                self.folders = before;
-            }
-        }
     }
 
     pub(super) fn redirects(&mut self, redirects: Option<&RedirectList>) {

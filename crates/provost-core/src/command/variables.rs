@@ -1,5 +1,8 @@
-//! Which variables change what programs do.
+//! Which variables change what programs do, and what of it is read.
 
+use super::loads::{self, Loads};
+use super::reader::Reader;
+use super::{Analysis, Demand, Run, Why, tools};
 use crate::action::run_command;
 
 /// Beside those that no command may be given: variables that name a program to
@@ -94,7 +97,15 @@ const SUFFIXES: &[&str] = &[
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Known(&'a str),
-    Unknown,
+    /// As it is written; empty where nothing is.
+    Unknown(&'a str),
+}
+
+impl<'a> Value<'a> {
+    /// What is written, known or not.
+    pub(super) fn new(text: &'a str, is_known: bool) -> Self {
+        if is_known { Self::Known(text) } else { Self::Unknown(text) }
+    }
 }
 
 /// What the name of a variable is or ends in that holds a command.
@@ -106,6 +117,7 @@ const COMMANDS: &[&str] = &[
     "VISUAL",
     "SHELL",
     "WRAPPER",
+    "LAUNCHER",
     "ASKPASS",
     "RUNNER",
     "LINKER",
@@ -127,27 +139,118 @@ const COMMANDS: &[&str] = &[
     "PS2",
     "PS4",
     "EXTERNAL_DIFF",
+    "CREDENTIAL_PROVIDER",
+    "CREDENTIAL_HELPER",
+    "CACHEPROG",
+    "FCEDIT",
+    "PKG_CONFIG",
 ];
 
-/// Whether it gives a program other settings, which can name any command: an alias,
-/// a pager, a hook, a way to reach a remote.
-pub(super) fn opens(name: &str) -> bool {
-    const NAMES: [&str; 4] = ["GIT_EXEC_PATH", "GIT_DIR", "GIT_COMMON_DIR", "GIT_TEMPLATE_DIR"];
-    let known = name.to_ascii_uppercase();
-    NAMES.contains(&&*known) || known.starts_with("GIT_CONFIG")
-}
+/// The same, only as the whole name.
+const TOOLS: &[&str] = &[
+    "CC", "CXX", "LD", "AR", "AS", "NM", "CPP", "FC", "STRIP", "RANLIB", "OBJCOPY", "YACC", "LEX",
+    "PYTHON", "NODE", "RUBY", "PERL", "JAVACMD",
+];
+
+/// Compilers and the like, which run what they are given to build and nothing else that
+/// their words name.
+const BUILDING: &str = "cc gcc g++ c++ clang clang++ cpp ld lld ld.lld mold gold ar nm as strip ranlib \
+     objcopy rustc rustdoc cargo make gmake ninja sccache ccache distcc bison flex yacc pkg-config \
+     delta bat";
 
 /// Whether what it is set to is run, by a program or by the shell.
-pub(super) fn names_a_command(name: &str) -> bool {
-    let known = name.to_ascii_uppercase();
-    COMMANDS.iter().any(|end| known.ends_with(end)) || ["CC", "CXX", "LD", "AR"].contains(&&*known)
+fn names_a_command(name: &str) -> bool {
+    (COMMANDS.iter().any(|end| name.ends_with(end)) || TOOLS.contains(&name))
+        && !name.contains("WEBHOOK")
+}
+
+/// A word of the shell or of a language that many a build is told by: `PYTHON=python3`.
+fn names_an_interpreter(name: &str, value: &str) -> bool {
+    const SHELLS: [&str; 7] =
+        ["sh", "bash", "dash", "/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash"];
+    match name {
+        "SHELL" | "CONFIG_SHELL" => SHELLS.contains(&value),
+        // Many a dev server opens none then.
+        "BROWSER" => value == "none",
+        "PYTHON" | "NODE" | "RUBY" | "PERL" | "JAVACMD" => {
+            value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
+        }
+        _ => false,
+    }
 }
 
 /// Whether setting it can make a program do something else than it was asked to.
-pub(super) fn governs(name: &str) -> bool {
-    let known = name.to_ascii_uppercase();
-    run_command::governs(name)
-        || NAMES.contains(&&*known)
+fn governs(known: &str) -> bool {
+    run_command::governs(known)
+        || NAMES.contains(&known)
         || PREFIXES.iter().any(|prefix| known.starts_with(prefix))
         || SUFFIXES.iter().any(|suffix| known.ends_with(suffix))
+}
+
+impl Reader {
+    /// A variable that is set, for one command or for all that follow. What one
+    /// that names a command holds is read as that command.
+    pub(super) fn variable(&mut self, name: &str, value: Value<'_>) {
+        let known = name.to_ascii_uppercase();
+        let (text, is_known) = match value {
+            Value::Known(text) => (text, true),
+            Value::Unknown(text) => (text, false),
+        };
+        // What the path was before is known well enough, where it is not a name in quotes.
+        let is_path = known == "PATH" && is_known != text.contains('$');
+        let judged = (is_path || is_known && known != "PATH").then_some(text);
+        if let Some(how) = loads::of(&known, judged) {
+            return self.open(Why::Loads(how), set(name, text));
+        }
+        // `GIT_TRACE=/path` writes there.
+        if is_known && known.starts_with("GIT_TRACE") && text.starts_with('/') {
+            self.writes(text);
+        }
+        if !names_a_command(&known) {
+            if governs(&known) {
+                self.opaque(Why::Variable, name);
+            }
+            return;
+        }
+        if is_known && names_an_interpreter(&known, text) {
+            return self.opaque(Why::Variable, name);
+        }
+        if is_known && self.is_harmless_command(text) {
+            return self.opaque(Why::Variable, name);
+        }
+        self.open(Why::Loads(Loads::Command), set(name, text));
+    }
+
+    /// Reads a command that another program will run; says whether it runs nothing but
+    /// programs that do what they are for.
+    fn is_harmless_command(&mut self, line: &str) -> bool {
+        let (n_demands, n_open) = (self.demands().len(), self.n_open());
+        let before = self.folders.clone();
+        self.nested(line.trim_start_matches('!'));
+        self.folders = before;
+        let plain = |run: &Run| {
+            let name = run.argv.first().map_or("", String::as_str);
+            let building = || BUILDING.split_ascii_whitespace().any(|known| known == name);
+            run.through == self.through && (tools::is_harmless(name) || building())
+        };
+        self.n_open() == n_open
+            && self.demands()[n_demands..].iter().all(|demand| match demand {
+                Demand::Run(run) => plain(run),
+                Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => true,
+            })
+    }
+}
+
+impl Analysis {
+    /// The same line with a variable: what one that names a command holds is run too.
+    pub(crate) fn given(self, name: &str, value: &str) -> Self {
+        let mut reader = Reader::over(self);
+        reader.variable(name, Value::Known(value));
+        reader.into_found()
+    }
+}
+
+/// A variable and what it is set to, as far as it is written.
+fn set(name: &str, text: &str) -> String {
+    if text.is_empty() { name.to_owned() } else { format!("{name}={text}") }
 }

@@ -160,7 +160,8 @@ impl Matter {
         // What the project runs is what these files say, and agents can write them.
         let files = if self.runs_project() { crate::runtime::plan::FILES } else { &[] };
         let files = files.iter().filter_map(|name| RelPath::new(name).ok());
-        let named = super::scripts::named(self.demands(), self.cwd().as_str(), root);
+        let named = |line| super::scripts::named(line, self.cwd().as_str(), root);
+        let named = self.analysis().map(named).unwrap_or_default();
         let mut scripts: Vec<RelPath> = files.chain(named).collect();
         scripts.sort();
         scripts.dedup();

@@ -8,16 +8,18 @@
 //! that are not here. Where it sees that code runs and not which, as for a glob
 //! or a variable, [`unpinned`] says so.
 
+mod loaded;
 mod table;
 
 use provost_proto::Pin;
 
 use crate::action::RelPath;
-use crate::command::{Analysis, Demand, Opaque, Run, Why};
+use crate::command::{Analysis, Demand, Opaque, Run, Why, script};
 use table::{BUILDERS, INTERPRETERS, RUNNERS};
 
-/// The files beneath the project that these demands name as what to do.
-pub(super) fn named(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPath> {
+/// The files beneath the project that this line names as what to do.
+pub(super) fn named(analysis: &Analysis, cwd: &str, root: &str) -> Vec<RelPath> {
+    let demands = &analysis.demands;
     let runs = || {
         demands.iter().filter_map(|demand| match demand {
             Demand::Run(run) => Some(run),
@@ -39,6 +41,9 @@ pub(super) fn named(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPath> {
             found.extend(place(&[cwd, path], root));
         }
     }
+    for (folder, name) in loaded::names(analysis) {
+        found.extend(place(&[cwd, &folder, &name], root));
+    }
     found.sort();
     found.dedup();
     found
@@ -53,7 +58,9 @@ pub(super) fn programs(demands: &[Demand], cwd: &str, root: &str, pins: &[Pin]) 
     for demand in demands {
         let Demand::Run(run) = demand else { continue };
         let Some((program, words)) = run.argv.split_first() else { continue };
-        let words = if is_interpreter(base(run)) { words } else { &[] };
+        // Options may have values that are files too: `python3 -W x.py run.py`.
+        let first = script(&run.argv).map_or(0, |at| at - 1);
+        let words = if is_interpreter(base(run)) { &words[first..] } else { &[] };
         for folder in &run.folders {
             let at = |name: &str| place(&[cwd, folder, name], root).filter(is_pinned);
             found.extend(program.contains('/').then(|| at(program)).flatten());
@@ -154,10 +161,17 @@ pub(super) fn manifests(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPat
 /// which is not known, or none of it is pinned.
 pub(super) fn unpinned(analysis: &Analysis, cwd: &str, root: &str, pins: &[Pin]) -> Option<String> {
     let is_pinned = |path: &RelPath| pins.iter().any(|pin| pin.path == path.as_str());
+    // Of what a variable or an option has loaded, only what is named is pinned.
+    let loads = analysis.opaque.iter().find(|part| matches!(part.why, Why::Loads(_)));
+    if let Some(part) = loads {
+        return Some(format!("{} {}", crate::action::text::excerpt(&part.text), part.why));
+    }
     for demand in &analysis.demands {
         let Demand::Run(run) = demand else { continue };
         let program = base(run);
-        let told = RUNNERS.iter().any(|(name, _)| *name == program) || is_module_runner(run);
+        let told = RUNNERS.iter().any(|(name, _)| *name == program)
+            || is_module_runner(run)
+            || finds_tests(run);
         if !interprets(run) && !told {
             continue;
         }
@@ -195,6 +209,12 @@ fn is_module_runner(run: &Run) -> bool {
         })
 }
 
+/// `node --test`: without a file, it runs all that look like tests.
+fn finds_tests(run: &Run) -> bool {
+    matches!(plain_name(base(run)), "node" | "nodejs")
+        && run.argv.iter().any(|word| word == "--test")
+}
+
 /// The words that may name files, without what follows `::`.
 fn operands(run: &Run) -> Vec<String> {
     let words = run.argv.iter().skip(1).filter(|word| !word.starts_with('-'));
@@ -203,13 +223,10 @@ fn operands(run: &Run) -> Vec<String> {
 
 /// Whether the place of the script, or what may come before it, is not known.
 fn script_is_unknown(run: &Run) -> bool {
-    let script = run
-        .argv
-        .iter()
-        .enumerate()
-        .skip(1)
-        .find(|(at, word)| !word.starts_with('-') && !run.unknown.contains(at));
-    let first = script.map_or(run.argv.len(), |(at, _)| at);
+    let words = || run.argv.iter().enumerate().skip(1);
+    let first = words().find(|(at, word)| !word.starts_with('-') && !run.unknown.contains(at));
+    let first = first.map_or(run.argv.len(), |(at, _)| at);
+    let first = script(&run.argv).map_or(first, |at| at.max(first));
     run.unknown.iter().any(|at| *at <= first)
 }
 

@@ -12,15 +12,24 @@ use provost_proto::Mode;
 use super::matter::Matter;
 use super::standing::Standing;
 use crate::command::{Demand, Extent, Opaque, Why};
+use crate::policy::{Setting, Subject, Target, Verdict};
 use crate::role::Role;
+
+/// What it takes to be told what is in a file.
+const READ: &str = "fs.readFile";
 
 /// Why a person must decide, if they must.
 pub(super) fn asks(matter: &Matter, role: &Role, standing: &Standing<'_>) -> Option<String> {
+    let (role, mode) = (Some(&*role.name), standing.mode);
+    if let Some(path) = mentioned(matter, role, standing) {
+        return Some(format!(
+            "which files it reads is not known, and it names `{path}`, as a rule does"
+        ));
+    }
     let open = open(matter);
     if open.is_none() && !is_risky(matter) {
         return None;
     }
-    let (role, mode) = (Some(&*role.name), standing.mode);
     let named = hidden(matter, |word| standing.rules.names(word, role, mode));
     if let Some(word) = named {
         return Some(format!("it cannot be read for certain, and names `{word}`, as a rule does"));
@@ -35,6 +44,51 @@ pub(super) fn asks(matter: &Matter, role: &Role, standing: &Standing<'_>) -> Opt
             Some(format!("which programs it runs cannot be read: {open}"))
         }
     }
+}
+
+/// A path that the line names somewhere, and that a rule denies or asks about, where a
+/// program is given words that are not known: `f=.env; cat $f`, `find -name .env -exec cat {} +`.
+fn mentioned(matter: &Matter, role: Option<&str>, standing: &Standing<'_>) -> Option<String> {
+    let fills = |part: &Opaque| match part.why {
+        Why::Substitution
+        | Why::ProcessSubstitution
+        | Why::Expansion
+        | Why::Input
+        | Why::Function
+        | Why::Shell
+        | Why::Code
+        | Why::Quoting => true,
+        Why::Glob
+        | Why::Braces
+        | Why::Tilde
+        | Why::Test
+        | Why::Arithmetic
+        | Why::History
+        | Why::Variable
+        | Why::Loads(_)
+        | Why::UnknownOption
+        | Why::Rights
+        | Why::Elsewhere
+        | Why::Later
+        | Why::Folder
+        | Why::Socket
+        | Why::Name
+        | Why::TooDeep
+        | Why::Unreadable => false,
+    };
+    matter.analysis().filter(|analysis| analysis.opaque.iter().any(fills))?;
+    let run = matter.command()?;
+    let words = run.argv.iter().flatten().chain(&run.command);
+    let at = Setting { project: standing.folder, ..Setting::default() };
+    let is_ruled = |path: &&str| {
+        let loose = path.contains(['*', '?', '[']);
+        let target = if loose { Target::Loose(path) } else { Target::Outside(path) };
+        let subject = Subject { skill: READ, role, mode: standing.mode, target, at };
+        standing.rules.matching(&subject).verdict() > Some(Verdict::Allow)
+    };
+    let ends = |c: char| c.is_whitespace() || "'\"`;|&()<>=,:@{}".contains(c);
+    let mut words = words.chain(run.env.values()).flat_map(|text| text.split(ends));
+    words.find(|word| word.contains('.') && is_ruled(word)).map(str::to_owned)
 }
 
 /// What leaves open which programs run.
@@ -64,6 +118,7 @@ fn is_risky(matter: &Matter) -> bool {
         | Why::Quoting
         | Why::Shell
         | Why::Variable
+        | Why::Loads(_)
         | Why::Code
         | Why::Input
         | Why::UnknownOption

@@ -227,6 +227,11 @@ impl Rule {
         }
     }
 
+    /// Whether what is written out of a path tells that the rule is about it.
+    pub(super) fn is_told_by(&self, path: &str) -> bool {
+        if let Select::Paths(paths) = &self.select { paths.told_by(path) } else { false }
+    }
+
     /// Whether what the rule is narrowed to holds the target.
     pub(super) fn selects(&self, subject: &Subject<'_>) -> Option<Certainty> {
         let Subject { skill, target, .. } = *subject;

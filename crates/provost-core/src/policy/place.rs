@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::glob::Path;
+use crate::glob::{Hint, Path};
 
 use super::matching::Reading;
 
@@ -44,6 +44,18 @@ impl Paths {
         self.path.iter().any(|pattern| pattern.overlaps(path))
     }
 
+    /// Whether what is written out of a path with globs, or with what is not known, is
+    /// enough to tell: `$PWD/.env`, `~/.ssh/*`, `*.pem`, `.en?`.
+    pub(super) fn told_by(&self, path: &str) -> bool {
+        let names = path.split('/').filter(|name| !matches!(*name, "" | "." | ".."));
+        let last = names.clone().next_back().unwrap_or_default();
+        let completed: Vec<String> = names.map(completed).collect();
+        let is_hidden = |pattern: &Path| {
+            pattern.hints().any(|hint| matches!(hint, Hint::Name(name) if may_be(last, name)))
+        };
+        self.may_mean(&completed.join("/")) || self.path.iter().any(is_hidden)
+    }
+
     /// Whether a path that leaves the project, or may be in it by an absolute
     /// name, could be one that is meant: any end of it matches.
     pub(super) fn may_mean(&self, path: &str) -> bool {
@@ -54,6 +66,30 @@ impl Paths {
             self.matches(&end, Reach::Itself, Reading::Generous)
         })
     }
+}
+
+/// What is not written out in a name.
+const LOOSE: [char; 7] = ['$', '`', '*', '?', '[', '{', '~'];
+
+/// Where the last glob of a name ends.
+fn end_of_glob(name: &str) -> Option<usize> {
+    name.rfind(['*', '?', ']', '}']).map(|at| at + 1)
+}
+
+/// A name as it may be, with a letter for what is not written out: `x.pem` for `*.pem`.
+fn completed(name: &str) -> String {
+    let Some(start) = name.find(LOOSE) else { return name.to_owned() };
+    let end = end_of_glob(name).filter(|_| !name.contains(['$', '`', '~']));
+    let rest = end.and_then(|end| name.get(end.max(start)..)).unwrap_or_default();
+    format!("{}x{rest}", &name[..start])
+}
+
+/// Whether a glob that begins with a dot, which others do not match, may be this name.
+fn may_be(glob: &str, name: &str) -> bool {
+    let (Some(start), Some(end)) = (glob.find(LOOSE), end_of_glob(glob)) else { return false };
+    glob.starts_with('.')
+        && name.starts_with(&glob[..start])
+        && name.ends_with(glob.get(end..).unwrap_or_default())
 }
 
 /// A path that a command names, seen from the project.

@@ -76,10 +76,17 @@ impl Rules {
             let about = |place: &usize| {
                 let entry = &self.entries[*place];
                 let certainty = entry.rule.matches(subject)?;
-                // The built-in rules about paths look at names that are written out:
-                // else every `cat src/*` would ask.
-                let vague = entry.layer == Layer::Builtin && certainty == Certainty::Possible;
-                let vague = vague && matches!(subject.target, Target::Loose(_));
+                // The built-in rules about paths look at names that are written out, at
+                // least in part: else every `cat src/*` would ask.
+                let builtin = entry.layer == Layer::Builtin && certainty == Certainty::Possible;
+                let vague = match subject.target {
+                    Target::Loose(path) => builtin && !entry.rule.is_told_by(path),
+                    Target::Path(_)
+                    | Target::Outside(_)
+                    | Target::Run(_)
+                    | Target::Opaque
+                    | Target::Nothing => false,
+                };
                 (!vague).then_some((*place, certainty))
             };
             hits.extend(places.iter().filter_map(about));

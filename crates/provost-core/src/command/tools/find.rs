@@ -102,6 +102,11 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
             }
             known if ALONE.contains(&known) => 1,
             known if VALUED.contains(&known) || newer(known) => 2,
+            // What is not known may be an action, and the command of one.
+            path if run.unknown.contains(&at) && path.starts_with(['$', '`', '"']) => {
+                reader.open(Why::Expansion, path);
+                1
+            }
             path if !path.starts_with('-') => 1,
             option => {
                 reader.open(Why::UnknownOption, option);

@@ -1,16 +1,16 @@
 //! `git`: options and subcommands that run something else than git.
 
-use super::super::Why;
 use super::super::reader::Reader;
+use super::super::{Loads, Why};
 use super::options::{End, Grammar, any_of};
-use super::{Run, never, plain};
+use super::{Run, git_config, git_search, never, plain};
 
-/// Options before the subcommand that run nothing and set nothing.
+/// Options before the subcommand that are known; what `-c` sets is looked at.
 const BEFORE: Grammar = Grammar {
     flags: "-P --no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice \
             --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs -v --version \
             -h --help --exec-path --html-path --man-path --info-path",
-    valued: "-C",
+    valued: "-C -c",
     operands: 0,
 };
 
@@ -33,6 +33,7 @@ const RUNNING: &[&str] = &[
     "cvsserver",
     "cvsexportcommit",
     "fast-import",
+    "merge-index",
     "hook",
     "shell",
     "upload-pack",
@@ -67,7 +68,7 @@ const KNOWN: &str = "add am annotate apply archive blame branch bugreport bundle
      diagnose diff diff-files diff-index diff-tree fast-export fetch fetch-pack fmt-merge-msg \
      for-each-ref format-patch fsck fsck-objects gc get-tar-commit-id grep hash-object http-fetch \
      http-push index-pack init init-db interpret-trailers log ls-files ls-remote ls-tree mailinfo \
-     mailsplit merge merge-base merge-file merge-index merge-one-file merge-tree mktag mktree \
+     mailsplit merge merge-base merge-file merge-one-file merge-tree mktag mktree \
      multi-pack-index mv name-rev notes pack-objects pack-redundant pack-refs patch-id prune \
      prune-packed pull push range-diff read-tree rebase reflog refs remote repack replace \
      request-pull rerere reset restore rev-list rev-parse revert rm scalar send-pack shortlog show \
@@ -126,11 +127,15 @@ pub(super) fn look(reader: &mut Reader, mut run: Run) {
     let at = match BEFORE.options(&run.argv) {
         End::At(at) => at,
         End::Unknown(option) => {
-            // `-c core.pager=sh`, `--exec-path=.`, `--git-dir=…`, `-p`: settings and programs.
-            reader.open(Why::Code, option);
+            // `--exec-path=.`, `--git-dir=…`, `-p`: settings and programs.
+            let setting = ["--exec-path", "--git-dir", "--config-env"];
+            let sets = setting.iter().any(|name| option.starts_with(name));
+            let why = if sets { Why::Loads(Loads::Settings) } else { Why::Code };
+            reader.open(why, option);
             return plain(reader, run);
         }
     };
+    git_config::set(reader, &run, at);
     let Some(subcommand) = run.argv.get(at).cloned() else { return plain(reader, run) };
     if pushes(&subcommand, &run.argv[at..]) {
         let words = ["git", "push"].into_iter().map(str::to_owned);
@@ -138,6 +143,16 @@ pub(super) fn look(reader: &mut Reader, mut run: Run) {
         run.carried.texts.push(Run { argv, folders: reader.folders.to_vec(), ..Run::default() });
     }
     let is_known = KNOWN.split_whitespace().any(|known| known == subcommand);
+    let words = &run.argv[at + 1..];
+    let looks = run.unknown.iter().all(|place| *place < at)
+        && match subcommand.as_str() {
+            "config" => git_config::asks(words),
+            "submodule" => git_config::tells(words),
+            _ => false,
+        };
+    if looks {
+        return plain(reader, run);
+    }
     if RUNNING.contains(&subcommand.as_str()) || !is_known && !run.unknown.contains(&at) {
         return never(reader, run, Why::Code);
     }
@@ -146,7 +161,11 @@ pub(super) fn look(reader: &mut Reader, mut run: Run) {
     let own = if subcommand == "clone" { Some("-u") } else { None };
     let after: Vec<&str> =
         AFTER.split_whitespace().filter(|option| !harmless.contains(option)).chain(own).collect();
-    if let Some(option) = any_of(&run.argv[at..], &after.join(" ")) {
+    let looked_for = git_search::looked_for(&run.argv[1..]);
+    let words = run.argv.iter().enumerate().skip(at);
+    let words = words.filter(|(place, _)| !looked_for.contains(&(place - 1)));
+    let words: Vec<String> = words.map(|(_, word)| word.clone()).collect();
+    if let Some(option) = any_of(&words, &after.join(" ")) {
         reader.open(Why::Code, option.clone());
     }
     // `ext::sh -c …` is a remote that is a command.

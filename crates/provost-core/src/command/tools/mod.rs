@@ -1,14 +1,19 @@
 //! Programs that run others, or take code: looked through exactly, or opaque.
 
+mod awk;
+mod by_option;
 mod carried;
-mod code;
 mod find;
 mod git;
+mod git_config;
+mod git_search;
 mod harmless;
 mod interpreters;
+mod languages;
 mod options;
 mod reads;
 mod rows;
+mod sed;
 mod shell;
 mod table;
 mod wrappers;
@@ -85,6 +90,25 @@ fn unknown_program(reader: &mut Reader, mut run: Run) {
     plain(reader, run);
 }
 
+/// Whether a program of this name runs nothing that its words name.
+pub(super) fn is_harmless(name: &str) -> bool {
+    harmless::is_harmless(name) && table::tool(name).is_none()
+}
+
+/// The place of the script that an interpreter is given, if the words tell it.
+pub(crate) fn script(argv: &[String]) -> Option<usize> {
+    match &table::tool(base(argv.first()?))?.how {
+        How::Interprets(interpreter) => interpreters::script(argv, interpreter),
+        How::Own(Own::Shell) => shell::script(argv),
+        How::Wraps(_)
+        | How::Marked(..)
+        | How::Never(_)
+        | How::Unclear(_)
+        | How::Unless(..)
+        | How::Own(_) => None,
+    }
+}
+
 /// Whether a program of this name takes what it reads, or its words, for commands or code.
 pub(super) fn takes_code(name: &str) -> bool {
     match table::tool(name).map(|tool| &tool.how) {
@@ -98,7 +122,7 @@ pub(super) fn takes_code(name: &str) -> bool {
 
 fn special(reader: &mut Reader, run: Run, own: Own) {
     match own {
-        Own::Awk => code::awk(reader, run),
+        Own::Awk => awk::look(reader, run),
         Own::Builtin => wrappers::builtin(reader, run),
         Own::Cd => shell::cd(reader, run),
         Own::Container => wrappers::container(reader, run),
@@ -110,14 +134,17 @@ fn special(reader: &mut Reader, run: Run, own: Own) {
         Own::Flock => wrappers::flock(reader, run),
         Own::Git => git::look(reader, run),
         Own::Ip => wrappers::ip(reader, run),
+        Own::Java => interpreters::java(reader, run),
+        Own::Loader => wrappers::loader(reader, run),
         Own::Names => shell::names(reader, run),
         Own::Set => shell::set(reader, run),
         Own::Trap => shell::trap(reader, run),
         Own::Xargs => wrappers::xargs(reader, run),
         Own::Make => wrappers::make(reader, run),
         Own::Packages => wrappers::packages(reader, run),
-        Own::Sed => code::sed(reader, run),
+        Own::Sed => sed::look(reader, run),
         Own::Shell => shell::look(reader, run),
+        Own::Source => shell::source(reader, run),
         Own::Sudo => wrappers::sudo(reader, run),
         Own::Tar => wrappers::tar(reader, run),
         Own::Watch => wrappers::watch(reader, run),
@@ -171,9 +198,28 @@ fn unclear(reader: &mut Reader, run: Run, why: Why) {
 fn unless(reader: &mut Reader, run: Run, options: &str, why: Why) {
     if let Some(option) = any_of(&run.argv, options) {
         let extent = if why == Why::Arithmetic { Reader::open } else { Reader::opaque };
-        extent(reader, why, option.clone());
+        extent(reader, why, with_value(&run.argv, option));
     }
+    // `gcc @file` takes more words from there.
+    if let Some(words) = run.argv.iter().skip(1).find(|word| word.starts_with('@')) {
+        reader.opaque(Why::Input, words.clone());
+    }
+    may_gain(reader, &run, why);
     plain(reader, run);
+}
+
+/// An option with the word behind it, which may be its value.
+fn with_value(argv: &[String], option: &String) -> String {
+    let next = argv.iter().skip_while(|word| *word != option).nth(1);
+    let next = next.filter(|next| !option.contains('=') && !next.starts_with('-'));
+    next.map_or_else(|| option.clone(), |next| format!("{option} {next}"))
+}
+
+/// What is not known may be one of the options that run something.
+fn may_gain(reader: &mut Reader, run: &Run, why: Why) {
+    if why != Why::Arithmetic && run.may_gain_options() {
+        reader.opaque(Why::Code, run.argv.join(" "));
+    }
 }
 
 /// A wrapper whose options are known.

@@ -74,11 +74,11 @@ impl Grammar {
     }
 }
 
-fn has(options: &str, option: &str) -> bool {
+pub(super) fn has(options: &str, option: &str) -> bool {
     options.split(' ').any(|known| known == option)
 }
 
-fn letter_of(options: &str, letter: char) -> bool {
+pub(super) fn letter_of(options: &str, letter: char) -> bool {
     options.split(' ').any(|known| {
         let mut chars = known.chars();
         (chars.next(), chars.next(), chars.next()) == (Some('-'), Some(letter), None)

@@ -64,6 +64,9 @@ const OPTIONS: &[&str] = &[
     "--include-from",
     "--rcfile",
     "--init-file",
+    "--include",
+    "--glob",
+    "--iglob",
     "-d",
     "-F",
     "-T",
@@ -71,7 +74,7 @@ const OPTIONS: &[&str] = &[
 ];
 
 /// `-e`, `-nf`, `--regexp=x`: the pattern or the program is no operand.
-fn gives_pattern(word: &str) -> bool {
+pub(super) fn gives_pattern(word: &str) -> bool {
     const LONG: [&str; 4] = ["--regexp", "--file", "--expression", "--from-file"];
     match word.strip_prefix("--") {
         Some(_) => LONG.iter().any(|long| word.starts_with(long)),
@@ -137,8 +140,13 @@ pub(super) fn named(program: &str, arguments: &[String]) -> Vec<String> {
         Words::LikePaths => true,
         Words::All => false,
     };
+    let looked_for =
+        if program == "git" { super::git_search::looked_for(arguments) } else { Vec::new() };
     let mut paths = Vec::new();
-    for word in arguments {
+    for (at, word) in arguments.iter().enumerate() {
+        if looked_for.contains(&at) {
+            continue;
+        }
         let word = word.strip_prefix("file://").unwrap_or(word);
         if word.is_empty() || word.contains("://") || word.contains('\n') {
             continue;
@@ -167,12 +175,15 @@ pub(super) fn read(program: &str, arguments: &[String]) -> Vec<String> {
         let from = arguments.iter().filter_map(|word| word.strip_prefix("if="));
         paths.extend(from.map(str::to_owned));
     }
+    // What follows `-e` is looked for, or is a script; of others it is an option alone.
+    let looks_for = matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "sed");
     if let Some(which) = BY_NAME.get(program) {
         let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
         let operands = arguments
             .iter()
             .enumerate()
-            .filter(|(at, word)| *at > end || *at < end && !word.starts_with('-'));
+            .filter(|(at, word)| *at > end || *at < end && !word.starts_with('-'))
+            .filter(|(at, _)| *at > end || *at == 0 || arguments[at - 1] != "-e" || !looks_for);
         let mut operands: Vec<&String> = operands.map(|(_, word)| word).collect();
         match which {
             Operands::All => {}

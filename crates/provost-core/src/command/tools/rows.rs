@@ -4,8 +4,10 @@
 //! option of a wrapper is missing, the line is opaque.
 
 use super::super::Why;
+use super::by_option::OPTIONS;
+use super::languages::{LUA, NODE, PERL, PHP, PYTHON, RSCRIPT, RUBY};
 use super::options::Grammar;
-use super::table::{How, Interpreter, Own, Tool};
+use super::table::{How, Own, Tool};
 
 /// All rows.
 pub(super) const TABLES: [&[Tool]; 5] = [WRAPPERS, SHELL, CODE, RUNNERS, OPTIONS];
@@ -59,8 +61,8 @@ const WRAPPERS: &[Tool] = &[
     row(
         "ld-linux-x86-64.so.2 ld-linux.so.2 ld-linux-aarch64.so.1 ld-musl-x86_64.so.1 \
          ld-musl-aarch64.so.1 ld.so",
-        wraps("--list --verify", "--library-path --argv0 --preload --audit", 0),
-        "runs the program in its arguments",
+        How::Own(Own::Loader),
+        "runs the program in its arguments, with libraries that options name",
     ),
     row("parallel rush", How::Never(Why::Input), "makes command lines of what it reads"),
     row(
@@ -138,11 +140,8 @@ const SHELL: &[Tool] = &[
     row("eval", How::Own(Own::Eval), "runs its words as a line"),
     row("trap", How::Own(Own::Trap), "runs a line later"),
     row("set", How::Own(Own::Set), "changes how the shell runs what follows"),
-    row(
-        "source . suspend ulimit umask logout",
-        How::Unclear(Why::Shell),
-        "does what a file says, as a script does, or changes the shell",
-    ),
+    row("source .", How::Own(Own::Source), "does what a file says, as a script does"),
+    row("suspend ulimit umask logout", How::Unclear(Why::Shell), "changes the shell"),
     row("let", How::Never(Why::Arithmetic), "evaluates what it is given"),
     row(
         "declare typeset local readonly mapfile readarray read getopts unset",
@@ -162,26 +161,14 @@ const SHELL: &[Tool] = &[
 const CODE: &[Tool] = &[
     row("awk gawk mawk nawk", How::Own(Own::Awk), "a language that runs commands and writes"),
     row("sed gsed", How::Own(Own::Sed), "a language that runs commands and writes"),
-    row(
-        "python python3 python2 pypy pypy3",
-        interprets("-u -B -O -OO -E -s -S -I -q -P -b -d", "-m", "-V -VV --version -h --help"),
-        "runs code",
-    ),
-    row(
-        "node nodejs",
-        interprets(
-            "--test --watch --no-warnings --trace-warnings --enable-source-maps \
-         --experimental-strip-types",
-            "-c --check",
-            "-v --version -h --help",
-        ),
-        "runs code",
-    ),
-    row("perl", interprets("-w -W -t -T", "", "-v --version -h --help"), "runs code"),
-    row("ruby", interprets("-w", "", "--version --help -h"), "runs code"),
-    row("php", interprets("", "-l", "-v --version -h --help"), "runs code"),
-    row("lua luajit", interprets("-E", "", "-v"), "runs code"),
-    row("Rscript", interprets("--vanilla", "", "--version --help"), "runs code"),
+    row("python python3 python2 pypy pypy3", How::Interprets(PYTHON), "runs code"),
+    row("node nodejs", How::Interprets(NODE), "runs code"),
+    row("perl", How::Interprets(PERL), "runs code"),
+    row("ruby", How::Interprets(RUBY), "runs code"),
+    row("php", How::Interprets(PHP), "runs code"),
+    row("lua luajit", How::Interprets(LUA), "runs code"),
+    row("Rscript", How::Interprets(RSCRIPT), "runs code"),
+    row("java", How::Own(Own::Java), "runs code, and options load more"),
     row(
         "R osascript tclsh wish expect guile racket sbcl clisp ghci irb ipython \
          jshell julia octave gdb lldb bc dc m4 scala groovy erl iex elixir ocaml \
@@ -222,74 +209,6 @@ const RUNNERS: &[Tool] = &[row(
     "runs what a file says, and lines that are given",
 )];
 
-/// Programs of which some options run commands.
-const OPTIONS: &[Tool] = &[
-    row("git", How::Own(Own::Git), "options, aliases and subcommands run commands"),
-    row("tar gtar bsdtar", How::Own(Own::Tar), "options run commands"),
-    row("make gmake", How::Own(Own::Make), "variables and --eval are code"),
-    row(
-        "man",
-        How::Unless("-P -H -C -K -l --pager --html --config-file", Why::Code),
-        "these name a program",
-    ),
-    row("rsync", How::Unless("-e --rsh --rsync-path", Why::Code), "these name a program"),
-    row("scp", How::Unless("-o -S -F -D", Why::Code), "these name a program"),
-    row("zip", How::Unless("-T -TT --unzip-command", Why::Code), "these name a program"),
-    row("sort gsort", How::Unless("--compress-program", Why::Code), "this names a program"),
-    row("split gsplit", How::Unless("--filter", Why::Code), "this is a line for the shell"),
-    row("rg", How::Unless("--pre --hostname-bin --search-zip -z", Why::Code), "these run programs"),
-    row("fd fdfind", How::Unless("-x -X --exec --exec-batch", Why::Code), "these run commands"),
-    row(
-        "curl",
-        How::Unless("-K --config --engine --proxy-key", Why::Code),
-        "these read options or load code",
-    ),
-    row(
-        "wget",
-        How::Unless("-e -i --execute --use-askpass --config --input-file", Why::Code),
-        "these are settings or name a program",
-    ),
-    row(
-        "cargo",
-        How::Unless("--config -Z -x -s --shell --exec", Why::Code),
-        "these set what programs are run",
-    ),
-    row("rustc", How::Unless("-C --codegen -Z", Why::Code), "these name a linker"),
-    row(
-        "gcc cc g++ c++ clang clang++",
-        How::Unless("-B -fplugin -wrapper -specs --specs", Why::Code),
-        "these name programs and plugins",
-    ),
-    row(
-        "go",
-        How::Unless("-exec -toolexec -ldflags -vettool -overlay", Why::Code),
-        "these name programs",
-    ),
-    row(
-        "cmake ctest",
-        How::Unless("-P -E -D -C -S", Why::Code),
-        "these run scripts and set programs",
-    ),
-    row("tcpdump", How::Unless("-z", Why::Code), "this names a program"),
-    row(
-        "pip pip3",
-        How::Unless("--config-settings --global-option --editor --python", Why::Code),
-        "these reach code",
-    ),
-    row(
-        "pytest py.test",
-        How::Unless("-p -c -o --pdbcls --override-ini --rootdir --confcutdir", Why::Code),
-        "these load code",
-    ),
-    row("jq", How::Unless("-L -f --from-file", Why::Code), "these load code"),
-    row(
-        "eslint prettier tsc vitest jest",
-        How::Unless("--rulesdir --resolve-plugins-relative-to --plugin --config -c", Why::Code),
-        "these load code",
-    ),
-    row("gh", How::Unless("--exec", Why::Code), "this runs a command"),
-];
-
 const fn wraps(flags: &'static str, valued: &'static str, operands: usize) -> How {
     How::Wraps(Grammar { flags, valued, operands })
 }
@@ -298,10 +217,6 @@ const fn marked(flags: &'static str, valued: &'static str, operands: usize, why:
     How::Marked(Grammar { flags, valued, operands }, why)
 }
 
-const fn interprets(flags: &'static str, named: &'static str, alone: &'static str) -> How {
-    How::Interprets(Interpreter { flags, named, alone })
-}
-
-const fn row(names: &'static str, how: How, reason: &'static str) -> Tool {
+pub(super) const fn row(names: &'static str, how: How, reason: &'static str) -> Tool {
     Tool { names, how, reason }
 }

@@ -1,8 +1,8 @@
 //! Shells and what they do themselves.
 
-use super::super::Why;
 use super::super::reader::Reader;
 use super::super::variables::Value;
+use super::super::{Loads, Why};
 use super::options::{End, Grammar};
 use super::{Run, line, never, plain, unclear};
 
@@ -51,6 +51,23 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
         Some(_) => plain(reader, run),
         None => never(reader, run, Why::Input),
     }
+}
+
+/// The place of the script in `sh [OPTIONS] SCRIPT`.
+pub(super) fn script(argv: &[String]) -> Option<usize> {
+    match SHELL.options(argv) {
+        End::At(at) if at < argv.len() => Some(at),
+        End::At(_) | End::Unknown(_) => None,
+    }
+}
+
+/// `source FILE`: it does what the file says, as a script does, in this very shell.
+pub(super) fn source(reader: &mut Reader, run: Run) {
+    let file = run.argv.get(1).map_or("", String::as_str);
+    // What is a script there, nobody could look at.
+    let seen =
+        !run.unknown.contains(&1) && !file.starts_with("/dev/") && !file.starts_with("/proc/");
+    if seen { unclear(reader, run, Why::Shell) } else { never(reader, run, Why::Input) }
 }
 
 /// `cd FOLDER`: what follows is somewhere else.
@@ -149,12 +166,15 @@ pub(super) fn names(reader: &mut Reader, run: Run) {
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         name.bytes().all(letter) && !value.contains('[')
     };
-    for word in &run.argv[1..] {
-        let (name, value) = word.split_once('=').unwrap_or((word, ""));
-        reader.variable(
-            name,
-            if run.unknown.is_empty() { Value::Known(value) } else { Value::Unknown },
-        );
+    for word in run.argv[1..].iter().filter(|word| !word.starts_with('-')) {
+        match word.split_once('=') {
+            Some((name, value)) => {
+                reader.variable(name, Value::new(value, run.unknown.is_empty()));
+            }
+            // What is unset names nothing; but without a path, one is made up.
+            None if run.argv[0] == "unset" && word != "PATH" => {}
+            None => reader.variable(word, Value::Unknown("")),
+        }
     }
     let first_is_known = run.argv[1..].iter().all(fine);
     if first_is_known {
@@ -169,16 +189,28 @@ const SOMEWHERE: &str = "$PWD";
 
 /// `export NAME=VALUE`.
 pub(super) fn export(reader: &mut Reader, run: Run) {
-    for word in &run.argv[1..] {
-        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        let plain_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if plain_name {
-            let value = word.split_once('=').map_or("", |(_, value)| value);
-            let known = run.unknown.is_empty();
-            reader.variable(name, if known { Value::Known(value) } else { Value::Unknown });
-        } else {
-            // An option, `+=`, or an array, whose index is evaluated.
-            reader.opaque(Why::Variable, word.clone());
+    for (at, word) in run.argv.iter().enumerate().skip(1) {
+        let known = !run.unknown.contains(&at);
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let appended = name.strip_suffix('+');
+        let is_name =
+            |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        match (word.contains('='), appended.unwrap_or(name)) {
+            (true, name) if is_name(name) => {
+                reader.variable(name, Value::new(value, known && appended.is_none()));
+                if appended.is_some() {
+                    reader.opaque(Why::Variable, word.clone());
+                }
+            }
+            // It was judged where it was set; a path there is in any case.
+            (false, "PATH") => reader.opaque(Why::Variable, word.clone()),
+            (false, name) if is_name(name) => reader.variable(name, Value::Unknown("")),
+            // Which variable it is, is not known.
+            (true | false, _) if !known => {
+                reader.open(Why::Loads(Loads::Settings), word.clone());
+            }
+            // An option, or an array, whose index is evaluated.
+            (true | false, _) => reader.opaque(Why::Variable, word.clone()),
         }
     }
     plain(reader, run);

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::super::Why;
+use super::super::{Loads, Why};
 use super::options::Grammar;
 use super::rows::TABLES;
 
@@ -43,15 +43,39 @@ pub(super) enum How {
     Own(Own),
 }
 
+/// An option with a value, and whether such a value names no code.
+pub(super) type Valued = (&'static str, fn(&str) -> bool);
+
 /// The options of an interpreter that stand before its script.
 #[derive(Debug)]
 pub(super) struct Interpreter {
     /// Options that change nothing about what runs.
     pub(super) flags: &'static str,
+    /// Options with a value, and whether that names no code.
+    pub(super) valued: &'static [Valued],
+    /// Whole words that change nothing about what runs, with what follows `=` in them.
+    pub(super) words: fn(&str) -> bool,
     /// Options after which what it runs is named.
     pub(super) named: &'static str,
+    /// Options with which it finds what it runs by itself, if no script is named.
+    pub(super) finds: &'static str,
     /// Options with which it runs nothing, if they come alone.
     pub(super) alone: &'static str,
+    /// Options by which it loads other code.
+    pub(super) loads: &'static [(&'static str, Loads)],
+}
+
+impl Interpreter {
+    /// One that is given a script and nothing else.
+    pub(super) const PLAIN: Self = Self {
+        flags: "",
+        valued: &[],
+        words: |_| false,
+        named: "",
+        finds: "",
+        alone: "",
+        loads: &[],
+    };
 }
 
 /// Programs with a grammar of their own.
@@ -69,12 +93,15 @@ pub(super) enum Own {
     Flock,
     Git,
     Ip,
+    Java,
+    Loader,
     Make,
     Names,
     Packages,
     Sed,
     Set,
     Shell,
+    Source,
     Sudo,
     Tar,
     Trap,

@@ -2,7 +2,7 @@
 
 use super::super::reader::Reader;
 use super::super::variables::Value;
-use super::super::{Demand, Why};
+use super::super::{Demand, Loads, Why};
 use super::options::{End, Grammar, any_of};
 use super::{Run, inner, line, never, plain, unknown};
 
@@ -109,6 +109,24 @@ pub(super) fn xargs(reader: &mut Reader, mut run: Run) {
     inner(reader, run, at);
 }
 
+/// The loader of programs: `ld.so [OPTIONS] PROGRAM`.
+pub(super) fn loader(reader: &mut Reader, run: Run) {
+    const LOADER: Grammar = Grammar {
+        flags: "--list --verify",
+        valued: "--library-path --argv0 --preload --audit",
+        operands: 0,
+    };
+    let at = match LOADER.options(&run.argv) {
+        End::At(at) => at,
+        End::Unknown(option) => return unknown(reader, run, option),
+    };
+    let options = &run.argv[..at.min(run.argv.len())];
+    if any_of(options, "--library-path --preload --audit").is_some() {
+        reader.open(Why::Loads(Loads::Preload), options[1..].join(" "));
+    }
+    inner(reader, run, at);
+}
+
 /// `ip netns exec NAME COMMAND`; everything else only looks or sets.
 pub(super) fn ip(reader: &mut Reader, run: Run) {
     let words = run.argv.iter().enumerate().skip(1).filter(|(_, word)| !word.starts_with('-'));
@@ -153,7 +171,7 @@ fn variables(reader: &mut Reader, mut run: Run, mut at: usize) {
     while let Some((name, value)) = run.argv.get(at).and_then(|word| word.split_once('=')) {
         let (name, value) = (name.to_owned(), value.to_owned());
         let known = !run.unknown.contains(&at);
-        reader.variable(&name, if known { Value::Known(&value) } else { Value::Unknown });
+        reader.variable(&name, Value::new(&value, known));
         run.assignments.push((name, value));
         at += 1;
     }
@@ -266,8 +284,12 @@ pub(super) fn make(reader: &mut Reader, run: Run) {
     if let Some(option) = any_of(&run.argv, CODE) {
         reader.opaque(Why::Code, option.clone());
     }
-    if let Some(variable) = run.argv[1..].iter().find(|word| word.contains('=')) {
-        reader.opaque(Why::Code, variable.clone());
+    for (at, word) in run.argv.iter().enumerate().skip(1) {
+        let Some((name, value)) = word.split_once('=') else { continue };
+        reader.opaque(Why::Code, word.clone());
+        // `CC:=x`, `CFLAGS+=x`: what it runs is told by it as by a variable.
+        let name = name.trim_end_matches([':', '+', '?', '!']);
+        reader.variable(name, Value::new(value, !run.unknown.contains(&at)));
     }
     plain(reader, run);
 }
@@ -284,6 +306,7 @@ pub(super) fn tar(reader: &mut Reader, run: Run) {
     } else if let Some(option) = any_of(&run.argv, &options.join(" ")) {
         reader.opaque(Why::Code, option.clone());
     }
+    super::may_gain(reader, &run, Why::Code);
     // `host:file` is fetched from there, by a program that it starts.
     if let Some(remote) = run.argv[1..].iter().find(|word| word.contains(':')) {
         reader.opaque(Why::Elsewhere, remote.clone());

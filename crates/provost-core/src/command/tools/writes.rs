@@ -35,6 +35,7 @@ const PROGRAMS: &[(&str, Operands)] = &[
     ("cp", Operands::Into),
     ("ln", Operands::Into),
     ("install", Operands::Into),
+    ("patch", Operands::All),
 ];
 
 /// Options whose value is written: program, short, long.
@@ -51,6 +52,9 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("mv", "-t", "--target-directory"),
     ("ln", "-t", "--target-directory"),
     ("install", "-t", "--target-directory"),
+    ("tar", "-C", "--directory"),
+    ("unzip", "-d", "--directory"),
+    ("patch", "-o", "--output"),
 ];
 
 /// The paths that a program writes.
