@@ -15,6 +15,8 @@ impl Reader {
         if let Some(why) = word.why {
             if evaluates(&raw.value) {
                 self.open(Why::Arithmetic, raw.value.clone());
+            } else if why == Why::Quoting && is_spelled(&raw.value) {
+                self.open(why, raw.value.clone());
             } else {
                 self.opaque(why, raw.value.clone());
             }
@@ -96,6 +98,14 @@ impl Reader {
             self.lines -= 1;
         }
     }
+}
+
+/// Whether characters are written by their numbers, so that no rule and no person reads
+/// them: `$'\x2eenv'`.
+fn is_spelled(raw: &str) -> bool {
+    let number = |c: char| c.is_ascii_digit() || matches!(c, 'x' | 'u' | 'U' | 'c');
+    let escapes = raw.match_indices('\\').filter_map(|(at, _)| raw[at + 1..].chars().next());
+    raw.contains("$'") && escapes.into_iter().any(number)
 }
 
 /// Whether a word holds arithmetic with a name in it: what that name holds is

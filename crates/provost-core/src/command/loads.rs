@@ -105,7 +105,7 @@ const ROWS: &[Row] = &[
     Row { how: Loads::Settings, names: "*RUSTFLAGS *RUSTDOCFLAGS", harmless: is_rust_flags },
     Row {
         how: Loads::Settings,
-        names: "CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LDLIBS FFLAGS",
+        names: "*CFLAGS *CXXFLAGS *CPPFLAGS *LDFLAGS LDLIBS *FFLAGS",
         harmless: is_c_flags,
     },
     Row {

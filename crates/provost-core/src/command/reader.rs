@@ -60,9 +60,9 @@ impl Reader {
         &self.found.demands
     }
 
-    /// How many parts leave open which programs run.
-    pub(super) fn n_open(&self) -> usize {
-        self.found.opaque.iter().filter(|part| part.extent == Extent::Programs).count()
+    /// How many parts are not certain.
+    pub(super) fn n_opaque(&self) -> usize {
+        self.found.opaque.len()
     }
 
     pub(super) fn finish(self) -> Result<Analysis, Unreadable> {

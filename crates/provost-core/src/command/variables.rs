@@ -224,7 +224,7 @@ impl Reader {
     /// Reads a command that another program will run; says whether it runs nothing but
     /// programs that do what they are for.
     fn is_harmless_command(&mut self, line: &str) -> bool {
-        let (n_demands, n_open) = (self.demands().len(), self.n_open());
+        let (n_demands, n_opaque) = (self.demands().len(), self.n_opaque());
         let before = self.folders.clone();
         self.nested(line.trim_start_matches('!'));
         self.folders = before;
@@ -233,7 +233,7 @@ impl Reader {
             let building = || BUILDING.split_ascii_whitespace().any(|known| known == name);
             run.through == self.through && (tools::is_harmless(name) || building())
         };
-        self.n_open() == n_open
+        self.n_opaque() == n_opaque
             && self.demands()[n_demands..].iter().all(|demand| match demand {
                 Demand::Run(run) => plain(run),
                 Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => true,

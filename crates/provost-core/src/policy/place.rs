@@ -84,9 +84,11 @@ fn completed(name: &str) -> String {
     format!("{}x{rest}", &name[..start])
 }
 
-/// Whether a glob that begins with a dot, which others do not match, may be this name.
+/// Whether what begins with a dot may be this name; a glob that does not is none.
 fn may_be(glob: &str, name: &str) -> bool {
-    let (Some(start), Some(end)) = (glob.find(LOOSE), end_of_glob(glob)) else { return false };
+    let Some(start) = glob.find(LOOSE) else { return false };
+    // What a variable stands for may be the rest.
+    let end = end_of_glob(glob).filter(|_| !glob.contains(['$', '`'])).unwrap_or(glob.len());
     glob.starts_with('.')
         && name.starts_with(&glob[..start])
         && name.ends_with(glob.get(end..).unwrap_or_default())

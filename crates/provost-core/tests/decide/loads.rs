@@ -87,6 +87,8 @@ const LOADING: &[(&str, Option<&str>)] = &[
     ("RUSTFLAGS='-C linker=./x' cargo build", Some("x")),
     ("CC=./x make", Some("x")),
     ("make CC=./x", Some("x")),
+    ("CC='gcc -fplugin=./x.so' make", Some("x.so")),
+    ("CGO_CFLAGS=-fplugin=./x.so go build", Some("x.so")),
     ("make SHELL=./x", Some("x")),
     ("MAKEFLAGS=--eval=x make", None),
     ("MAKEFILES=x.mk make", Some("x.mk")),

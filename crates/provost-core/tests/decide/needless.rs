@@ -183,6 +183,8 @@ fn in_mode_auto_what_a_rule_is_about_is_not_hidden_by_a_variable_a_glob_or_anoth
         "find / -name '*.key' -exec cat {} +",
         "git cat-file -p $(git rev-parse HEAD:.env)",
         "git config --blob HEAD:.env --list",
+        "x=env; cat .$x",
+        "cat $'\\x2eenv'",
         "cat .en[v]",
         "cat .e*",
         "cat ./.env*",
