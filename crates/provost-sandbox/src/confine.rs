@@ -15,6 +15,9 @@
 //! [`SandboxError::Unavailable`]; nothing is ever left out silently, so
 //! [`Applied`] is true whenever there is a [`Child`].
 //!
+//! A run that may listen can connect to what it listens on itself: the filter asks
+//! a thread of the parent, which makes the connection (`exchange`).
+//!
 //! [`Wall::stand_by`] has the next run's warden made before there is a command.
 //!
 //! The warden outlives its starter thread, and by default not its process: it
@@ -24,6 +27,7 @@
 mod applied;
 mod command;
 mod error;
+mod exchange;
 mod filter;
 mod group;
 mod handle;

@@ -1,25 +1,18 @@
 //! The ports on which a tree of processes listens.
 //!
-//! The kernel is asked for the listening sockets alone (`NETLINK_SOCK_DIAG`),
-//! which takes a tenth of a millisecond where reading `/proc/net/tcp` takes many.
-//! Whose a socket is stands in `/proc/<pid>/fd`; it is looked up once per socket.
+//! The kernel is asked for the listening sockets alone, see `diag`. Whose a socket
+//! is stands in `/proc/<pid>/fd`; it is looked up once per socket.
 //! Only sockets of our own network namespace are seen, which is where the profile
 //! `serve` runs: it has no network of its own.
+
+pub(crate) mod diag;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::net::IpAddr;
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
-};
-
-/// How long the kernel may take to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+use diag::{Diag, Seen};
 
 /// Processes of a tree that are looked at, at most.
 const TREE: usize = 4096;
@@ -43,7 +36,7 @@ pub struct Listener {
 #[derive(Debug)]
 pub struct Finder {
     root: u32,
-    socket: OwnedFd,
+    diag: Diag,
     /// Whose the sockets are that were seen.
     known: HashMap<u32, Owner>,
 }
@@ -56,29 +49,15 @@ enum Owner {
     Other(u8),
 }
 
-/// A listening socket, as the kernel tells of it.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    port: u16,
-    address: IpAddr,
-    inode: u32,
-}
-
 impl Finder {
     /// For the tree below this process, and the process itself.
     pub fn new(root: u32) -> io::Result<Self> {
-        let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
-        let socket = socket_with(family, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG))?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-        Ok(Self { root, socket, known: HashMap::new() })
+        Ok(Self { root, diag: Diag::new()?, known: HashMap::new() })
     }
 
     /// Who listens now, by port and address.
     pub fn look(&mut self) -> io::Result<Vec<Listener>> {
-        let mut seen = Vec::new();
-        for family in [AddressFamily::INET, AddressFamily::INET6] {
-            self.ask(family, &mut seen)?;
-        }
+        let seen = self.diag.listeners(None)?;
         let is_there = |inode: &u32| seen.iter().any(|seen| seen.inode == *inode);
         self.known.retain(|inode, _| is_there(inode));
         let doubtful = |seen: &Seen| match self.known.get(&seen.inode) {
@@ -107,7 +86,7 @@ impl Finder {
     fn learn(&mut self, seen: &[Seen]) {
         let mut owners = BTreeMap::new();
         for pid in tree(self.root) {
-            for inode in sockets_of(pid) {
+            for (_, inode) in sockets_of(pid) {
                 owners.entry(inode).or_insert(pid);
             }
         }
@@ -120,80 +99,6 @@ impl Finder {
             self.known.insert(*inode, owner);
         }
     }
-
-    fn ask(&self, family: AddressFamily, seen: &mut Vec<Seen>) -> io::Result<()> {
-        send(&self.socket, &question(family), SendFlags::empty())?;
-        let mut buffer = vec![0; 32 * 1024];
-        loop {
-            let (n_read, _) = recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
-            if n_read == 0 || read(buffer.get(..n_read).unwrap_or_default(), seen)? {
-                return Ok(());
-            }
-        }
-    }
-}
-
-const REQUEST: usize = 72;
-const BY_FAMILY: u16 = 20;
-const DUMP: u16 = 0x301;
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-const TCP: u8 = 6;
-/// The states that are wanted, as bits: LISTEN is 10.
-const LISTENING: u32 = 1 << 10;
-const HEAD: usize = 16;
-const MESSAGE: usize = 72;
-
-/// `nlmsghdr` and `inet_diag_req_v2`, as they lie in memory.
-fn question(family: AddressFamily) -> [u8; REQUEST] {
-    let mut bytes = [0; REQUEST];
-    bytes[..4].copy_from_slice(&72_u32.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&DUMP.to_ne_bytes());
-    bytes[HEAD] = u8::try_from(family.as_raw()).unwrap_or(0);
-    bytes[HEAD + 1] = TCP;
-    bytes[HEAD + 4..HEAD + 8].copy_from_slice(&LISTENING.to_ne_bytes());
-    bytes
-}
-
-/// Reads what the kernel sent; true if that was all.
-fn read(mut bytes: &[u8], seen: &mut Vec<Seen>) -> io::Result<bool> {
-    while let (Some(length), Some(kind)) = (number(bytes, 0), short(bytes, 4)) {
-        let length = usize::try_from(length).unwrap_or(0).clamp(HEAD, bytes.len().max(HEAD));
-        let message = bytes.get(HEAD..length).unwrap_or_default();
-        match kind {
-            DONE => return Ok(true),
-            ERROR => {
-                let errno = number(message, 0).unwrap_or(0).cast_signed().wrapping_neg();
-                return Err(io::Error::from_raw_os_error(errno));
-            }
-            BY_FAMILY => seen.extend(socket(message)),
-            _ => {}
-        }
-        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    Ok(false)
-}
-
-/// `inet_diag_msg`: the port and the address are in network order.
-fn socket(message: &[u8]) -> Option<Seen> {
-    let message: &[u8; MESSAGE] = message.get(..MESSAGE)?.try_into().ok()?;
-    let port = u16::from_be_bytes([message[4], message[5]]);
-    let source: [u8; 16] = message.get(8..24)?.try_into().ok()?;
-    let address = if message[0] == u8::try_from(AddressFamily::INET.as_raw()).ok()? {
-        IpAddr::V4(Ipv4Addr::new(source[0], source[1], source[2], source[3]))
-    } else {
-        IpAddr::V6(Ipv6Addr::from(source))
-    };
-    Some(Seen { port, address, inode: number(message, 68)? })
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn short(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 /// A process and all below it, as far as they are there. Whoever left its parent
@@ -225,15 +130,19 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-fn sockets_of(pid: u32) -> Vec<u32> {
+/// The sockets that a process has open: its number for each, and the kernel's.
+pub(crate) fn sockets_of(pid: u32) -> Vec<(u32, u32)> {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
-    files
+    let numbers = files
         .filter_map(Result::ok)
-        .filter_map(|file| {
-            let link = fs::read_link(file.path()).ok()?;
-            link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-        })
-        .collect()
+        .filter_map(|file| file.file_name().to_str()?.parse::<u32>().ok());
+    numbers.filter_map(|number| Some((number, socket_at(pid, number)?))).collect()
+}
+
+/// The kernel's number of the socket that a process has open under this one.
+pub(crate) fn socket_at(pid: u32, number: u32) -> Option<u32> {
+    let link = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
+    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
 #[cfg(test)]

@@ -24,6 +24,9 @@ pub struct Machine {
     pub landlock_abi: u32,
     /// Whether a system call filter can be installed.
     pub seccomp: Support,
+    /// Whether a filter can ask us about a call and we can answer for the caller,
+    /// which is how a dev server reaches its own ports.
+    pub notification: Support,
     /// Whether a process can give up gaining rights by exec.
     pub no_new_privs: Support,
     /// Which namespaces we can make, directly or inside a user namespace.
@@ -89,6 +92,7 @@ pub fn machine() -> Machine {
         root: rustix::process::geteuid().is_root(),
         landlock_abi: landlock_abi(),
         seccomp: attempt::child(Try::Seccomp),
+        notification: notification(),
         no_new_privs: attempt::child(Try::NoNewPrivs),
         namespaces: Namespaces {
             through_user_namespace: !direct,
@@ -102,6 +106,17 @@ pub fn machine() -> Machine {
         },
         cgroups: Cgroups::find(),
     }
+}
+
+fn notification() -> Support {
+    // Some machines let nobody but root look into other processes, some nobody at all.
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let allowed = if rustix::process::geteuid().is_root() { 2 } else { 1 };
+    if scope.trim().parse().is_ok_and(|scope: u32| scope > allowed) {
+        let reason = format!("kernel.yama.ptrace_scope is {}", scope.trim());
+        return Support::Refused { reason };
+    }
+    attempt::child(Try::Notification)
 }
 
 /// The newest Landlock interface the kernel has; 0 if there is none.

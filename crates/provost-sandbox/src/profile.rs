@@ -70,7 +70,7 @@ pub enum Profile {
 pub enum Network {
     /// Nothing that leaves the sandbox. In a network namespace it has a loopback of its own.
     None,
-    /// TCP ports to listen on, and no connection outwards.
+    /// TCP ports to listen on, and no connection but to these; see `confine::exchange`.
     Listen,
     /// Whatever the user has.
     Full,

@@ -68,6 +68,9 @@ pub struct Applied {
     pub protected_by: ProtectedBy,
     /// What keeps it from the network; empty if it has it.
     pub network_denied_by: Vec<&'static str>,
+    /// Whether it can connect, on loopback, to ports on which only it listens.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_ports: bool,
     /// Whether a cgroup limits the number of processes.
     pub cgroup_pids: bool,
     /// Whether a cgroup limits the memory.

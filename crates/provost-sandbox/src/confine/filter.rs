@@ -16,7 +16,7 @@ pub(super) use sockets::Sockets;
 /// The compiled filter of a confined profile.
 pub(super) fn confined(sockets: Sockets) -> Vec<sock_filter> {
     let rules: Vec<Rule> =
-        EVERYWHERE.iter().chain(rules::CONFINED).chain(sockets::rules(sockets)).copied().collect();
+        EVERYWHERE.iter().chain(rules::CONFINED).copied().chain(sockets::rules(sockets)).collect();
     assemble::program(&rules)
 }
 

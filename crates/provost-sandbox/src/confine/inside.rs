@@ -21,6 +21,11 @@ const CLOEXEC: usize = libc::CLOSE_RANGE_CLOEXEC as usize;
 #[expect(clippy::cast_possible_truncation, reason = "a 16-bit request")]
 const TAKE_TERMINAL: usize = libc::TIOCSCTTY as usize;
 
+#[expect(clippy::cast_possible_truncation, reason = "a flag in the first byte")]
+const LISTENER: usize = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as usize;
+#[expect(clippy::cast_possible_truncation, reason = "a flag in the first byte")]
+const HOLD_SIGNALS: usize = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV as usize;
+
 /// Becomes the command, or says why not.
 pub(super) fn become_command(plan: &Plan<'_>) -> Failed {
     if let Err(failed) = prepare(plan) {
@@ -157,8 +162,45 @@ fn filter(plan: &Plan<'_>) -> Result<(), Failed> {
         len: u16::try_from(plan.filter.len()).unwrap_or(u16::MAX),
         filter: plan.filter.as_ptr().cast_mut(),
     };
-    let mode = libc::SECCOMP_SET_MODE_FILTER as usize;
     // SAFETY: the program outlives the call; the kernel only reads it.
-    let result = unsafe { call(libc::SYS_seccomp, [mode, 0, place(&raw const program)]) };
-    at(result, Step::Seccomp).map(drop)
+    let install = |flags| unsafe {
+        let mode = libc::SECCOMP_SET_MODE_FILTER as usize;
+        call(libc::SYS_seccomp, [mode, flags, place(&raw const program)])
+    };
+    if !plan.asks {
+        return at(install(0), Step::Seccomp).map(drop);
+    }
+    // With signals held back while an answer is on its way, where the kernel can.
+    let line = match install(LISTENER | HOLD_SIGNALS) {
+        Err(libc::EINVAL) => install(LISTENER),
+        other => other,
+    };
+    send_line(plan, at(line, Step::Seccomp)?)
+}
+
+/// Sends the other end of the filter to the parent. The one that is left here is
+/// closed by the exec.
+fn send_line(plan: &Plan<'_>, line: usize) -> Result<(), Failed> {
+    #[repr(C)]
+    struct Rights {
+        head: libc::cmsghdr,
+        fd: i32,
+    }
+    let fd = i32::try_from(line).map_err(|_| (Step::Seccomp, libc::EBADF))?;
+    // SAFETY: all zero is a value of each.
+    let (mut rights, mut message): (Rights, libc::msghdr) = unsafe { std::mem::zeroed() };
+    rights.head.cmsg_level = libc::SOL_SOCKET;
+    rights.head.cmsg_type = libc::SCM_RIGHTS;
+    rights.head.cmsg_len = std::mem::offset_of!(Rights, fd) + size_of::<i32>();
+    rights.fd = fd;
+    let mut word = 0u8;
+    let mut text = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 1 };
+    message.msg_iov = &raw mut text;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut rights).cast();
+    message.msg_controllen = size_of::<Rights>();
+    let flags = int(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT);
+    let arguments = [int(plan.control), place(&raw const message), flags];
+    // SAFETY: the message and all it points to outlive the call.
+    at(unsafe { call(libc::SYS_sendmsg, arguments) }, Step::Seccomp).map(drop)
 }

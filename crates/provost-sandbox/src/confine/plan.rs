@@ -125,6 +125,8 @@ pub(super) struct Plan<'a> {
     pub(super) loopback: bool,
     pub(super) rules: Option<Arc<Rules>>,
     pub(super) filter: &'a [sock_filter],
+    /// Whether the filter asks, so that its other end must be sent to the parent.
+    pub(super) asks: bool,
     pub(super) drop_capabilities: bool,
     pub(super) limits: Vec<(u32, u64)>,
     pub(super) doors: Vec<RawFd>,

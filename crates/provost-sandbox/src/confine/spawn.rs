@@ -15,7 +15,7 @@ use super::handle::{Run, State};
 use super::plan::{Plan, Start, Strings, text};
 use super::stack::Stack;
 use super::standby::Standby;
-use super::{Child, Command, Leftovers, Parent, SandboxError, Stdio, Wall, hold, warden};
+use super::{Child, Command, Leftovers, Parent, SandboxError, Stdio, Wall, exchange, hold, warden};
 
 impl Wall {
     /// Runs a command behind the wall. Returns when it runs, or why it does not.
@@ -40,6 +40,7 @@ impl Wall {
             loopback: self.extra.net,
             rules: Some(ready.rules.clone()),
             filter: &self.filter,
+            asks: self.applied.own_ports,
             drop_capabilities: self.policy.is_confined(),
             limits: self.limits.clone(),
             doors: group.iter().flat_map(Group::doors).collect(),
@@ -66,7 +67,11 @@ impl Wall {
         if entered && let Some(groups) = &self.groups {
             groups.come_back(pid);
         }
-        started
+        let child = started?;
+        if self.applied.own_ports {
+            exchange::attend(child.run.control.as_fd(), pid)?;
+        }
+        Ok(child)
     }
 
     /// Has a warden begin with this plan, the one that waits or another. Tells in which

@@ -61,7 +61,7 @@ impl Wall {
         let maps = applied.user_namespace.then(own_maps);
         Ok(Self {
             identity: (found.st_dev, found.st_ino),
-            filter: compile(&policy, extra),
+            filter: compile(&policy, extra, applied.own_ports),
             limits: resources(limits, machine, &applied),
             ready: Mutex::new(ready),
             standby: Mutex::new(None),
@@ -150,13 +150,14 @@ fn require(policy: &Policy, machine: &Machine) -> Result<(), SandboxError> {
     Ok(())
 }
 
-fn compile(policy: &Policy, extra: Extra) -> Vec<sock_filter> {
+fn compile(policy: &Policy, extra: Extra, own_ports: bool) -> Vec<sock_filter> {
     if !policy.is_confined() {
         return filter::terminal();
     }
     filter::confined(match policy.network {
         Network::None if extra.net => Sockets::Isolated,
         Network::None => Sockets::None,
+        Network::Listen if own_ports => Sockets::ListenAndAsk,
         Network::Listen => Sockets::Listen,
         Network::Full => Sockets::Internet,
     })
@@ -235,6 +236,11 @@ impl Applied {
                 (false, false) => ProtectedBy::Landlock,
             },
             network_denied_by: denied,
+            // In a network of its own it needs nobody to ask.
+            own_ports: confined
+                && policy.network == Network::Listen
+                && !extra.net
+                && machine.notification.is_available(),
             cgroup_pids: extra.cgroup && machine.cgroups.pids.is_some(),
             cgroup_memory: extra.cgroup && machine.cgroups.memory.is_some(),
             ended_by: if extra.pid { EndedBy::PidNamespace } else { EndedBy::Subreaper },

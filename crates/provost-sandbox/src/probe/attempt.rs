@@ -20,6 +20,8 @@ pub(super) enum Try {
     Proc { direct: bool },
     /// Install a filter that allows everything.
     Seccomp,
+    /// Install one that asks, and use what its answers are made with.
+    Notification,
     /// Set the flag.
     NoNewPrivs,
 }
@@ -77,6 +79,13 @@ fn run(what: Try) -> i32 {
             })
         }
         Try::Seccomp => first_error(no_new_privs(), seccomp),
+        Try::Notification => first_error(look_at_self(), || {
+            first_error(no_new_privs(), || {
+                let line = install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+                let failed = errno(line);
+                first_error(failed, || can_give(i32::try_from(line).unwrap_or(-1)))
+            })
+        }),
         Try::NoNewPrivs => no_new_privs(),
     }
 }
@@ -100,12 +109,54 @@ fn no_new_privs() -> i32 {
 }
 
 fn seccomp() -> i32 {
+    errno(install(0))
+}
+
+/// Installs a filter that allows everything.
+fn install(flags: libc::c_ulong) -> i64 {
     let mut allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
     let program = libc::sock_fprog { len: 1, filter: &raw mut allow };
     // SAFETY: `program` points to one valid instruction; only this process is filtered.
-    errno(unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
-    })
+    unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
+    }
+}
+
+/// The two calls by which the memory and the files of a caller are looked at, which
+/// containers often forbid. On ourselves: whom we may look at is another matter.
+fn look_at_self() -> i32 {
+    let (from, mut to) = (0u64, 0u64);
+    let theirs = libc::iovec { iov_base: (&raw const from).cast_mut().cast(), iov_len: 8 };
+    let ours = libc::iovec { iov_base: (&raw mut to).cast(), iov_len: 8 };
+    // SAFETY: both parts are as long as is said and live until the end; the
+    // descriptors end with this throwaway process.
+    unsafe {
+        let own = libc::getpid();
+        let read = libc::process_vm_readv(own, &raw const ours, 1, &raw const theirs, 1, 0);
+        first_error(errno(i64::try_from(read).unwrap_or(-1)), || {
+            let handle = libc::syscall(libc::SYS_pidfd_open, own, 0);
+            first_error(errno(handle), || {
+                errno(libc::syscall(libc::SYS_pidfd_getfd, handle, handle, 0))
+            })
+        })
+    }
+}
+
+/// Whether a file can be given to a caller. There is none, which is said only by a
+/// kernel that knows the question.
+fn can_give(line: i32) -> i32 {
+    let given = libc::seccomp_notif_addfd {
+        id: 0,
+        flags: 0,
+        srcfd: line.cast_unsigned(),
+        newfd: 0,
+        newfd_flags: 0,
+    };
+    // SAFETY: the structure outlives the call.
+    let asked = errno(
+        unsafe { libc::ioctl(line, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given) }.into(),
+    );
+    if asked == libc::ENOENT { 0 } else { libc::ENOSYS }
 }
 
 /// The new process id namespace holds only children made after it, so the mount needs one.

@@ -16,7 +16,9 @@ impl Policy {
         };
         let network = match self.network {
             Network::None => "no network",
-            Network::Listen => "may listen on TCP ports, cannot connect outwards, no UDP",
+            Network::Listen => {
+                "may listen on TCP ports and connect to its own, nowhere else, no UDP"
+            }
             Network::Full => "the whole network",
         };
         let mut text = format!("profile {name}: {gist}\n\nproject\n  {}\n", self.project.display());

@@ -15,6 +15,7 @@ mod memfd_exec;
 mod namespaces;
 mod network;
 mod output_flood;
+mod own_ports;
 mod payload;
 mod pinned_script;
 mod private_tmp;
@@ -46,8 +47,17 @@ const TESTS: &[Test] = &[
     ("namespaces", namespaces::test),
     ("network", network::test),
     ("network_loopback_stays_inside", network::loopback),
-    ("network_serve_listens_and_cannot_call", network::serve),
+    ("network_serve_listens_and_calls_itself_alone", network::serve),
     ("output_flood", output_flood::test),
+    ("own_ports_are_reached", own_ports::reached),
+    ("own_ports_only", own_ports::only),
+    ("own_ports_shared_with_others", own_ports::shared),
+    ("own_ports_address_swapped", own_ports::swapped),
+    ("own_ports_taken_by_others", own_ports::taken),
+    ("own_ports_left_to_others", own_ports::lured),
+    ("own_ports_full_queue", own_ports::full_queue),
+    ("own_ports_leave_nothing", own_ports::leave_nothing),
+    ("own_ports_without_notification", own_ports::without_notification),
     ("pinned_script", pinned_script::test),
     ("private_tmp", private_tmp::test),
     ("proc_root", proc_root::test),

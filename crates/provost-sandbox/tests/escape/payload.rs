@@ -1,5 +1,6 @@
 //! The attacker. Exit code 0: harm was done. 1: it was denied. Anything else: it broke.
 
+mod calls;
 mod files;
 mod network;
 
@@ -13,6 +14,7 @@ type Attack = io::Result<String>;
 
 pub(crate) fn main(name: &str, args: &[&str]) -> ExitCode {
     let attack = files::attack(name, args).or_else(|| network::attack(name, args));
+    let attack = attack.or_else(|| calls::attack(name, args));
     let Some(result) = attack.or_else(|| attack_processes(name, args)) else {
         return ExitCode::from(9);
     };

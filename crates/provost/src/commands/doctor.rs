@@ -116,6 +116,8 @@ fn show(report: &Report) -> anyhow::Result<()> {
     row("Landlock", &landlock)?;
     row("seccomp", &said(&machine.seccomp))?;
     row("no_new_privs", &said(&machine.no_new_privs))?;
+    let lonely = |why| format!("a dev server cannot connect to its own ports: {why}");
+    row("own ports", &said(&machine.notification).map_err(lonely))?;
     for (name, support) in [
         ("user namespaces", &machine.namespaces.user),
         ("PID namespaces", &machine.namespaces.pid),

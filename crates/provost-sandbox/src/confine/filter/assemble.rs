@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use libc::sock_filter;
 
-use super::rules::{Rule, When};
+use super::rules::{Answer, Rule, When};
 
 const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
@@ -48,7 +48,7 @@ pub(super) fn program(rules: &[Rule]) -> Vec<sock_filter> {
         op(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
         op(LOAD, NUMBER),
         test(AT_LEAST, X32, 0, 1),
-        answer(libc::ENOSYS),
+        answer(Answer::Error(libc::ENOSYS)),
     ];
     match tree.layout() {
         Some(code) => program.extend(code),
@@ -161,8 +161,8 @@ impl Tree {
 
 /// All rules of one call, one after the other; none matching allows.
 fn body(rules: &[Rule]) -> Vec<sock_filter> {
-    if let [Rule { when: When::Always, errno, .. }] = rules {
-        return vec![answer(*errno)];
+    if let [Rule { when: When::Always, answer: always, .. }] = rules {
+        return vec![answer(*always)];
     }
     let mut code: Vec<sock_filter> = rules.iter().flat_map(check).collect();
     code.push(allow());
@@ -171,7 +171,7 @@ fn body(rules: &[Rule]) -> Vec<sock_filter> {
 
 /// Answers if the rule matches, else goes on after its last instruction.
 fn check(rule: &Rule) -> Vec<sock_filter> {
-    let deny = answer(rule.errno);
+    let deny = answer(rule.answer);
     match rule.when {
         When::Always => vec![deny],
         When::Is(argument, value) => vec![load(argument), test(EQUAL, value, 0, 1), deny],
@@ -218,8 +218,11 @@ fn allow() -> sock_filter {
     op(RETURN, libc::SECCOMP_RET_ALLOW)
 }
 
-fn answer(errno: i32) -> sock_filter {
-    op(RETURN, libc::SECCOMP_RET_ERRNO | errno.unsigned_abs())
+fn answer(answer: Answer) -> sock_filter {
+    match answer {
+        Answer::Error(errno) => op(RETURN, libc::SECCOMP_RET_ERRNO | errno.unsigned_abs()),
+        Answer::Asked => op(RETURN, libc::SECCOMP_RET_USER_NOTIF),
+    }
 }
 
 fn op(code: u16, k: u32) -> sock_filter {

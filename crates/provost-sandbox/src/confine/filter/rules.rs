@@ -1,16 +1,25 @@
-//! The table. One line per denial: the call, when, the answer, and why.
+//! The table. One line per denial, or question: the call, when, the answer, and why.
 
 use libc::{ENOSYS, EPERM};
 
-/// One denial.
+/// One denial, or a question to whoever stands by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) call: i64,
     pub(super) when: When,
-    pub(super) errno: i32,
+    pub(super) answer: Answer,
     /// Why it is denied; kept beside the denial so that neither goes without the other.
     #[cfg_attr(not(test), expect(dead_code, reason = "read by people and by the tests"))]
     pub(super) reason: &'static str,
+}
+
+/// What the caller gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// This error.
+    Error(i32),
+    /// What the process says that holds the other end of the filter.
+    Asked,
 }
 
 /// On which arguments a call is denied. Only the lower half of an argument is
@@ -33,7 +42,11 @@ pub(super) enum When {
 use When::{Always, Has, HasBoth, Is, NotIn};
 
 pub(super) const fn deny(call: i64, when: When, errno: i32, reason: &'static str) -> Rule {
-    Rule { call, when, errno, reason }
+    Rule { call, when, answer: Answer::Error(errno), reason }
+}
+
+pub(super) const fn ask(call: i64, reason: &'static str) -> Rule {
+    Rule { call, when: When::Always, answer: Answer::Asked, reason }
 }
 
 /// Every flag that makes a namespace. `CLONE_NEWTIME` shares its bit with the

@@ -9,7 +9,7 @@
 use libc::{EAFNOSUPPORT, EPERM};
 
 use super::rules::When::{Always, Has, IsAndNotIn, NotIn};
-use super::rules::{Rule, deny};
+use super::rules::{Rule, ask, deny};
 
 /// Which sockets a child may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(in crate::confine) enum Sockets {
     Isolated,
     /// TCP sockets to listen on.
     Listen,
+    /// The same, and each connection is asked for.
+    ListenAndAsk,
     /// Internet sockets with the network behind them.
     Internet,
 }
@@ -63,7 +65,7 @@ const INTERNET: &[Rule] = &[
     deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
 ];
 
-/// TCP, without a way to call out.
+/// TCP, without a way to call out but `connect`.
 #[rustfmt::skip]
 const LISTEN: &[Rule] = &[
     deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK]), EAFNOSUPPORT, "only internet sockets"),
@@ -71,19 +73,22 @@ const LISTEN: &[Rule] = &[
     deny(libc::SYS_socket, NotIn(2, TCP), EPERM, "Landlock takes other stream protocols for harmless"),
     deny(libc::SYS_socket, IsAndNotIn((0, INET), (1, KIND), &[STREAM]), EPERM, "UDP carries data out past Landlock"),
     deny(libc::SYS_socket, IsAndNotIn((0, INET6), (1, KIND), &[STREAM]), EPERM, "UDP carries data out past Landlock"),
-    deny(libc::SYS_connect, Always, EPERM, "it may listen, not call"),
     deny(libc::SYS_sendto, Has(3, FASTOPEN), EPERM, "connects without connect"),
     deny(libc::SYS_sendmsg, Has(2, FASTOPEN), EPERM, "connects without connect"),
     deny(libc::SYS_sendmmsg, Has(3, FASTOPEN), EPERM, "connects without connect"),
     deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
 ];
 
+const SILENT: Rule = deny(libc::SYS_connect, Always, EPERM, "it may listen, not call");
+const ASKING: Rule = ask(libc::SYS_connect, "it may call itself, which a filter cannot tell");
+
 /// The rules for this kind.
-pub(super) fn rules(sockets: Sockets) -> &'static [Rule] {
+pub(super) fn rules(sockets: Sockets) -> Vec<Rule> {
     match sockets {
-        Sockets::None => NONE,
-        Sockets::Isolated => ISOLATED,
-        Sockets::Listen => LISTEN,
-        Sockets::Internet => INTERNET,
+        Sockets::None => NONE.to_vec(),
+        Sockets::Isolated => ISOLATED.to_vec(),
+        Sockets::Listen => [LISTEN, &[SILENT]].concat(),
+        Sockets::ListenAndAsk => [LISTEN, &[ASKING]].concat(),
+        Sockets::Internet => INTERNET.to_vec(),
     }
 }

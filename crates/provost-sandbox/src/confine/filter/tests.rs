@@ -63,9 +63,15 @@ fn example(rule: &Rule) -> Vec<u64> {
 
 #[test]
 fn every_rule_denies_what_it_says_and_none_is_redundant() {
-    for kind in [Sockets::None, Sockets::Isolated, Sockets::Listen, Sockets::Internet] {
+    for kind in [
+        Sockets::None,
+        Sockets::Isolated,
+        Sockets::Listen,
+        Sockets::ListenAndAsk,
+        Sockets::Internet,
+    ] {
         let table: Vec<Rule> =
-            EVERYWHERE.iter().chain(CONFINED).chain(sockets(kind)).copied().collect();
+            EVERYWHERE.iter().chain(CONFINED).copied().chain(sockets(kind)).collect();
         let whole = confined(kind);
         for (index, rule) in table.iter().enumerate() {
             let arguments = example(rule);
@@ -90,7 +96,7 @@ fn every_rule_denies_what_it_says_and_none_is_redundant() {
 fn calls_outside_the_table_pass() {
     let program = confined(Sockets::None);
     let table: BTreeSet<i64> =
-        EVERYWHERE.iter().chain(CONFINED).chain(sockets(Sockets::None)).map(|r| r.call).collect();
+        EVERYWHERE.iter().chain(CONFINED).chain(&sockets(Sockets::None)).map(|r| r.call).collect();
     for call in (0..600).filter(|call| !table.contains(call)) {
         assert_eq!(answer(&program, call, &[]), None, "call {call}");
     }
@@ -102,6 +108,7 @@ type Case<'a> = (&'a [sock_filter], i64, &'a [u64], Option<i32>);
 fn arguments_decide_where_they_should() {
     let none = confined(Sockets::None);
     let listen = confined(Sockets::Listen);
+    let asking = confined(Sockets::ListenAndAsk);
     let isolated = confined(Sockets::Isolated);
     let flags = u64::try_from(libc::CLONE_VM | libc::CLONE_THREAD | libc::SIGCHLD).unwrap();
     let user = u64::try_from(libc::CLONE_NEWUSER).unwrap();
@@ -133,6 +140,9 @@ fn arguments_decide_where_they_should() {
         (&listen, socket, &[netlink, 3, 9], Some(libc::EPERM)),
         (&listen, libc::SYS_sendto, &[3, 0, 0, 0x2000_0000], Some(libc::EPERM)),
         (&listen, libc::SYS_sendto, &[3, 0, 0, 0x4000], None),
+        (&listen, libc::SYS_connect, &[3], Some(libc::EPERM)),
+        (&asking, socket, &[inet, 2], Some(libc::EPERM)),
+        (&asking, libc::SYS_sendto, &[3, 0, 0, 0x2000_0000], Some(libc::EPERM)),
         (&isolated, socket, &[inet, 2], None),
         (&isolated, socket, &[inet, 3], Some(libc::EPERM)),
         (&isolated, socket, &[netlink, 3], Some(libc::EAFNOSUPPORT)),
@@ -140,6 +150,19 @@ fn arguments_decide_where_they_should() {
     ];
     for (program, call, arguments, expected) in table {
         assert_eq!(answer(program, *call, arguments), *expected, "{call} {arguments:?}");
+    }
+}
+
+#[test]
+fn only_connections_are_asked_for_and_only_by_those_who_listen() {
+    let asked = |kind| {
+        let program = confined(kind);
+        let asks = |call: &i64| run(&program, *call, [0; 6]) == libc::SECCOMP_RET_USER_NOTIF;
+        (0..600).filter(asks).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(Sockets::ListenAndAsk), [libc::SYS_connect]);
+    for kind in [Sockets::None, Sockets::Isolated, Sockets::Listen, Sockets::Internet] {
+        assert!(asked(kind).is_empty(), "{kind:?}");
     }
 }
 

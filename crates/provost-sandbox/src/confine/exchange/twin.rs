@@ -1,0 +1,151 @@
+//! A socket like the caller's, to be connected in its place.
+//!
+//! What a program usually sets before it connects is set here too. What is bound
+//! to a port of its choice cannot be had twice and is refused.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+
+use libc::{
+    IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, SO_KEEPALIVE, SO_LINGER, SO_OOBINLINE, SO_PRIORITY,
+    SO_RCVBUF, SO_RCVLOWAT, SO_RCVTIMEO, SO_SNDBUF, SO_SNDTIMEO, SOL_SOCKET, TCP_CORK, TCP_KEEPCNT,
+    TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_QUICKACK, TCP_USER_TIMEOUT, c_int,
+};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+/// What is carried over. None of it says where a connection leads.
+const OPTIONS: &[(c_int, c_int)] = &[
+    (SOL_SOCKET, SO_KEEPALIVE),
+    (SOL_SOCKET, SO_LINGER),
+    (SOL_SOCKET, SO_OOBINLINE),
+    (SOL_SOCKET, SO_PRIORITY),
+    (SOL_SOCKET, SO_RCVBUF),
+    (SOL_SOCKET, SO_RCVLOWAT),
+    (SOL_SOCKET, SO_RCVTIMEO),
+    (SOL_SOCKET, SO_SNDBUF),
+    (SOL_SOCKET, SO_SNDTIMEO),
+    (IPPROTO_TCP, TCP_CORK),
+    (IPPROTO_TCP, TCP_KEEPCNT),
+    (IPPROTO_TCP, TCP_KEEPIDLE),
+    (IPPROTO_TCP, TCP_KEEPINTVL),
+    (IPPROTO_TCP, TCP_MAXSEG),
+    (IPPROTO_TCP, TCP_NODELAY),
+    (IPPROTO_TCP, TCP_QUICKACK),
+    (IPPROTO_TCP, TCP_USER_TIMEOUT),
+    (IPPROTO_IP, libc::IP_TOS),
+    (IPPROTO_IPV6, libc::IPV6_TCLASS),
+    (IPPROTO_IPV6, libc::IPV6_V6ONLY),
+];
+
+/// Makes the twin of a TCP socket that is neither bound nor connected.
+pub(super) fn of(socket: BorrowedFd<'_>, to: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let is_tcp = sockopt::socket_type(socket)? == SocketType::STREAM
+        && sockopt::socket_protocol(socket)? == Some(ipproto::TCP);
+    if !is_tcp {
+        return Err(Errno::PERM);
+    }
+    if sockopt::socket_domain(socket)? != family {
+        return Err(Errno::AFNOSUPPORT);
+    }
+    if sockopt::socket_acceptconn(socket)? || rustix::net::getpeername(socket).is_ok() {
+        return Err(Errno::ISCONN);
+    }
+    let bound = SocketAddr::try_from(rustix::net::getsockname(socket)?);
+    if bound.map_err(|_| Errno::PERM)?.port() != 0 {
+        return Err(Errno::PERM);
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let twin = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    OPTIONS.iter().try_for_each(|option| carry(*option, socket, &twin))?;
+    Ok(twin)
+}
+
+fn carry(option: (c_int, c_int), from: BorrowedFd<'_>, to: &OwnedFd) -> Result<(), Errno> {
+    let (wanted, has) = (get(option, from.as_raw_fd()), get(option, to.as_raw_fd()));
+    match wanted {
+        Some(value) if has != wanted => set(option, to, value),
+        // It is so by itself, or there is no such option for this family.
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The longest value of these: a time with two parts.
+type Value = ([u8; 16], usize);
+
+fn get((level, name): (c_int, c_int), socket: c_int) -> Option<Value> {
+    let mut value = [0; 16];
+    let mut length: libc::socklen_t = 16;
+    // SAFETY: the buffer is as long as is said.
+    let result = unsafe {
+        libc::getsockopt(socket, level, name, value.as_mut_ptr().cast(), &raw mut length)
+    };
+    (result == 0).then_some((value, usize::try_from(length).unwrap_or(0).min(16)))
+}
+
+fn set((level, name): (c_int, c_int), socket: &OwnedFd, value: Value) -> Result<(), Errno> {
+    let (mut value, length) = value;
+    if level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_RCVBUF) {
+        // The kernel tells twice what it was told.
+        let told = i32::from_ne_bytes([value[0], value[1], value[2], value[3]]) / 2;
+        value[..4].copy_from_slice(&told.to_ne_bytes());
+    }
+    let length = libc::socklen_t::try_from(length).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the buffer is at least as long as is said.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), length) };
+    if result == 0 {
+        return Ok(());
+    }
+    Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd as _;
+    use std::time::Duration;
+
+    fn plain(family: AddressFamily) -> OwnedFd {
+        rustix::net::socket(family, SocketType::STREAM, None).unwrap()
+    }
+
+    #[test]
+    fn a_twin_has_what_was_set() {
+        let socket = plain(AddressFamily::INET6);
+        sockopt::set_tcp_nodelay(&socket, true).unwrap();
+        sockopt::set_socket_keepalive(&socket, true).unwrap();
+        sockopt::set_tcp_keepidle(&socket, Duration::from_secs(77)).unwrap();
+        sockopt::set_ipv6_v6only(&socket, true).unwrap();
+        sockopt::set_socket_recv_buffer_size(&socket, 64 * 1024).unwrap();
+        let wait = Some(Duration::from_millis(1500));
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, wait).unwrap();
+        let twin = of(socket.as_fd(), "[::1]:80".parse().unwrap()).unwrap();
+        for option in OPTIONS {
+            let (asked, has) = (get(*option, socket.as_raw_fd()), get(*option, twin.as_raw_fd()));
+            assert_eq!(asked, has, "{option:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_fresh_tcp_socket_has_no_twin() {
+        let to: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        let of = |socket: BorrowedFd<'_>| of(socket, to).map(drop);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert_eq!(of(listener.as_fd()), Err(Errno::ISCONN));
+        let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert_eq!(of(stream.as_fd()), Err(Errno::ISCONN));
+        let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(of(udp.as_fd()), Err(Errno::PERM));
+        let bound = plain(AddressFamily::INET);
+        let anywhere: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        rustix::net::bind(&bound, &anywhere).unwrap();
+        assert_eq!(of(bound.as_fd()), Err(Errno::PERM));
+        assert_eq!(of(plain(AddressFamily::INET6).as_fd()), Err(Errno::AFNOSUPPORT));
+        assert_eq!(of(plain(AddressFamily::INET).as_fd()), Ok(()));
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(of(file.as_fd()), Err(Errno::NOTSOCK));
+    }
+}
