@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { write } from './agent.ts'
 import { Daemon, expect, login, test } from './provost.ts'
-import { bar, inside, isNow, look, server, SERVER, viteProject, work } from './work.ts'
+import { bar, inside, isNow, look, server, SERVER, viteProject, viteWithApi, work } from './work.ts'
 
 test('an edit shows in the preview of a real Vite project without a reload', async ({ page, daemon }) => {
   const app = await viteProject(daemon)
@@ -16,6 +16,14 @@ test('an edit shows in the preview of a real Vite project without a reload', asy
   await write(app.folder, 'greeting.js', "export const greeting = 'after'\n")
   await expect(inside(page).locator('#greeting')).toHaveText('after')
   await expect(inside(page).locator('#field')).toHaveValue('typed')
+})
+
+test('Vite passes requests on to the server of its own project, behind the wall', async ({ page, daemon }) => {
+  const app = await viteWithApi(daemon)
+  await login(page, daemon)
+  await look(page, daemon, app, 'preview')
+  await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
+  await expect(inside(page).locator('#greeting')).toHaveText('the api says /api/hello', { timeout: 30_000 })
 })
 
 test('while there is nothing to see it says why, and becomes the page by itself', async ({ page, daemon }) => {

@@ -91,6 +91,23 @@ export async function viteProject(daemon: Daemon): Promise<Work> {
   })
 }
 
+/** The same with a server of its own for `/api`, to which Vite passes requests on. */
+export async function viteWithApi(daemon: Daemon): Promise<Work> {
+  const app = await viteProject(daemon)
+  const files = {
+    'dev.cjs': `
+const { spawn } = require('child_process')
+const api = require('http').createServer((request, response) => response.end('the api says ' + request.url))
+api.listen(0, '127.0.0.1', () => spawn('node', ['node_modules/vite/bin/vite.js'], { stdio: 'inherit', env: { ...process.env, API: 'http://127.0.0.1:' + api.address().port } }))
+`,
+    'vite.config.js': "export default { server: { proxy: { '/api': process.env.API } } }\n",
+    'main.js': "fetch('/api/hello').then(async (response) => (document.getElementById('greeting').textContent = await response.text()))\n",
+    'provost.toml': '[runtime]\ndev = "node dev.cjs"\n',
+  }
+  for (const [path, text] of Object.entries(files)) await write(app.folder, path, text)
+  return app
+}
+
 /** The processes in whose command line a marker stands. */
 export async function marked(marker: string): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)

@@ -1,6 +1,8 @@
 //! The preview through the daemon: an origin of its own, streams, sockets, and
 //! nothing of Provost's that goes up.
 
+mod own_ports;
+
 use std::time::Duration;
 
 use futures::StreamExt as _;
