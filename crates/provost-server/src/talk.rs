@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use provost_proto::session::Sent;
+use provost_proto::session::{FinishReason, Sent};
 use provost_proto::{Fact, MessageId, Problem, Seq, Stream, TurnId};
-use provost_store::{Recorded, Scope, StoreError, Tail};
+use provost_store::{Recorded, Scope, Store, StoreError, Tail, whole_fact};
 
 use crate::Door;
 
 /// A cursor that ends with a turn.
 pub(crate) struct Talk {
+    store: Arc<dyn Store>,
     tail: Tail,
     message: MessageId,
     turn: Option<TurnId>,
@@ -27,7 +28,7 @@ pub(crate) struct Said {
 
 /// How a turn ended.
 pub(crate) enum Ended {
-    Well,
+    Well(FinishReason),
     Badly(Box<Problem>),
 }
 
@@ -35,8 +36,10 @@ impl Talk {
     /// From behind a place, which was read before the message was sent.
     pub(crate) fn new(door: &Door, after: Seq, sent: &Sent) -> Self {
         let scope = Scope::One(Stream::Session(sent.session));
+        let store = Arc::clone(door.gateway.store());
         Self {
-            tail: Tail::new(Arc::clone(door.gateway.store()), scope, after),
+            tail: Tail::new(Arc::clone(&store), scope, after),
+            store,
             message: sent.message,
             turn: sent.turn,
             page: Vec::new().into_iter(),
@@ -56,7 +59,7 @@ impl Talk {
                     None => self.page = self.tail.next().await?.into_iter(),
                 }
             };
-            let fact = event.event()?.fact();
+            let fact = whole_fact(&*self.store, &event.event()?).await?;
             if let Some(Fact::TurnStarted(started)) = &fact
                 && started.message == Some(self.message)
             {
@@ -82,7 +85,7 @@ impl Talk {
             Some(Ended::Badly(Box::new(Problem { error, code, status, details })))
         };
         if let Fact::TurnFinished(end) = fact {
-            own(end.turn).then_some(Ended::Well)
+            own(end.turn).then_some(Ended::Well(end.reason))
         } else if let Fact::TurnFailed(end) = fact {
             own(end.turn).then(|| bad(end.fault.code, end.fault.message.clone())).flatten()
         } else if let Fact::TurnCancelled(end) = fact {

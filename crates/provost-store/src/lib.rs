@@ -27,7 +27,7 @@ use uuid::Uuid;
 pub use append::{Append, Appended, Durability, Idempotency, NewEvent};
 pub use clock::Clock;
 pub use error::StoreError;
-pub use recorded::Recorded;
+pub use recorded::{Recorded, whole_fact};
 pub use sqlite::{Sqlite, StoreOptions};
 pub use tail::Tail;
 

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use provost_core::chain::{self, Record};
-use provost_proto::{Event, Hash, Seq, Stream};
+use provost_proto::{BlobRef, Event, Fact, Hash, Seq, Stream};
 
-use crate::StoreError;
+use crate::{Store, StoreError};
 
 /// One event, not yet read.
 ///
@@ -47,4 +47,15 @@ impl Recorded {
             .map_err(|error| StoreError::Damaged(format!("event {}: {error}", self.seq)))?;
         Ok(record.into_event(self.prev, self.hash))
     }
+}
+
+/// The fact of an event, also when its body is kept beside the log; `None` for what is
+/// unknown.
+pub async fn whole_fact(store: &dyn Store, event: &Event) -> Result<Option<Fact>, StoreError> {
+    if let Some(fact) = event.fact() {
+        return Ok(Some(fact));
+    }
+    let Ok(kept) = serde_json::from_value::<BlobRef>(event.body.clone()) else { return Ok(None) };
+    let bytes = store.blob(kept.hash).await?.unwrap_or_default();
+    Ok(serde_json::from_slice(&bytes).ok().and_then(|body| Fact::read(&event.kind, &body)))
 }

@@ -1,8 +1,10 @@
 //! Whether a request may be paid for, before it is made.
 //!
-//! Before a model is asked, the most that the answer may cost is reserved; when it
-//! has come, what it did cost takes the place of that. So many sessions at once
+//! Before a model is asked, the most that the answer may cost is reserved, or what is
+//! left if a shorter answer fits that; when it has come, what it did cost takes the place of that. So many sessions at once
 //! cannot spend together what each alone may.
+
+use std::ops::RangeInclusive;
 
 use provost_proto::session::Nanos;
 
@@ -42,6 +44,8 @@ pub struct TooLittle {
     pub most: u64,
     /// What was spent or is reserved.
     pub taken: u64,
+    /// What the next answer needs at least.
+    pub needed: u64,
 }
 
 /// What is counted.
@@ -64,32 +68,49 @@ impl TooLittle {
             Unit::Nanos => dollars(n),
             Unit::Tokens => format!("{n} tokens"),
         };
+        let left = self.most.saturating_sub(self.taken);
+        // Rounded down, so that what is needed is more in writing too.
+        let left = match self.unit {
+            Unit::Nanos => dollars(left / ROUNDED * ROUNDED),
+            Unit::Tokens => amount(left),
+        };
         format!(
-            "the budget of {whose} is {} and {} of it are spent or reserved, which is too little \
-             for the next answer; raise it, or use a cheaper model",
+            "the budget of {whose} is {} and {} of it are spent or reserved: {left} remain, and \
+             the next answer needs at least {}; raise it, or use a cheaper model",
             amount(self.most),
-            amount(self.taken)
+            amount(self.taken),
+            amount(self.needed)
         )
     }
 }
 
+/// Money is written to the tenth of a mill.
+const ROUNDED: Nanos = 100_000;
+
 /// Money as people read it.
 pub fn dollars(nanos: Nanos) -> String {
-    let tenth_of_a_mill = nanos.div_ceil(100_000);
+    let tenth_of_a_mill = nanos.div_ceil(ROUNDED);
     format!("${}.{:04}", tenth_of_a_mill / 10_000, tenth_of_a_mill % 10_000)
 }
 
-/// Whether an amount fits every one of these.
-pub fn fits(accounts: &[Account], unit: Unit, amount: u64) -> Result<(), TooLittle> {
+/// As much of an amount as every one of these has left; none if that is less than its
+/// least.
+pub fn grant(
+    accounts: &[Account],
+    unit: Unit,
+    amount: RangeInclusive<u64>,
+) -> Result<u64, TooLittle> {
+    let (needed, mut granted) = amount.into_inner();
     for account in accounts {
+        let Some(most) = account.most else { continue };
         let taken = account.spent.saturating_add(account.reserved);
-        if let Some(most) = account.most
-            && taken.saturating_add(amount) > most
-        {
-            return Err(TooLittle { pot: account.pot, unit, most, taken });
+        let left = most.saturating_sub(taken);
+        if left < needed {
+            return Err(TooLittle { pot: account.pot, unit, most, taken, needed });
         }
+        granted = granted.min(left);
     }
-    Ok(())
+    Ok(granted)
 }
 
 /// About how many tokens a text has, rather too many than too few.
@@ -104,10 +125,21 @@ mod tests {
     #[test]
     fn what_is_reserved_cannot_be_spent_twice() {
         let account = |reserved| Account { pot: Pot::Day, most: Some(100), spent: 40, reserved };
-        assert_eq!(fits(&[account(0)], Unit::Nanos, 60), Ok(()));
-        assert!(fits(&[account(1)], Unit::Nanos, 60).is_err());
+        assert_eq!(grant(&[account(0)], Unit::Nanos, 60..=60), Ok(60));
+        assert!(grant(&[account(1)], Unit::Nanos, 60..=60).is_err());
         let unlimited = Account { most: None, ..account(u64::MAX) };
-        assert_eq!(fits(&[unlimited], Unit::Nanos, u64::MAX), Ok(()));
+        assert_eq!(grant(&[unlimited], Unit::Nanos, 0..=u64::MAX), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn less_is_granted_where_less_is_left_but_never_less_than_is_needed() {
+        let account = |most| Account { pot: Pot::Day, most: Some(most), spent: 40, reserved: 10 };
+        for (most, granted) in
+            [(100, Ok(50)), (90, Ok(40)), (60, Ok(10)), (59, Err(10)), (0, Err(10))]
+        {
+            let got = grant(&[account(1000), account(most)], Unit::Tokens, 10..=50);
+            assert_eq!(got.map_err(|error| error.needed), granted, "{most}");
+        }
     }
 
     #[test]
@@ -118,7 +150,15 @@ mod tests {
             spent: 1_999_950_000,
             reserved: 0,
         };
-        let error = fits(&[account], Unit::Nanos, 1_000_000).unwrap_err();
-        assert!(error.to_string().starts_with("the budget of this session is $2.0000 and $2.0000"));
+        let error = grant(&[account], Unit::Nanos, 60_000..=1_000_000).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the budget of this session is $2.0000 and $2.0000 of it are spent or reserved: \
+             $0.0000 remain, and the next answer needs at least $0.0001; raise it, or use a \
+             cheaper model"
+        );
+        let account = Account { most: Some(300), spent: 100, ..account };
+        let error = grant(&[account], Unit::Tokens, 256..=512).unwrap_err().to_string();
+        assert!(error.contains("200 tokens remain, and the next answer needs at least 256"));
     }
 }

@@ -9,45 +9,17 @@ use std::sync::Arc;
 use provost_core::fold::{Doc, View};
 use provost_proto::session::{
     Author, MessageAdded, Part, Place, Sent, SessionClosed, SessionStatus, SessionView,
-    TurnStarted, TurnStatus,
+    TurnCancelled, TurnStarted, TurnStatus,
 };
 use provost_proto::{Fact, MessageId, TurnId, limits};
-use provost_store::{Appended, Idempotency};
-use tokio::sync::{mpsc, oneshot};
+use provost_store::Appended;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::inbox::{Ask, Begun, Moment, Prompt, Waiting};
 use super::journal::Journal;
 use super::turn::Turn;
 use super::{Runner, RunnerError, Speaker};
-
-/// What an actor is asked.
-pub(crate) enum Ask {
-    Message {
-        by: Speaker,
-        text: String,
-        command: Option<Idempotency>,
-        reply: oneshot::Sender<Result<Sent, RunnerError>>,
-    },
-    Cancel {
-        reply: oneshot::Sender<bool>,
-    },
-    GoOn {
-        by: Speaker,
-        reply: oneshot::Sender<Result<TurnId, RunnerError>>,
-    },
-    Close {
-        by: Speaker,
-        reply: oneshot::Sender<Result<(), RunnerError>>,
-    },
-    /// Goes on with a turn that a daemon before left open.
-    TakeUp,
-}
-
-struct Waiting {
-    by: Speaker,
-    message: MessageId,
-    item: Place,
-}
 
 pub(super) struct Actor {
     runner: Arc<Runner>,
@@ -55,13 +27,6 @@ pub(super) struct Actor {
     inbox: mpsc::Receiver<Ask>,
     waiting: VecDeque<Waiting>,
     is_closed: bool,
-}
-
-/// Whether a message begins a turn at once.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Moment {
-    Idle,
-    Busy,
 }
 
 impl Actor {
@@ -72,6 +37,8 @@ impl Actor {
             by: by.clone(),
             message: queued.message,
             item: queued.item,
+            most: None,
+            is_withdrawn: false,
         });
         let waiting = waiting.collect();
         Self { runner, journal, inbox, waiting, is_closed: false }
@@ -80,19 +47,32 @@ impl Actor {
     pub(super) async fn run(mut self) {
         while !self.is_closed {
             let Some(ask) = self.inbox.recv().await else { return };
-            if let Some((turn, by)) = self.hear(ask).await {
-                self.turn(turn, by).await;
+            if let Some(begun) = self.hear(ask).await {
+                self.turn(begun).await;
             }
             while !self.is_closed
                 && let Some(next) = self.waiting.pop_front()
             {
-                let turn = self.runner.gateway.clock().id();
-                let (message, item) = (Some(next.message), Some(next.item));
-                let started = self.started(turn, message, item);
-                match self.journal.person(&next.by, None, vec![started]).await {
-                    Ok(_) => self.turn(turn, next.by).await,
-                    Err(error) => tracing::error!(%error, "a turn could not begin"),
+                if let Some(begun) = self.begin(next).await {
+                    self.turn(begun).await;
                 }
+            }
+        }
+    }
+
+    /// Begins the turn of a message that waited; of one that was withdrawn, ends it too.
+    async fn begin(&self, next: Waiting) -> Option<Begun> {
+        let Waiting { by, message, item, most, is_withdrawn } = next;
+        let (session, turn) = (self.journal.session, self.runner.gateway.clock().id());
+        let mut facts = vec![self.started(turn, Some(message), Some(item))];
+        if is_withdrawn {
+            facts.push(Fact::TurnCancelled(TurnCancelled { session, turn }));
+        }
+        match self.journal.person(&by, None, facts).await {
+            Ok(_) => (!is_withdrawn).then_some(Begun { turn, by, message: Some(message), most }),
+            Err(error) => {
+                tracing::error!(%error, "a turn could not begin");
+                None
             }
         }
     }
@@ -102,24 +82,30 @@ impl Actor {
     }
 
     /// Something while no turn goes on; the turn that it begins, if it does.
-    async fn hear(&mut self, ask: Ask) -> Option<(TurnId, Speaker)> {
+    async fn hear(&mut self, ask: Ask) -> Option<Begun> {
         match ask {
-            Ask::Message { by, text, command, reply } => {
-                let sent = self.message(&by, text, command, Moment::Idle).await;
-                let turn =
-                    sent.as_ref().ok().and_then(|(sent, is_new)| sent.turn.filter(|_| *is_new));
+            Ask::Message { by, prompt, reply } => {
+                let most = prompt.most;
+                let sent = self.message(&by, prompt, Moment::Idle).await;
+                let new = sent.as_ref().ok().filter(|(_, is_new)| *is_new).map(|(sent, _)| sent);
+                let begun = new.and_then(|sent| Some((sent.turn?, sent.message)));
                 drop(reply.send(sent.map(|(sent, _)| sent)));
-                turn.map(|turn| (turn, by))
+                begun.map(|(turn, message)| Begun { turn, by, message: Some(message), most })
             }
             Ask::Cancel { reply } => {
                 let _unheard = reply.send(false);
+                None
+            }
+            Ask::Withdraw { reply, .. } => {
+                // Its turn is over.
+                let _unheard = reply.send(());
                 None
             }
             Ask::GoOn { by, reply } => {
                 let begun = self.go_on(&by).await;
                 let turn = begun.as_ref().ok().copied();
                 drop(reply.send(begun));
-                turn.map(|turn| (turn, by))
+                turn.map(|turn| Begun { turn, by, message: None, most: None })
             }
             Ask::Close { by, reply } => {
                 drop(reply.send(self.close(&by).await));
@@ -130,25 +116,35 @@ impl Actor {
     }
 
     /// Runs a turn to its end, and hears meanwhile.
-    async fn turn(&mut self, turn: TurnId, by: Speaker) {
+    async fn turn(&mut self, begun: Begun) {
         let cancel = CancellationToken::new();
         let (runner, journal) = (Arc::clone(&self.runner), Arc::clone(&self.journal));
-        let work = Turn { runner, journal, id: turn, by, cancel: cancel.clone() }.run();
+        let Begun { turn, by, message, most } = begun;
+        let work = Turn { runner, journal, id: turn, by, most, cancel: cancel.clone() }.run();
         tokio::pin!(work);
-        let (mut cancelled, mut closing) = (Vec::new(), None);
+        let (mut cancelled, mut withdrawn, mut closing) = (Vec::new(), Vec::new(), None);
         let mut is_open = true;
         loop {
             tokio::select! {
                 () = &mut work => break,
                 ask = self.inbox.recv(), if is_open => match ask {
                     None => is_open = false,
-                    Some(Ask::Message { by, text, command, reply }) => {
-                        let sent = self.message(&by, text, command, Moment::Busy).await;
+                    Some(Ask::Message { by, prompt, reply }) => {
+                        let sent = self.message(&by, prompt, Moment::Busy).await;
                         drop(reply.send(sent.map(|(sent, _)| sent)));
                     }
                     Some(Ask::Cancel { reply }) => {
                         cancel.cancel();
                         cancelled.push(reply);
+                    }
+                    Some(Ask::Withdraw { message: unwanted, reply }) => {
+                        if message == Some(unwanted) {
+                            cancel.cancel();
+                            withdrawn.push(reply);
+                        } else {
+                            self.withdraw(unwanted);
+                            let _unheard = reply.send(());
+                        }
                     }
                     Some(Ask::GoOn { reply, .. }) => {
                         drop(reply.send(Err(RunnerError::NothingToContinue)));
@@ -164,8 +160,18 @@ impl Actor {
         for reply in cancelled {
             let _unheard = reply.send(true);
         }
+        for reply in withdrawn {
+            let _unheard = reply.send(());
+        }
         if let Some((by, reply)) = closing {
             drop(reply.send(self.close(&by).await));
+        }
+    }
+
+    /// Lets a message that waits have no answer.
+    fn withdraw(&mut self, message: MessageId) {
+        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.message == message) {
+            waiting.is_withdrawn = true;
         }
     }
 
@@ -173,10 +179,10 @@ impl Actor {
     async fn message(
         &mut self,
         by: &Speaker,
-        text: String,
-        command: Option<Idempotency>,
+        prompt: Prompt,
         moment: Moment,
     ) -> Result<(Sent, bool), RunnerError> {
+        let Prompt { text, command, most } = prompt;
         let moment = if self.waiting.is_empty() { moment } else { Moment::Busy };
         if self.waiting.len() >= limits::QUEUED_MESSAGES {
             return Err(RunnerError::QueueFull);
@@ -195,7 +201,8 @@ impl Actor {
             return Ok((self.sent_before(&appended)?, false));
         }
         if moment == Moment::Busy {
-            self.waiting.push_back(Waiting { by: by.clone(), message, item });
+            let (by, is_withdrawn) = (by.clone(), false);
+            self.waiting.push_back(Waiting { by, message, item, most, is_withdrawn });
         }
         let is_queued = moment == Moment::Busy;
         let turn = (!is_queued).then_some(turn);
@@ -244,11 +251,12 @@ impl Actor {
     }
 
     /// The turn that a daemon before left open, if it did.
-    async fn left_open(&self) -> Option<(TurnId, Speaker)> {
+    async fn left_open(&self) -> Option<Begun> {
         let id = self.journal.session.uuid();
         let doc = self.runner.gateway.store().doc(View::Sessions, id).await.ok()?;
         let view = doc.and_then(Doc::into_session)?;
         let turn = view.turn.filter(|_| view.status == SessionStatus::Running)?;
-        Some((turn.id, Speaker { principal: turn.principal, actor: turn.actor }))
+        let by = Speaker { principal: turn.principal, actor: turn.actor };
+        Some(Begun { turn: turn.id, by, message: None, most: None })
     }
 }

@@ -1,35 +1,32 @@
 //! Asking the model, and writing down what it answers.
 
 use provost_core::fold::{Doc, View};
-use provost_core::session::budget::{Account, Pot, Unit, estimate, fits};
+use provost_core::session::budget::estimate;
 use provost_core::session::instructions::{Project as Place, instructions};
 use provost_core::session::plan::Heard;
 use provost_core::session::tools::{self, HANDOFF};
 use provost_gateway::Part as Role;
 use provost_proto::session::{
-    Author, FinishReason, MessageAdded, Nanos, Part, Purpose, SessionView, ToolCalled,
-    UsageRecorded,
+    Author, FinishReason, MessageAdded, Part, Purpose, SessionView, ToolCalled,
 };
 use provost_proto::{Fact, Project, limits};
 
+use super::afford::Allowed;
 use super::error::Broken;
-use super::money::{Claim, Reserved, day, tokens};
 use super::pump::{Answer, Pump};
 use super::told;
 use super::tools::Call;
 use super::turn::{State, Turn};
-use crate::model::{
-    Message, Request, Standing, StopReason, Tool, ToolChoice, Turn as Answered, Usage,
-};
-
-/// The most tokens of an answer where a budget is to be kept.
-const LONGEST: u32 = 16 * 1024;
+use crate::model::{Message, Request, StopReason, Tool, ToolChoice, Turn as Answered, Usage};
 
 impl Turn {
     /// Asks the model once, and writes down what it says and calls.
     pub(super) async fn ask(&self, state: &mut State) -> Result<Heard, Broken> {
-        let request = self.request(&state.view, state.history.messages.clone()).await?;
-        let answer = self.answer(state, &request, Purpose::Answer).await?;
+        if self.is_used_up(state) {
+            return Ok(Heard::Stopped(FinishReason::MaxTokens));
+        }
+        let mut request = self.request(&state.view, state.history.messages.clone()).await?;
+        let answer = self.answer(state, &mut request, Purpose::Answer).await?;
         let heard = heard(&answer);
         let calls = self.keep(state, &answer).await?;
         state.history.messages.push(Message::Assistant { turn: answer });
@@ -41,10 +38,11 @@ impl Turn {
     pub(super) async fn answer(
         &self,
         state: &mut State,
-        request: &Request,
+        request: &mut Request,
         purpose: Purpose,
     ) -> Result<Box<Answered>, Broken> {
-        let reserved = self.reserve(state, request)?;
+        let Allowed { most, reserved } = self.afford(state, request, purpose)?;
+        request.max_output_tokens = most;
         let stream = self.runner.models.stream(request).map_err(Broken::Unknown)?;
         let pump = Pump {
             journal: &self.journal,
@@ -134,81 +132,6 @@ impl Turn {
         Ok(calls)
     }
 
-    /// What the model used, in memory and as a fact.
-    fn used(
-        &self,
-        state: &mut State,
-        usage: &Usage,
-        (purpose, estimated): (Purpose, bool),
-    ) -> Fact {
-        let cost = self.cost(&state.view, usage);
-        let now = day(self.runner.gateway.clock().now());
-        let (session, project) = (self.journal.session, self.journal.project);
-        let nanos = cost.unwrap_or(0);
-        self.runner.ledger.spend(Claim { session, project, day: now, nanos });
-        let usage = tokens(usage);
-        state.progress.calls += 1;
-        state.progress.tokens = state.progress.tokens.saturating_add(usage.total());
-        state.progress.cost = state.progress.cost.saturating_add(nanos);
-        state.progress.context = usage.total();
-        state.view.cost = state.view.cost.saturating_add(nanos);
-        state.view.usage = state.view.usage.plus(usage);
-        Fact::UsageRecorded(UsageRecorded {
-            session,
-            project,
-            turn: self.id,
-            model: state.view.model.clone(),
-            day: now,
-            purpose,
-            usage,
-            cost,
-            estimated,
-        })
-    }
-
-    fn cost(&self, view: &SessionView, usage: &Usage) -> Option<Nanos> {
-        if self.is_free(&view.model) {
-            return Some(0);
-        }
-        self.runner.prices.cost(&view.model, usage).map(crate::model::Usd::nanos)
-    }
-
-    /// A script, or a model on this machine.
-    fn is_free(&self, model: &str) -> bool {
-        let provider = model.split('/').next().unwrap_or_default();
-        let found = self.runner.models.registry().provider(provider);
-        provider == "script" || found.is_some_and(|found| found.standing() == Standing::Local)
-    }
-
-    fn has_budget(&self, view: &SessionView) -> bool {
-        let settings = &self.runner.settings;
-        view.budget.nanos.or(settings.project).or(settings.day).is_some()
-    }
-
-    /// Keeps what the answer may cost at most.
-    fn reserve(&self, state: &State, request: &Request) -> Result<Option<Reserved>, Broken> {
-        let view = &state.view;
-        let bytes = serde_json::to_string(request).map_or(0, |text| text.len());
-        let input = estimate(bytes);
-        let tokens = Account {
-            pot: Pot::Session,
-            most: view.budget.tokens,
-            spent: view.usage.total(),
-            reserved: 0,
-        };
-        fits(&[tokens], Unit::Tokens, input).map_err(Broken::Budget)?;
-        if !self.has_budget(view) || self.is_free(&view.model) {
-            return Ok(None);
-        }
-        let most = Usage { input, output: LONGEST.into(), ..Usage::default() };
-        let nanos = self.cost(view, &most).ok_or_else(|| Broken::NoPrice(view.model.clone()))?;
-        let now = day(self.runner.gateway.clock().now());
-        let claim = Claim { session: view.id, project: view.project, day: now, nanos };
-        let own = (view.budget.nanos, view.cost);
-        let reserved = self.runner.ledger.reserve(claim, &self.runner.settings, own);
-        reserved.map(Some).map_err(Broken::Budget)
-    }
-
     /// The neutral request: role, project, tools, conversation.
     pub(super) async fn request(
         &self,
@@ -228,15 +151,13 @@ impl Turn {
         let place = Place { name: &project.name, mode, runs: &runs, date: &date };
         let touched = told::touched(&messages);
         let guides = gateway.guides(&project, &touched).await?;
-        let max_output_tokens =
-            (self.has_budget(view) && !self.is_free(&view.model)).then_some(LONGEST);
         Ok(Request {
             model: view.model.clone(),
             instructions: instructions((&role.name, &role.instructions), &place, &guides, &touched),
             tools: offered(view, &role, &roles, &project)?,
             tool_choice: ToolChoice::Auto,
             messages,
-            max_output_tokens,
+            max_output_tokens: None,
             thinking: None,
             cache_key: Some(view.id.uuid().to_string()),
         })

@@ -74,7 +74,7 @@ impl Turn {
             role: name.to_owned(),
         });
         self.journal.model(&self.by, vec![fact]).await?;
-        let sent = Box::pin(self.runner.send_as(by, opened.id, task.to_owned(), None)).await;
+        let sent = Box::pin(self.runner.send_as(by, opened.id, task.to_owned().into())).await;
         if let Err(error) = sent {
             return Ok(Err(error.to_string()));
         }

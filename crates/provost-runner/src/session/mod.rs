@@ -13,10 +13,12 @@
 //! marked as interrupted, with what had been said.
 
 mod actor;
+mod afford;
 mod ask;
 mod error;
 mod handoff;
 mod history;
+mod inbox;
 mod journal;
 mod money;
 mod open;
@@ -36,20 +38,21 @@ use provost_core::fold::{Doc, View};
 use provost_core::session::plan::Limits;
 use provost_gateway::{Gateway, Operator};
 use provost_proto::session::{
-    Budget, Nanos, Sent, SessionDetail, SessionList, SessionStatus, SessionView, TokenUsage,
-    UsageReport, UsageRow,
+    Budget, Nanos, Sent, SessionDetail, SessionList, SessionStatus, SessionView,
 };
-use provost_proto::{Actor as Acting, Principal, SessionId, Stream, TurnId};
-use provost_store::{Idempotency, Scope};
+use provost_proto::{Actor as Acting, MessageId, Principal, SessionId, Stream, TurnId};
+use provost_store::Scope;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::RunnerError;
+pub use inbox::Prompt;
 pub(crate) use render::cut;
 
 use crate::model::{Models, Prices};
-use actor::{Actor, Ask};
+use actor::Actor;
+use inbox::Ask;
 use money::Ledger;
 use pace::Pace;
 
@@ -163,27 +166,35 @@ impl Runner {
         self: &Arc<Self>,
         by: &Operator,
         session: SessionId,
-        text: String,
-        command: Option<Idempotency>,
+        prompt: Prompt,
     ) -> Result<Sent, RunnerError> {
-        self.send_as(by.into(), session, text, command).await
+        self.send_as(by.into(), session, prompt).await
     }
 
     pub(crate) async fn send_as(
         self: &Arc<Self>,
         by: Speaker,
         session: SessionId,
-        text: String,
-        command: Option<Idempotency>,
+        prompt: Prompt,
     ) -> Result<Sent, RunnerError> {
-        error::check_text(&text)?;
-        self.tell(session, |reply| Ask::Message { by, text, command, reply }).await?
+        error::check_text(&prompt.text)?;
+        self.tell(session, |reply| Ask::Message { by, prompt, reply }).await?
     }
 
     /// Stops the turn of a session; done when nothing of it runs any more. Tells
     /// whether there was one.
     pub async fn cancel(self: &Arc<Self>, session: SessionId) -> Result<bool, RunnerError> {
         self.tell(session, |reply| Ask::Cancel { reply }).await
+    }
+
+    /// Nobody waits for the answer to this message any more: its turn is stopped, or
+    /// will not begin. Every other turn of the session goes on.
+    pub async fn withdraw(
+        self: &Arc<Self>,
+        session: SessionId,
+        message: MessageId,
+    ) -> Result<(), RunnerError> {
+        self.tell(session, |reply| Ask::Withdraw { message, reply }).await
     }
 
     /// Goes on with a turn that was cut off, failed or cancelled.
@@ -241,22 +252,6 @@ impl Runner {
             let draft = draft.filter(|_| view.status == SessionStatus::Running);
             return Ok(SessionDetail { session: view, items, draft, cursor });
         }
-    }
-
-    /// What models used and cost.
-    pub async fn usage(&self) -> Result<UsageReport, RunnerError> {
-        let docs = self.gateway.store().docs(View::Usage).await?;
-        let mut rows: Vec<UsageRow> = docs.into_iter().filter_map(Doc::into_usage).collect();
-        rows.sort_by(|a, b| (b.day, &b.model).cmp(&(a.day, &a.model)));
-        let usage = rows.iter().fold(TokenUsage::default(), |sum, row| sum.plus(row.usage));
-        Ok(UsageReport {
-            usage,
-            cost: rows.iter().map(|row| row.cost).sum(),
-            unpriced: rows.iter().map(|row| row.unpriced).sum(),
-            rows,
-            today: money::day(self.gateway.clock().now()),
-            prices_as_of: self.prices.as_of.clone(),
-        })
     }
 
     /// Asks the actor of a session something.

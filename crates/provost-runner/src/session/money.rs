@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use provost_core::session::budget::{Account, Pot, TooLittle, Unit, fits};
-use provost_proto::session::{Nanos, TokenUsage, UsageRow};
+use provost_core::fold::{Doc, View};
+use provost_core::session::budget::{Account, Pot, TooLittle, Unit, grant};
+use provost_proto::session::{Nanos, TokenUsage, UsageReport, UsageRow};
 use provost_proto::{Micros, ProjectId, SessionId};
 
-use super::Settings;
+use super::{Runner, RunnerError, Settings};
 use crate::model::Usage;
 
 /// The most tokens that are believed: JSON holds no larger numbers exactly.
@@ -26,6 +27,24 @@ pub(super) fn tokens(usage: &Usage) -> TokenUsage {
         cached_input: usage.cached_input.min(MOST),
         cache_write: usage.cache_write.min(MOST),
         reasoning: usage.reasoning.min(MOST),
+    }
+}
+
+impl Runner {
+    /// What models used and cost.
+    pub async fn usage(&self) -> Result<UsageReport, RunnerError> {
+        let docs = self.gateway.store().docs(View::Usage).await?;
+        let mut rows: Vec<UsageRow> = docs.into_iter().filter_map(Doc::into_usage).collect();
+        rows.sort_by(|a, b| (b.day, &b.model).cmp(&(a.day, &a.model)));
+        let usage = rows.iter().fold(TokenUsage::default(), |sum, row| sum.plus(row.usage));
+        Ok(UsageReport {
+            usage,
+            cost: rows.iter().map(|row| row.cost).sum(),
+            unpriced: rows.iter().map(|row| row.unpriced).sum(),
+            rows,
+            today: day(self.gateway.clock().now()),
+            prices_as_of: self.prices.as_of.clone(),
+        })
     }
 }
 
@@ -53,6 +72,8 @@ pub(super) struct Claim {
 /// Money that is kept for one answer; what is not spent is free again.
 #[derive(Debug)]
 pub(super) struct Reserved {
+    /// How much.
+    pub(super) nanos: Nanos,
     ledger: Arc<Ledger>,
     number: u64,
 }
@@ -71,10 +92,12 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps money for an answer, if there is enough.
+    /// Keeps money for an answer: what is claimed or what is left, if that is not less
+    /// than the least.
     pub(super) fn reserve(
         self: &Arc<Self>,
         claim: Claim,
+        least: Nanos,
         settings: &Settings,
         (most, spent): (Option<Nanos>, Nanos),
     ) -> Result<Reserved, TooLittle> {
@@ -103,11 +126,11 @@ impl Ledger {
                 reserved: sum(&|kept| kept.day == claim.day),
             },
         ];
-        fits(&accounts, Unit::Nanos, claim.nanos)?;
+        let nanos = grant(&accounts, Unit::Nanos, least..=claim.nanos)?;
         let number = books.next;
         books.next += 1;
-        books.reserved.push((number, claim));
-        Ok(Reserved { ledger: Arc::clone(self), number })
+        books.reserved.push((number, Claim { nanos, ..claim }));
+        Ok(Reserved { nanos, ledger: Arc::clone(self), number })
     }
 
     /// This was spent.
@@ -138,13 +161,15 @@ mod tests {
         let ledger = Arc::new(Ledger::default());
         let settings = Settings { day: Some(100), ..Settings::default() };
         let claim = |n| Claim { session: id(n), project: id(9), day: 1, nanos: 60 };
-        let first = ledger.reserve(claim(1), &settings, (None, 0)).unwrap();
-        let pot = ledger.reserve(claim(2), &settings, (None, 0)).unwrap_err().pot;
-        assert_eq!(pot, Pot::Day);
+        let reserve = |claim, least| ledger.reserve(claim, least, &settings, (None, 0));
+        let first = reserve(claim(1), 60).unwrap();
+        assert_eq!(reserve(claim(2), 41).unwrap_err().pot, Pot::Day);
+        // Whoever is content with less gets what is left, and no more.
+        assert_eq!(reserve(claim(2), 40).unwrap().nanos, 40);
         // What it did cost takes the place of what was reserved.
         drop(first);
         ledger.spend(Claim { nanos: 30, ..claim(1) });
-        let _second = ledger.reserve(claim(2), &settings, (None, 0)).unwrap();
-        assert!(ledger.reserve(Claim { day: 2, ..claim(3) }, &settings, (None, 0)).is_ok());
+        let _second = reserve(claim(2), 60).unwrap();
+        assert!(reserve(Claim { day: 2, ..claim(3) }, 60).is_ok());
     }
 }

@@ -14,7 +14,7 @@ use provost_proto::{
 };
 use provost_store::{Durability, Scope};
 
-use super::actor::Ask;
+use super::inbox::Ask;
 use super::tools::Returned;
 use super::{Runner, RunnerError, history, render};
 

@@ -30,7 +30,7 @@ impl Turn {
             let mut request = self.request(&state.view, messages.clone()).await?;
             request.tool_choice = ToolChoice::None;
             request.messages.push(Message::user(WISH));
-            match self.answer(state, &request, Purpose::Summary).await {
+            match self.answer(state, &mut request, Purpose::Summary).await {
                 Err(Broken::Model(ModelError::ContextLength(_))) => messages = less(messages),
                 Err(broken) => return Err(broken),
                 Ok(answer) => {

@@ -23,6 +23,8 @@ pub(super) struct Turn {
     pub(super) journal: Arc<Journal>,
     pub(super) id: TurnId,
     pub(super) by: Speaker,
+    /// The most tokens that its answers may have together.
+    pub(super) most: Option<u32>,
     pub(super) cancel: CancellationToken,
 }
 
@@ -33,6 +35,8 @@ pub(super) struct State {
     pub(super) progress: Progress,
     /// What the last answer used, to be written with it.
     pub(super) pending_usage: Option<Fact>,
+    /// How many tokens its answers had, as far as this daemon heard them.
+    pub(super) answered: u64,
     guard: Guard,
     compacted: bool,
     began: Instant,
@@ -128,8 +132,18 @@ impl Turn {
         });
         let before = turn.map_or(0, |turn| now.saturating_sub(turn.started_at) / 1000);
         let began = Instant::now();
-        let (pending_usage, compacted) = (None, false);
-        Ok(State { view, history, progress, pending_usage, guard, compacted, began, before })
+        let (pending_usage, answered, compacted) = (None, 0, false);
+        Ok(State {
+            view,
+            history,
+            progress,
+            pending_usage,
+            answered,
+            guard,
+            compacted,
+            began,
+            before,
+        })
     }
 
     /// Carries the open calls out; why the turn cannot go on, if it cannot.

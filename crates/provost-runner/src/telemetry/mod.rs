@@ -18,8 +18,8 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::{BlobRef, Event, Fact, Seq, Stream};
-use provost_store::{Scope, Store, StoreError, Tail};
+use provost_proto::{Seq, Stream};
+use provost_store::{Scope, StoreError, Tail, whole_fact};
 use tokio::time::{Instant, timeout};
 
 pub use otlp::NotACollector;
@@ -136,7 +136,7 @@ impl Telemetry {
             if !trace::KINDS.contains(&event.kind.as_str()) {
                 continue;
             }
-            let Some(fact) = whole(&**self.runner.gateway().store(), &event).await? else {
+            let Some(fact) = whole_fact(&**self.runner.gateway().store(), &event).await? else {
                 continue;
             };
             if !self.trace.knows(session) {
@@ -148,14 +148,4 @@ impl Telemetry {
         }
         Ok(())
     }
-}
-
-/// The fact of an event, also when its body is kept beside the log.
-async fn whole(store: &dyn Store, event: &Event) -> Result<Option<Fact>, StoreError> {
-    if let Some(fact) = event.fact() {
-        return Ok(Some(fact));
-    }
-    let Ok(kept) = serde_json::from_value::<BlobRef>(event.body.clone()) else { return Ok(None) };
-    let bytes = store.blob(kept.hash).await?.unwrap_or_default();
-    Ok(serde_json::from_slice(&bytes).ok().and_then(|body| Fact::read(&event.kind, &body)))
 }

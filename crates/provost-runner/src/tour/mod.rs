@@ -74,7 +74,7 @@ impl Runner {
         };
         let session = self.open_session(by, open, command).await?;
         if !wanted.silent {
-            self.send(by, session.id, FIRST.to_owned(), None).await?;
+            self.send(by, session.id, FIRST.to_owned().into()).await?;
         }
         Ok(TourBegun { project, session: self.view(session.id).await? })
     }

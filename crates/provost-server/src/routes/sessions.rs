@@ -15,6 +15,7 @@ use provost_proto::session::{
     OpenSession, SendMessage, Sent, SessionDetail, SessionList, SessionView, TakeTour, TourBegun,
 };
 use provost_proto::{Code, Problem, Seq, SessionId, Stream};
+use provost_runner::session::Prompt;
 use provost_store::Scope;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -92,7 +93,8 @@ pub(crate) async fn say(
     let session = id(&name)?;
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let after = *door.gateway.store().head().borrow();
-    let sent = door.runner.send(&by, session, value.text, command).await?;
+    let prompt = Prompt { text: value.text, command, most: None };
+    let sent = door.runner.send(&by, session, prompt).await?;
     if !accepts.contains("text/event-stream") {
         return Ok((StatusCode::ACCEPTED, Json(sent)).into_response());
     }

@@ -3,7 +3,9 @@
 
 mod chat;
 mod cli;
+mod long;
 mod money;
+mod openai;
 mod real;
 mod survive;
 mod telemetry;
@@ -264,47 +266,4 @@ async fn a_budget_is_kept_before_the_model_is_asked() {
     assert!(model.received().is_empty());
     let usage = daemon.get("/api/usage").await;
     assert_eq!(usage["rows"], json!([]));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn any_client_of_chat_completions_talks_to_a_governed_agent() {
-    let home = Home::new();
-    let replies = vec![
-        Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "hello.txt" }))),
-        Reply::Say(Answer::text("It says hello.")),
-        Reply::Say(Answer::text("Streamed answer.")),
-    ];
-    let model = FakeModel::replying(replies).await.unwrap();
-    let daemon = home.with_model(&model, ALL[3], "");
-    assert_eq!(daemon.get("/v1/models").await["data"][0]["id"], "role/dev");
-    let body =
-        json!({ "model": "role/dev", "messages": [{ "role": "user", "content": "Read it" }] });
-    let (status, said) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
-    assert_eq!(status, 200, "{said}");
-    assert_eq!(said["choices"][0]["message"]["content"], "It says hello.");
-    // Two answers, of 100 tokens in and 20 out each.
-    assert_eq!(said["usage"]["total_tokens"], 240, "{said}");
-    let options = json!({ "include_usage": true });
-    let body = json!({ "model": "role/dev", "stream": true, "stream_options": options, "messages": [{ "role": "user", "content": "Again" }] });
-    let post = |session: Option<String>, body: Value| {
-        let client = provost_runner::model::plain_http().build().unwrap();
-        let url = format!("{}/v1/chat/completions", daemon.base);
-        let asked = client.post(url).bearer_auth(&daemon.token).json(&body);
-        let named = session.map(|name| ("x-provost-session", name));
-        named.into_iter().fold(asked, |asked, (key, name)| asked.header(key, name)).send()
-    };
-    let response = post(None, body.clone()).await.unwrap();
-    let session = response.headers()["x-provost-session"].to_str().unwrap().to_owned();
-    let text = response.text().await.unwrap();
-    assert!(text.contains("\"total_tokens\":120"), "{text}");
-    // A session stays what it is, whatever role its client names later.
-    let other = json!({ "model": "role/reviewer", "messages": body["messages"] });
-    assert_eq!(post(Some(session), other).await.unwrap().status(), 422);
-    assert!(text.trim_end().ends_with("data: [DONE]"), "{text}");
-    let words = text.lines().filter_map(|line| line.strip_prefix("data: {"));
-    let words = words.map(|rest| serde_json::from_str::<Value>(&format!("{{{rest}")).unwrap());
-    let words: String = words
-        .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
-        .collect();
-    assert_eq!(words, "Streamed answer.");
 }

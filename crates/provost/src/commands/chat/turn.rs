@@ -135,7 +135,10 @@ impl Chat {
                     let Some(chunk) = chunk else { break };
                     said_rest.extend_from_slice(&chunk.context("the daemon hung up")?);
                     for event in take_events(&mut said_rest)? {
-                        printer.event(&event)?;
+                        // Whoever reads JSON gets the event as it is.
+                        let kept = self.json.then(|| event.clone());
+                        let event = self.whole(event).await?;
+                        printer.event(kept.as_ref().unwrap_or(&event))?;
                         questions.hear(&event);
                         if let Some(end) = which.ends(&event) {
                             printer.end()?;
@@ -167,6 +170,14 @@ impl Chat {
         }
         printer.end()?;
         Ok(End::Badly("the daemon hung up; `provost sessions` shows what was said".to_owned()))
+    }
+
+    /// The event with its body, also if that is long and kept beside the log.
+    async fn whole(&self, mut event: Event) -> anyhow::Result<Event> {
+        if let Some(hash) = event.body["$blob"].as_str() {
+            event.body = self.client.get(&format!("/api/blobs/{hash}")).await?;
+        }
+        Ok(event)
     }
 
     /// Stops the turn; tells whether the person would not wait for that.

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::{ALL, Home, Running, texts};
 
-/// What an answer may cost at most with this price: more than 16 cents.
+/// What an answer may cost at most with this price: more than 16 cents, of which what
+/// is asked is a few.
 const PRICES: &str = "as_of = \"2026-11-16\"\nsource = \"a test\"\n[[model]]\nname = \"fake/model-1\"\ninput = 10.0\noutput = 10.0\ncontext = 1000\n";
 
 impl Home {
@@ -29,10 +30,11 @@ fn fault(detail: &Value) -> (String, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_in_dollars_is_kept_by_session_project_and_day_before_anything_is_spent() {
     let table = [
-        ("", json!({ "budget": { "nanos": 100_000_000 } }), "session"),
-        ("[budget]\nsession_usd = 0.1\n", json!({}), "session"),
-        ("[budget]\nproject_usd = 0.1\n", json!({}), "project"),
-        ("[budget]\nday_usd = 0.1\n", json!({}), "day"),
+        ("", json!({ "budget": { "nanos": 5_000_000 } }), "this session is $0.0050"),
+        ("[budget]\nsession_usd = 0.005\n", json!({}), "this session is $0.0050"),
+        ("[budget]\nproject_usd = 0.005\n", json!({}), "this project is $0.0050"),
+        ("[budget]\nday_usd = 0.005\n", json!({}), "today is $0.0050"),
+        ("", json!({ "budget": { "tokens": 300 } }), "300 tokens remain"),
     ];
     for (more, wanted, pot) in table {
         let home = Home::new();
@@ -43,7 +45,29 @@ async fn a_budget_in_dollars_is_kept_by_session_project_and_day_before_anything_
         let (code, message) = fault(&daemon.turn_end(&session, "failed").await);
         assert_eq!(code, "BUDGET_EXCEEDED", "{more}");
         assert!(message.contains(pot), "{more}: {message}");
+        assert!(message.contains(" remain, and the next answer needs at least "), "{message}");
         assert!(model.received().is_empty(), "{more}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_budget_makes_the_answer_shorter_before_it_makes_it_impossible() {
+    // What is asked has a few thousand tokens, each of a thousandth of a cent.
+    for (more, wanted) in [
+        ("", json!({ "budget": { "nanos": 100_000_000 } })),
+        ("[budget]\nday_usd = 0.1\n", json!({})),
+        ("", json!({ "budget": { "tokens": 10_000 } })),
+    ] {
+        let home = Home::new();
+        let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+        let daemon = home.with_prices(&model, more);
+        let session = daemon.session(wanted).await;
+        daemon.say(&session, "Hello").await;
+        daemon.turn_end(&session, "finished").await;
+        let body = model.received()[0].body.clone();
+        let most = body["max_tokens"].as_u64().unwrap();
+        let asked = u64::try_from(body.to_string().len()).unwrap() / 4;
+        assert!((256..10_000 - asked).contains(&most), "{most} with {asked} asked, {more}");
     }
 }
 
@@ -55,11 +79,11 @@ async fn two_sessions_at_once_do_not_spend_what_is_there_once() {
         slow.pace = Duration::from_millis(10);
         let replies = vec![Reply::Say(slow), Reply::Say(Answer::text("Hi."))];
         let model = FakeModel::replying(replies).await.unwrap();
-        let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.3\n"));
+        let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.1\n"));
         let (first, second) = (daemon.session(json!({})).await, daemon.session(json!({})).await);
         daemon.say(&first, "Tell me.").await;
         daemon.session_until(&first, |now| now["draft"]["text"].is_string()).await;
-        // What the first may cost is reserved while it speaks.
+        // What the first may cost, which is all there is, is reserved while it speaks.
         daemon.say(&second, "Hello").await;
         let (code, message) = fault(&daemon.turn_end(&second, "failed").await);
         assert_eq!(code, "BUDGET_EXCEEDED");

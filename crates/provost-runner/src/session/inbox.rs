@@ -1,0 +1,78 @@
+//! What a session hears, and what waits in it.
+
+use provost_proto::session::{Place, Sent};
+use provost_proto::{MessageId, TurnId};
+use provost_store::Idempotency;
+use tokio::sync::oneshot;
+
+use super::{RunnerError, Speaker};
+
+/// What an actor is asked.
+pub(crate) enum Ask {
+    Message {
+        by: Speaker,
+        prompt: Prompt,
+        reply: oneshot::Sender<Result<Sent, RunnerError>>,
+    },
+    Cancel {
+        reply: oneshot::Sender<bool>,
+    },
+    /// Stops the turn that this message began, or lets it have none.
+    Withdraw {
+        message: MessageId,
+        reply: oneshot::Sender<()>,
+    },
+    GoOn {
+        by: Speaker,
+        reply: oneshot::Sender<Result<TurnId, RunnerError>>,
+    },
+    Close {
+        by: Speaker,
+        reply: oneshot::Sender<Result<(), RunnerError>>,
+    },
+    /// Goes on with a turn that a daemon before left open.
+    TakeUp,
+}
+
+/// What is said, and how it is to be answered.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// What is said.
+    pub text: String,
+    /// The key under which it is said once.
+    pub command: Option<Idempotency>,
+    /// The most tokens that all answers of the turn may have together. A daemon that
+    /// takes the turn up after another does not know it: whoever asked is gone.
+    pub most: Option<u32>,
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        Self { text, command: None, most: None }
+    }
+}
+
+/// A message that waits for its turn.
+pub(super) struct Waiting {
+    pub(super) by: Speaker,
+    pub(super) message: MessageId,
+    pub(super) item: Place,
+    pub(super) most: Option<u32>,
+    /// Who said it does not want the answer any more.
+    pub(super) is_withdrawn: bool,
+}
+
+/// A turn that the log has begun.
+pub(super) struct Begun {
+    pub(super) turn: TurnId,
+    pub(super) by: Speaker,
+    pub(super) message: Option<MessageId>,
+    pub(super) most: Option<u32>,
+}
+
+/// Whether a message begins a turn at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    Idle,
+    Busy,
+}

@@ -1,0 +1,188 @@
+//! What a client of Chat Completions is told: answers, their pieces, and errors.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use provost_proto::session::{FinishReason, TokenUsage};
+use provost_proto::{Fact, Problem};
+use serde_json::{Value, json};
+
+use super::asked::Asked;
+use crate::problem::Failure;
+use crate::talk::{Ended, Said};
+
+/// An error as such clients read it.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    problem: Box<Problem>,
+    /// The field that it is about.
+    field: Option<String>,
+}
+
+impl Refused {
+    pub(super) fn field(name: impl Into<String>, failure: Failure) -> Self {
+        Self { problem: Box::new(failure.into_problem()), field: Some(name.into()) }
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self { problem: Box::new(failure.into_problem()), field: None }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.problem.status);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        (status, Json(error(&self.problem, self.field.as_deref()))).into_response()
+    }
+}
+
+fn error(problem: &Problem, field: Option<&str>) -> Value {
+    let Problem { error, code, status, .. } = problem;
+    let kind = match status {
+        401 => "authentication_error",
+        402 => "insufficient_quota",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        400..500 => "invalid_request_error",
+        _ => "server_error",
+    };
+    json!({ "error": { "message": error, "type": kind, "param": field, "code": code, "status": status } })
+}
+
+fn tokens(usage: TokenUsage) -> Value {
+    json!({
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.total(),
+    })
+}
+
+fn finish(reason: FinishReason) -> &'static str {
+    match reason {
+        FinishReason::Done => "stop",
+        FinishReason::MaxTokens => "length",
+        FinishReason::Refused => "content_filter",
+    }
+}
+
+/// An answer that is told when it is whole.
+#[derive(Default)]
+pub(super) struct Whole {
+    text: String,
+    used: TokenUsage,
+}
+
+impl Whole {
+    /// Why the turn ended, if it did.
+    pub(super) fn hear(&mut self, said: Said) -> Result<Option<FinishReason>, Refused> {
+        if let Some(Fact::TextDelta(delta)) = &said.fact {
+            self.text.push_str(&delta.text);
+        } else if let Some(Fact::AttemptRestarted(_) | Fact::ToolCalled(_)) = &said.fact {
+            // What is said before a call is not the answer.
+            self.text.clear();
+        } else if let Some(Fact::UsageRecorded(usage)) = said.fact {
+            self.used = self.used.plus(usage.usage);
+        }
+        match said.end {
+            None => Ok(None),
+            Some(Ended::Well(reason)) => Ok(Some(reason)),
+            Some(Ended::Badly(problem)) => Err(Refused { problem, field: None }),
+        }
+    }
+
+    pub(super) fn told(self, id: &str, model: &str, created: u64, reason: FinishReason) -> Value {
+        json!({
+            "id": id,
+            "object": "chat.completion",
+            "created": created,
+            "model": model,
+            "choices": [{
+                "index": 0,
+                "message": { "role": "assistant", "content": self.text },
+                "finish_reason": finish(reason),
+            }],
+            "usage": tokens(self.used),
+        })
+    }
+}
+
+/// What makes the pieces of one answer.
+pub(super) struct Chunks {
+    id: String,
+    model: String,
+    created: u64,
+    /// Whether the tokens are told at the end.
+    counts: bool,
+    used: TokenUsage,
+    has_begun: bool,
+}
+
+impl Chunks {
+    pub(super) fn new(id: String, created: u64, asked: &Asked) -> Self {
+        let (model, counts) = (asked.model.clone(), asked.counts);
+        Self { id, model, created, counts, used: TokenUsage::default(), has_begun: false }
+    }
+
+    /// What the client is sent for this.
+    pub(super) fn of(&mut self, said: &Said) -> String {
+        let mut piece = String::new();
+        if !std::mem::replace(&mut self.has_begun, true) {
+            piece.push_str(&self.delta(&json!({ "role": "assistant", "content": "" }), None));
+        }
+        if let Some(fact) = &said.fact {
+            piece.push_str(&self.fact(fact));
+        }
+        match &said.end {
+            None => {}
+            Some(Ended::Well(reason)) => {
+                piece.push_str(&self.delta(&json!({}), Some(finish(*reason))));
+                if self.counts {
+                    piece.push_str(&self.chunk(&json!([]), &tokens(self.used)));
+                }
+                piece.push_str("data: [DONE]\n\n");
+            }
+            Some(Ended::Badly(problem)) => {
+                let told = error(problem, None).to_string();
+                piece.extend(["data: ", &told, "\n\ndata: [DONE]\n\n"]);
+            }
+        }
+        piece
+    }
+
+    fn fact(&mut self, fact: &Fact) -> String {
+        if let Fact::TextDelta(delta) = fact {
+            self.delta(&json!({ "content": delta.text }), None)
+        } else if let Fact::ReasoningDelta(delta) = fact {
+            self.delta(&json!({ "reasoning_content": delta.text }), None)
+        } else if let Fact::AttemptRestarted(_) = fact {
+            self.delta(&json!({ "content": "\n\n[the answer begins anew]\n\n" }), None)
+        } else if let Fact::ToolCalled(_) = fact {
+            self.delta(&json!({ "content": "\n\n" }), None)
+        } else {
+            if let Fact::UsageRecorded(usage) = fact {
+                self.used = self.used.plus(usage.usage);
+            }
+            String::new()
+        }
+    }
+
+    fn delta(&self, delta: &Value, finish: Option<&str>) -> String {
+        let choices = json!([{ "index": 0, "delta": delta, "finish_reason": finish }]);
+        self.chunk(&choices, &Value::Null)
+    }
+
+    fn chunk(&self, choices: &Value, usage: &Value) -> String {
+        let chunk = json!({
+            "id": self.id,
+            "object": "chat.completion.chunk",
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+            "usage": usage,
+        });
+        format!("data: {chunk}\n\n")
+    }
+}
