@@ -112,3 +112,25 @@ async fn a_question_names_words_of_the_shell_and_variables_for_what_they_are() {
     assert!(shown.contains("in the project app\n"), "{shown}");
     world.is_whole();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_log_says_is_asked_is_in_the_list_of_what_is_asked() {
+    let world = World::new().await;
+    let url = format!("{}/api/events?after=0", world.daemon.base);
+    let stream = world.http.get(url).bearer_auth(&world.daemon.token);
+    let mut stream = stream.send().await.unwrap();
+    let mut seen = String::new();
+    // Whoever follows the log looks at the list at once, while the asker is not yet answered.
+    for n in 1..=30 {
+        let asks = world.asks("terminal.runCommand", json!({ "command": format!("echo {n}") }));
+        let looks = async {
+            while seen.matches("\"kind\":\"APPROVAL_ASKED\"").count() < n {
+                let piece = stream.chunk().await.unwrap().unwrap();
+                seen.push_str(&String::from_utf8_lossy(&piece));
+            }
+            world.open().await.len()
+        };
+        let ((status, answer), listed) = tokio::join!(asks, looks);
+        assert_eq!((status.as_u16(), listed), (202, n), "{answer}");
+    }
+}
