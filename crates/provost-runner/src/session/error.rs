@@ -31,8 +31,8 @@ pub enum RunnerError {
     BadMessage(String),
     /// Nobody named a model.
     #[error(
-        "the role `{0}` names no model and neither did you; name one, set `model` in \
-         config.toml, or try `script/tour`"
+        "the role `{0}` names no model and neither did you; name one, or set `model` in \
+         config.toml; without any, take the tour: `provost chat --model script/tour`"
     )]
     NoModel(String),
     /// There is no such model.

@@ -19,12 +19,15 @@ use super::place::{pick, project};
 use crate::args::ChatArgs;
 use crate::client::Client;
 use crate::config::Config;
-use crate::output::plain;
+use crate::output::{plain, plain_lines};
 use turn::{Begin, Chat, End};
 
 pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::connect(config)?;
-    let (session, project) = session(&args, &client).await?;
+    let (session, project) = match session(&args, &client).await {
+        Ok(found) => found,
+        Err(error) => return Err(tour::hinted(error, &args, &client).await),
+    };
     let mut chat = Chat { client, session, project, json: args.json, keyboard: None };
     if let Some(prompt) = args.prompt {
         return once(&mut chat, text_of(prompt)?).await;
@@ -38,7 +41,7 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
 async fn once(chat: &mut Chat, text: String) -> anyhow::Result<ExitCode> {
     match chat.turn(Begin::Say(text)).await? {
         End::Well => Ok(ExitCode::SUCCESS),
-        End::Badly(why) => bail!("{why}"),
+        End::Badly(why) => bail!("{}", plain_lines(&why)),
         End::Left(status) => Ok(ExitCode::from(status)),
     }
 }

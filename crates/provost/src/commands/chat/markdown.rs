@@ -1,12 +1,17 @@
 //! Markdown on a terminal, piece by piece as it is streamed. Pure.
 //!
-//! What may still become something else is held back: the beginning of a line, and
-//! asterisks. Everything else is shown at once. Text is made harmless first.
+//! What may still become something else is held back: the beginning of a line,
+//! asterisks, and what stands between two of them, which is slanted only if the second
+//! comes. Everything else is shown at once. Text is made harmless first.
+
+mod inline;
 
 use crate::output::plain;
+use inline::Slant;
 
 const OFF: &str = "\x1b[0m";
 const BOLD: &str = "\x1b[1m";
+const SLANTED: &str = "\x1b[3m";
 const FAINT: &str = "\x1b[2m";
 const CODE: &str = "\x1b[36m";
 
@@ -25,19 +30,37 @@ enum At {
     Code,
 }
 
+/// How letters look.
+#[derive(Debug, Clone, Copy, Default)]
+struct Look {
+    is_bold: bool,
+    is_slanted: bool,
+    is_code: bool,
+}
+
 /// Text as it comes, and what was held back of it.
 #[derive(Debug)]
 pub(super) struct Markdown {
     at: At,
     held: String,
     in_block: bool,
-    is_bold: bool,
-    is_code: bool,
+    look: Look,
+    /// The letter before what is held back.
+    last: char,
+    /// What follows an asterisk that may begin something slanted.
+    slant: Option<Slant>,
 }
 
 impl Markdown {
     pub(super) fn new() -> Self {
-        Self { at: At::Start, held: String::new(), in_block: false, is_bold: false, is_code: false }
+        Self {
+            at: At::Start,
+            held: String::new(),
+            in_block: false,
+            look: Look::default(),
+            last: ' ',
+            slant: None,
+        }
     }
 
     /// What can be shown of a further piece.
@@ -71,7 +94,7 @@ impl Markdown {
 
     fn is_styled(&self) -> bool {
         let is_block = matches!(self.at, At::Heading | At::Fence | At::Code);
-        is_block || self.is_bold || self.is_code
+        is_block || self.look.is_bold || self.look.is_code
     }
 
     fn end_line(&mut self, out: &mut String) {
@@ -84,7 +107,7 @@ impl Markdown {
         if self.at == At::Fence {
             self.in_block = !self.in_block;
         }
-        (self.at, self.is_bold, self.is_code) = (At::Start, false, false);
+        (self.at, self.look, self.last) = (At::Start, Look::default(), ' ');
     }
 
     /// Shows what was held back, as what it is now known to be.
@@ -97,13 +120,14 @@ impl Markdown {
                 self.text_line(&held, out);
                 self.release(out);
             }
-            At::Text | At::Heading if held == "**" && self.is_bold => {
-                self.is_bold = false;
-                self.style(out);
+            At::Text | At::Heading => {
+                self.stars(held.len(), ' ', out);
+                // Nothing more comes that could end it.
+                while self.slant.is_some() {
+                    self.give_up(out);
+                }
             }
-            At::Text | At::Heading | At::Fence | At::Code => {
-                held.chars().for_each(|c| out.push_str(&harmless(c)));
-            }
+            At::Fence | At::Code => held.chars().for_each(|c| out.push_str(&harmless(c))),
         }
     }
 
@@ -160,34 +184,15 @@ impl Markdown {
         }
     }
 
-    /// A character in a text. Held back is nothing, `*` or `**`.
-    fn inline(&mut self, c: char, out: &mut String) {
-        match (c, self.held.as_str()) {
-            ('*', "" | "*") if !self.is_code => self.held.push('*'),
-            (c, "**") if self.is_bold || !c.is_whitespace() => {
-                self.held.clear();
-                self.is_bold = !self.is_bold;
-                self.style(out);
-                self.inline(c, out);
-            }
-            ('`', "") => {
-                self.is_code = !self.is_code;
-                self.style(out);
-            }
-            (c, "") => out.push_str(&harmless(c)),
-            (c, _) => {
-                out.push_str(&std::mem::take(&mut self.held));
-                self.inline(c, out);
-            }
-        }
-    }
-
     fn style(&self, out: &mut String) {
         out.push_str(OFF);
-        if self.at == At::Heading || self.is_bold {
+        if self.at == At::Heading || self.look.is_bold {
             out.push_str(BOLD);
         }
-        if self.is_code {
+        if self.look.is_slanted {
+            out.push_str(SLANTED);
+        }
+        if self.look.is_code {
             out.push_str(CODE);
         }
     }
@@ -198,64 +203,4 @@ fn harmless(c: char) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(text: &str) -> String {
-        let mut markdown = Markdown::new();
-        let shown = markdown.push(text);
-        // As people see it: the styles by short names.
-        let all = shown + &markdown.end();
-        let all = all.replace(OFF, "<>").replace(BOLD, "<b>");
-        all.replace(FAINT, "<f>").replace(CODE, "<c>")
-    }
-
-    #[test]
-    fn what_people_write_in_markdown_is_shown_as_they_mean_it() {
-        for (text, looks) in [
-            ("plain text\n", "plain text\n"),
-            ("two\n\nparagraphs", "two\n\nparagraphs"),
-            ("# Title\nx", "<b>Title<>\nx"),
-            ("#hashtag\n", "#hashtag\n"),
-            ("a **bold** word\n", "a <><b>bold<> word\n"),
-            ("**all**\n", "<><b>all<>\n"),
-            ("2 ** 3 * 4\n", "2 ** 3 * 4\n"),
-            ("run `ls -l **` now\n", "run <><c>ls -l **<> now\n"),
-            ("- one\n  * two\n+ three\n", "• one\n  • two\n• three\n"),
-            ("-5 and *x*\n", "-5 and *x*\n"),
-            ("1. first\n", "1. first\n"),
-            ("> said\n", "│ said\n"),
-            (
-                "```rust\nfn **x**()\n\n# no title\n```\nout",
-                "<f>```rust<>\n<c>fn **x**()<>\n\n<c># no title<>\n<f>```<>\nout",
-            ),
-            ("open **bold\nnext", "open <><b>bold<>\nnext"),
-            ("ends with *", "ends with *"),
-            ("steers \x1b[31m\u{202e}", "steers \\u{1b}[31m\\u{202e}"),
-        ] {
-            assert_eq!(shown(text), looks, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn however_it_is_cut_it_looks_the_same() {
-        let text = "# A **b** `c`\n- *x* **y z**\n```\n**no** `no`\n```\n> q\n\n12 ** 3\tend";
-        let mut whole = Markdown::new();
-        let all = whole.push(text) + &whole.end();
-        let chars: Vec<char> = text.chars().collect();
-        for size in 1..=chars.len() {
-            let mut cut = Markdown::new();
-            let mut seen: String =
-                chars.chunks(size).map(|part| cut.push(&part.iter().collect::<String>())).collect();
-            seen.push_str(&cut.end());
-            assert_eq!(seen, all, "in pieces of {size}");
-        }
-    }
-
-    #[test]
-    fn a_word_is_shown_before_its_line_ends() {
-        let mut markdown = Markdown::new();
-        assert_eq!(markdown.push("Hello"), "Hello");
-        assert_eq!(markdown.push(" you"), " you");
-    }
-}
+mod tests;

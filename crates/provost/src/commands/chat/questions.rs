@@ -11,7 +11,7 @@ use provost_store::Clock;
 use super::command::Reply;
 use crate::client::Client;
 use crate::commands::place::short;
-use crate::output::{self, bold, can_answer, faint, plain, remark};
+use crate::output::{self, bold, can_answer, faint, plain_lines, remark};
 use crate::question::{Names, in_full};
 
 /// What is asked and not answered; the first is the one that is answered next.
@@ -100,7 +100,7 @@ impl Questions {
         let path = format!("/api/approvals/{}", approval.id.uuid());
         let answered: anyhow::Result<Approval> = client.post(&path, &answer).await;
         if let Err(error) = answered {
-            remark(&plain(&error.to_string()));
+            remark(&plain_lines(&error.to_string()));
         }
         if self.is_open() { self.next(client).await } else { Ok(()) }
     }

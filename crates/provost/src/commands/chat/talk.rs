@@ -9,7 +9,7 @@ use super::command::{HELP, Typed};
 use super::markdown::Markdown;
 use super::turn::{Begin, Chat, End, Keyboard};
 use crate::commands::place::short;
-use crate::output::{self, bold, faint, line, plain, remark};
+use crate::output::{self, bold, faint, line, plain, plain_lines, remark};
 
 /// What a person wants next.
 enum Next {
@@ -38,10 +38,10 @@ pub(super) async fn talk(mut chat: Chat, is_old: bool) -> anyhow::Result<ExitCod
         keyboard = back;
         match end {
             Ok(End::Well) => {}
-            Ok(End::Badly(why)) => remark(&plain(&why)),
+            Ok(End::Badly(why)) => remark(&plain_lines(&why)),
             Ok(End::Left(status)) => return Ok(ExitCode::from(status)),
             Err(error) if error.is::<output::Closed>() => return Err(error),
-            Err(error) => remark(&plain(&format!("{error:#}"))),
+            Err(error) => remark(&plain_lines(&format!("{error:#}"))),
         }
     }
 }
@@ -67,7 +67,7 @@ impl Chat {
         let last = said.split_off(said.len().saturating_sub(2));
         for (from, text) in last {
             match from {
-                Author::User => line(&format!("{}{}", bold("> "), plain(&text)))?,
+                Author::User => line(&format!("{}{}", bold("> "), plain_lines(&text)))?,
                 Author::Assistant => {
                     let mut markdown = Markdown::new();
                     let shown = markdown.push(&text);
@@ -120,7 +120,7 @@ impl Chat {
                 self.session = session;
                 self.greet();
             }
-            Err(error) => remark(&plain(&format!("{error:#}"))),
+            Err(error) => remark(&plain_lines(&format!("{error:#}"))),
         }
     }
 

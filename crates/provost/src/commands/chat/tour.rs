@@ -34,14 +34,35 @@ async fn is_offered(args: &ChatArgs, client: &Client) -> anyhow::Result<bool> {
     if args.model.is_some() || args.prompt.is_some() || !can_answer() {
         return Ok(false);
     }
-    let ModelList { models, providers, .. } = client.get("/api/models").await?;
-    let has_model = models.iter().any(|model| !model.scripted);
-    if has_model || providers.iter().any(|provider| provider.ready) {
+    if has_model(client).await? {
         return Ok(false);
     }
     confirmed(
         "No model can be asked: there is no key in the environment or in config.toml, and neither \
          Ollama nor llama.cpp runs here.\nTake the tour instead? It needs no account, and makes \
          the folder `provost-tour` in your home.",
+    )
+}
+
+async fn has_model(client: &Client) -> anyhow::Result<bool> {
+    let ModelList { models, providers, .. } = client.get("/api/models").await?;
+    let has_model = models.iter().any(|model| !model.scripted);
+    Ok(has_model || providers.iter().any(|provider| provider.ready))
+}
+
+/// Why no session could begin; with the tour as a way out, for who could ask no model.
+pub(super) async fn hinted(
+    error: anyhow::Error,
+    args: &ChatArgs,
+    client: &Client,
+) -> anyhow::Error {
+    let said = format!("{error:#}");
+    let is_new = args.session.is_none() && args.model.is_none() && !said.contains(tour::MODEL);
+    if !is_new || has_model(client).await.unwrap_or(true) {
+        return error;
+    }
+    anyhow::anyhow!(
+        "{said}\nhint: no model can be asked here, and the tour needs none: `provost chat --model {}`",
+        tour::MODEL
     )
 }

@@ -161,3 +161,51 @@ async fn a_session_is_gone_on_with_where_it_was() {
     assert!(ended.status.success(), "{}", said(&ended));
     assert_eq!(daemon.get("/api/sessions").await["sessions"].as_array().unwrap().len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_no_model_is_offered_the_tour_and_a_plain_yes_takes_it() {
+    let home = Home::new();
+    let daemon = home.up();
+    // Anything but a plain yes is a no, and why nothing begins is told.
+    for no in ["\n", "nope\n"] {
+        let steps: &'static [_] = match no {
+            "\n" => &[("Take the tour instead?", ""), ("[y/N] ", "\n")],
+            _ => &[("[y/N] ", "nope\n")],
+        };
+        let ended = chat(&home, "--project app", steps).await;
+        let shown = said(&ended);
+        assert!(!ended.status.success() && shown.contains("no role of this project"), "{shown}");
+        assert!(shown.contains("provost chat --model script/tour"), "{shown}");
+    }
+    assert!(!home.path("provost-tour").exists());
+    let steps = &[
+        ("No model can be asked", ""),
+        ("[y/N] ", "y\n"),
+        ("The tour is a script, not a model", ""),
+        ("Say anything to begin.", ""),
+        ("> ", "Hello\n"),
+        ("I am a script, not a model", ""),
+        ("Let it run?", "n\n"),
+        ("denied", "/cancel\n"),
+        ("CANCELLED", "/quit\n"),
+    ];
+    let ended = chat(&home, "--project app", steps).await;
+    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(home.path("provost-tour/site/board.json").exists());
+    let sessions = daemon.get("/api/sessions").await;
+    assert_eq!(sessions["sessions"][0]["model"], "script/tour");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_tool_returned_is_shown_in_lines() {
+    let home = Home::new();
+    let replies = vec![
+        Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "lines.txt" }))),
+        Reply::Say(Answer::text("Read.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let _daemon = home.with_model(&model, ALL[1], "");
+    fs::write(home.path("app/lines.txt"), "one\n\ttwo\x07\nthree\n").unwrap();
+    let said = home.says(&["chat", "--project", "app", "-p", "Read it."]);
+    assert!(said.contains("→ one\n    \ttwo\\u{7}\n    three"), "{said}");
+}

@@ -33,6 +33,23 @@ async fn one_shot_prints_the_answer_and_it_is_listed_with_what_it_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_shot_without_a_model_points_to_the_tour() {
+    let home = Home::new();
+    let _daemon = home.up();
+    let tour = "provost chat --model script/tour";
+    // A newcomer has neither a role nor a model; with a role, the model is what lacks.
+    let complaint = home.complains(&["chat", "--project", "app", "-p", "Hello"], 1);
+    assert!(complaint.contains("no role") && complaint.contains(tour), "{complaint}");
+    let role = "---\nname: dev\nskills: [fs.read]\n---\nWork.\n";
+    std::fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
+    std::fs::write(home.path("app/.provost/roles/dev.md"), role).unwrap();
+    home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    let complaint = home.complains(&["chat", "--project", "app", "-p", "Hello"], 1);
+    assert!(complaint.contains("NO_MODEL") && complaint.contains(tour), "{complaint}");
+    assert_eq!(complaint.matches(tour).count(), 1, "{complaint}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_opens_no_session_and_reads_none() {
     let home = Home::new();
     let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
