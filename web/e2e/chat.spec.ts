@@ -3,22 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
 import { MOD_KEY } from './keys.ts'
-import { answers, calls, composer, conversation, Model, pressHere, say, talkative } from './model.ts'
-import { chip, Daemon, drawer, expect, isLive, login, test as base, type Page } from './provost.ts'
+import { answers, calls, chat, composer, conversation, pressHere, say, talkative, test } from './model.ts'
+import { chip, drawer, expect, isLive, login, type Daemon } from './provost.ts'
 import { watch } from './watch.ts'
-
-const test = base.extend<{ model: Model; daemon: Daemon }>({
-  model: async ({}, use) => {
-    const model = await Model.start()
-    await use(model)
-    await model.end()
-  },
-  daemon: async ({ model }, use) => {
-    const daemon = await Daemon.configured(model.config)
-    await use(daemon)
-    await daemon.end()
-  },
-})
 
 const UNSEEN = /[\u0000-\u0008\u000E-\u001F\u200B\u202A-\u202E\u2066-\u2069]/
 
@@ -30,11 +17,6 @@ async function turnOf(daemon: Daemon, session: string, text: string): Promise<vo
     body: JSON.stringify({ text }),
   })
   await response.text()
-}
-
-async function chat(page: Page, daemon: Daemon): Promise<void> {
-  await login(page, daemon, '#/projects/app/chat')
-  await expect(composer(page)).toBeVisible()
 }
 
 test('what is said streams in, with its thoughts folded, its code and its cost', async ({ page, daemon, model }) => {

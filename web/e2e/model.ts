@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { roleText, write } from './agent.ts'
-import { expect, type Daemon, type Page } from './provost.ts'
+import { Daemon, expect, login, test as base, type Page } from './provost.ts'
 
 /** A call that the model makes. */
 export type Calls = { readonly tool: string; readonly args: unknown }
@@ -131,7 +131,27 @@ export class Model {
   }
 }
 
-/** A project with a role that is trusted. */
+/** Each test has a provider, and a daemon that asks it. */
+export const test = base.extend<{ model: Model; daemon: Daemon }>({
+  model: async ({}, use) => {
+    const model = await Model.start()
+    await use(model)
+    await model.end()
+  },
+  daemon: async ({ model }, use) => {
+    const daemon = await Daemon.configured(model.config)
+    await use(daemon)
+    await daemon.end()
+  },
+})
+
+/** Logs in, where a session begins. */
+export async function chat(page: Page, daemon: Daemon): Promise<void> {
+  await login(page, daemon, '#/projects/app/chat')
+  await expect(composer(page)).toBeVisible()
+}
+
+/** A project with a role that is trusted, and those among the files. */
 export async function talkative(daemon: Daemon, files: Readonly<Record<string, string>> = {}): Promise<{ readonly folder: string; readonly project: string }> {
   const folder = await daemon.folder('app')
   await write(folder, '.provost/roles/dev.md', roleText('dev', ['fs.read', 'fs.write', 'terminal.runCommand']))
@@ -169,9 +189,14 @@ export async function say(page: Page, text: string): Promise<void> {
   await composer(page).press('Enter')
 }
 
-/** A request in the conversation, and its button once it may be pressed. */
+/** The requests in the conversation. */
+export function requests(page: Page) {
+  return conversation(page).getByRole('group', { name: 'A request' })
+}
+
+/** The button of a request in the conversation, once it may be pressed. */
 export async function pressHere(page: Page, name: string | RegExp): Promise<void> {
-  const button = conversation(page).getByRole('group', { name: 'A request' }).getByRole('button', { name })
+  const button = requests(page).getByRole('button', { name })
   await expect(button).toHaveAttribute('aria-disabled', 'false')
   await button.click()
 }

@@ -75,12 +75,14 @@ export class Desk {
     if (to !== null) this.select(to)
   }
 
-  /** What waits has changed: opens for what was not known and is not in sight elsewhere, and keeps something on top. */
-  notice(pending: readonly Approval[], inSight: (approval: Approval) => boolean = () => false): readonly Approval[] {
+  /**
+   * What waits has changed: opens for what was not known, and keeps something on top. While someone
+   * talks with a model it opens for nothing: what that asks is answered there, and the rest is told there.
+   */
+  notice(pending: readonly Approval[], talking: 'talking' | 'elsewhere' = 'elsewhere'): readonly Approval[] {
     const fresh = pending.filter(({ id }) => !this.#known.has(id))
     for (const { id } of fresh) this.#known.add(id)
-    const [unseen] = fresh.filter((approval) => !inSight(approval))
-    if (unseen !== undefined && !this.#open) this.show(pending, inSight(pending[0] ?? unseen) ? unseen.id : null)
+    if (fresh.length > 0 && !this.#open && talking === 'elsewhere') this.show(pending)
     else if (this.#open && this.#selected === null && pending.length > 0) this.select(pending[0]?.id ?? null)
     return fresh
   }

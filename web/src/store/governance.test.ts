@@ -109,6 +109,15 @@ describe('the desk', () => {
     expect(one.open).toBe(true)
   })
 
+  it('does not open by itself over a conversation, and still says what is new', () => {
+    const one = desk()
+    expect(one.notice(waiting('q1'), 'talking').map(({ id }) => id)).toEqual(['q1'])
+    expect([one.open, one.selected]).toEqual([false, null])
+    one.show(waiting('q1'))
+    one.notice(waiting('q1', 'q2'), 'talking')
+    expect([one.open, one.selected]).toEqual([true, 'q1'])
+  })
+
   it('does not take away what is looked at when something new asks', () => {
     const one = desk()
     one.notice(waiting('q1'))

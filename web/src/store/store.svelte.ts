@@ -58,8 +58,8 @@ export class Store {
   readonly #closed = $derived(closedProjects(this.log.folded.projects))
   readonly #view = $derived.by(() => this.#lookedAt())
 
-  /** The session that the chat on the screen shows. */
-  get #talkedIn(): SessionId | null {
+  /** The session that the chat on the screen shows, or null. */
+  get talkedIn(): SessionId | null {
     const { route } = this.navigation
     const chatting = this.#view.kind === 'project' && (this.#view.page === 'chat' || route.beside === 'chat')
     return chatting ? route.session : null
@@ -190,7 +190,7 @@ export class Store {
         if (log.replaying) return
         untrack(() => {
           governance.moveOn()
-          this.#call(desk.notice(waiting, (approval) => approval.session !== null && approval.session === this.#talkedIn))
+          this.#call(desk.notice(waiting, this.talkedIn === null ? 'elsewhere' : 'talking'))
         })
       })
       $effect(() => {
@@ -228,7 +228,7 @@ export class Store {
   #converse(): () => void {
     const { log, navigation, talks } = this
     const chatting = $derived(this.#view.kind === 'project' && (this.#view.page === 'chat' || navigation.route.beside === 'chat'))
-    const session = $derived(this.#talkedIn)
+    const session = $derived(this.talkedIn)
     const settled = $derived(!log.replaying && log.connection.kind === 'live')
     const sealed = $derived(log.folded.sessions.sealed)
     return $effect.root(() => {

@@ -1,7 +1,8 @@
 /** Keys: no answer by accident. */
 import { describe, expect, it } from 'vitest'
 import type { AnswerScope } from '../../proto/index.ts'
-import { deedOf, type Press } from './keys.ts'
+import { deedOf, isCall, type Press } from './keys.ts'
+import { keysOf } from './words.ts'
 
 const ALL: readonly AnswerScope[] = ['once', 'session', 'until', 'always']
 const press = (key: string, more: Partial<Press> = {}): Press => ({ key, ctrlKey: false, metaKey: false, altKey: false, repeat: false, ...more })
@@ -29,6 +30,19 @@ describe('a key', () => {
     expect(deedOf(press(key), { ready: false, scopes: ALL })).toBeNull()
     expect(deedOf(press(key, { repeat: true }), { ready: true, scopes: ALL })).toBeNull()
     for (const mod of ['ctrlKey', 'metaKey', 'altKey']) expect(deedOf(press(key, { [mod]: true }), { ready: true, scopes: ALL })).toBeNull()
+  })
+
+  it('is named where it works, and does what it is named for', () => {
+    const offered = (...scopes: readonly AnswerScope[]) => ({ question: { choices: scopes.map((scope) => ({ scope })) } })
+    expect(keysOf(offered(...ALL))).toEqual(['A', 'S', 'D', 'M'])
+    expect(keysOf(offered('once'))).toEqual(['A', 'D', 'M'])
+    for (const key of keysOf(offered(...ALL))) expect(deedOf(press(key.toLowerCase()), { ready: true, scopes: ALL }), key).not.toBeNull()
+  })
+
+  it('with Alt calls for the request, and alone does not', () => {
+    const alt = { code: 'KeyA', altKey: true, ctrlKey: false, metaKey: false, shiftKey: false }
+    expect(isCall(alt)).toBe(true)
+    for (const more of [{ altKey: false }, { ctrlKey: true }, { metaKey: true }, { shiftKey: true }, { code: 'KeyB' }]) expect(isCall({ ...alt, ...more })).toBe(false)
   })
 
   it('gives no answer that the question does not offer', () => {

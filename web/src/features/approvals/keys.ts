@@ -27,6 +27,11 @@ export type Chance = {
   readonly scopes: readonly AnswerScope[]
 }
 
+/** Whether a key calls for the request that waits in a conversation: Alt and A, by its place on the keyboard. */
+export function isCall(press: { readonly code: string; readonly altKey: boolean; readonly ctrlKey: boolean; readonly metaKey: boolean; readonly shiftKey: boolean }): boolean {
+  return press.code === 'KeyA' && press.altKey && !press.ctrlKey && !press.metaKey && !press.shiftKey
+}
+
 /** The deed of a key, or null. */
 export function deedOf(press: Press, chance: Chance): Deed | null {
   if (press.ctrlKey || press.metaKey || press.altKey) return null

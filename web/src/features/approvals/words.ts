@@ -12,6 +12,11 @@ export const ALLOW: Readonly<Record<AnswerScope, string>> = {
 /** The keys of answers. */
 export const KEYS: Readonly<Record<AnswerScope, string | null>> = { once: 'A', session: 'S', until: null, always: null }
 
+/** The keys that answer while a question that offers these answers has the focus. */
+export function keysOf({ question }: { readonly question: { readonly choices: readonly { readonly scope: AnswerScope }[] } }): readonly string[] {
+  return [...question.choices.flatMap(({ scope }) => KEYS[scope] ?? []), 'D', 'M']
+}
+
 /** How far an answer that allowed reaches. */
 const REACH: Readonly<Record<AnswerScope, string>> = {
   once: 'once',
