@@ -220,6 +220,9 @@ async fn memory(daemon: &Daemon, client: &mut Client) {
 
 async fn snapshot(daemon: &Daemon, client: &mut Client) {
     client.run("clear; printf '\\e[3J'; head -976 logs").await;
+    // The answer to this waits until all of that is drawn.
+    let read = json!({ "action": "pty.read", "params": {} });
+    daemon.post("/api/projects/app/actions", read).await;
     let began = Instant::now();
     let mut late = daemon.attach().await;
     while late.n_snapshots == 0 || late.seen.is_empty() {
