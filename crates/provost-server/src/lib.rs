@@ -18,6 +18,7 @@ mod sse;
 mod talk;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use provost_gateway::Gateway;
@@ -37,7 +38,16 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// From where on each project's preview has a port of its own, for browsers that
     /// do not know `*.localhost`.
-    pub previews: Option<SocketAddr>,
+    pub previews: Option<PreviewPorts>,
+}
+
+/// The ports of the projects' previews.
+#[derive(Debug, Clone)]
+pub struct PreviewPorts {
+    /// The first of them, and where they are listened at.
+    pub first: SocketAddr,
+    /// The file that says which project has which, from one daemon to the next.
+    pub file: PathBuf,
 }
 
 /// What every request can reach.

@@ -120,7 +120,9 @@ mod tests {
     #[test]
     fn our_pages_frame_previews_and_nothing_else() {
         assert_eq!(Previews::new(3001, None).frames(), "http://*.localhost:3001");
-        let (seconds, _fresh) = Seconds::new("127.0.0.1:65535".parse().unwrap());
+        let first = "127.0.0.1:65535".parse().unwrap();
+        let file = std::path::PathBuf::from("/nonexistent/previews.json");
+        let (seconds, _fresh) = Seconds::new(crate::PreviewPorts { first, file });
         let frames = Previews::new(3001, Some(seconds)).frames();
         assert_eq!(frames, "http://*.localhost:3001 http://127.0.0.1:65535");
     }

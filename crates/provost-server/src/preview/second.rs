@@ -2,14 +2,20 @@
 //! that no two of them share an origin, and with it what their pages store.
 //!
 //! A project is given the next port that is free when it is first asked for, and
-//! keeps it as long as the daemon lives.
+//! keeps it, also under the daemons that come after: a browser hands what a page
+//! stored to whatever is at the same port later. Only when no other is left does it
+//! get one that was another's.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use provost_proto::ProjectId;
 use tokio::sync::mpsc;
+
+use crate::PreviewPorts;
 
 /// How many ports are used, counted from the first. Our page names each of them as
 /// one that it may show in a frame, so they are not without end.
@@ -27,47 +33,77 @@ pub(crate) struct Fresh {
 pub(crate) struct Seconds {
     /// The address of the first.
     first: SocketAddr,
+    file: PathBuf,
     dealt: Mutex<Dealt>,
     /// Whoever accepts.
     fresh: mpsc::Sender<Fresh>,
 }
 
+/// Which project has which port.
+type Ports = BTreeMap<ProjectId, u16>;
+
 #[derive(Debug, Default)]
 struct Dealt {
-    ports: HashMap<ProjectId, u16>,
-    /// How many ports were tried.
-    n_tried: u16,
+    /// Those that are listened at.
+    open: Ports,
+    /// Those that were ever dealt.
+    kept: Ports,
+}
+
+impl Dealt {
+    /// The ports that a project may have, in the order in which they are tried: its
+    /// own, those that nobody had, those that others had.
+    fn choices(&self, project: ProjectId, all: impl Iterator<Item = u16>) -> Vec<u16> {
+        let own = self.kept.get(&project).copied();
+        let taken = |port: &u16| self.open.values().any(|open| open == port);
+        let mut all: Vec<u16> = all.filter(|port| !taken(port)).collect();
+        all.sort_by_key(|port| {
+            let others = self.kept.values().any(|kept| kept == port);
+            (own != Some(*port), others, *port)
+        });
+        all
+    }
+
+    fn deal(&mut self, project: ProjectId, port: u16) {
+        self.open.insert(project, port);
+        self.kept.retain(|_, kept| *kept != port);
+        self.kept.insert(project, port);
+    }
 }
 
 impl Seconds {
     /// Listeners from this address on, and what is to be accepted from.
-    pub(crate) fn new(first: SocketAddr) -> (Self, mpsc::Receiver<Fresh>) {
+    pub(crate) fn new(ports: PreviewPorts) -> (Self, mpsc::Receiver<Fresh>) {
+        let PreviewPorts { first, file } = ports;
         let (fresh, accepted) = mpsc::channel(usize::from(PORTS));
-        (Self { first, dealt: Mutex::default(), fresh }, accepted)
+        let dealt = Mutex::new(Dealt { open: Ports::new(), kept: read(&file) });
+        (Self { first, file, dealt, fresh }, accepted)
     }
 
     /// The port of a project, if there is one left for it.
     pub(crate) fn of(&self, project: ProjectId) -> Option<u16> {
         let mut dealt = self.dealt.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(port) = dealt.ports.get(&project) {
+        if let Some(port) = dealt.open.get(&project) {
             return Some(*port);
         }
-        loop {
-            let port = self.port(dealt.n_tried)?;
-            dealt.n_tried += 1;
+        for port in dealt.choices(project, (0..PORTS).filter_map(|n| self.port(n))) {
             let address = SocketAddr::new(self.first.ip(), port);
             let listener = TcpListener::bind(address)
                 .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
             match listener {
                 Ok(listener) => {
                     self.fresh.try_send(Fresh { listener, project }).ok()?;
-                    dealt.ports.insert(project, port);
+                    dealt.deal(project, port);
+                    if let Err(error) = write(&self.file, &dealt.kept) {
+                        tracing::warn!(%error, "the next daemon will not know this port");
+                    }
                     return Some(port);
                 }
                 // Somebody else's; the next may be free.
                 Err(error) => tracing::info!(%address, %error, "no preview is listened for here"),
             }
         }
+        None
     }
 
     /// The name under which browsers reach them.
@@ -88,6 +124,29 @@ impl Seconds {
     }
 }
 
+/// What was dealt before; nothing if that cannot be told.
+fn read(file: &Path) -> Ports {
+    match std::fs::read(file) {
+        Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+            tracing::warn!(file = %file.display(), %error, "the ports of previews are dealt anew");
+            Ports::new()
+        }),
+        Err(error) => {
+            if error.kind() != io::ErrorKind::NotFound {
+                tracing::warn!(file = %file.display(), %error, "the ports of previews are dealt anew");
+            }
+            Ports::new()
+        }
+    }
+}
+
+/// Writes the file as a whole or not at all.
+fn write(file: &Path, ports: &Ports) -> io::Result<()> {
+    let draft = file.with_extension("new");
+    std::fs::write(&draft, serde_json::to_vec(ports)?)?;
+    std::fs::rename(draft, file)
+}
+
 #[cfg(test)]
 mod tests {
     use provost_store::Clock;
@@ -98,7 +157,8 @@ mod tests {
     fn each_project_has_a_port_of_its_own_and_taken_ones_are_skipped() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let first = taken.local_addr().unwrap();
-        let (seconds, mut fresh) = Seconds::new(first);
+        let folder = tempfile::tempdir().unwrap();
+        let (seconds, mut fresh) = Seconds::new(ports(first, folder.path()));
         let clock = Clock::system();
         let (a, b) = (clock.id(), clock.id());
         let port_of_a = seconds.of(a).unwrap();
@@ -113,11 +173,49 @@ mod tests {
         assert!(fresh.try_recv().is_err(), "one for each");
     }
 
+    fn ports(first: SocketAddr, folder: &Path) -> PreviewPorts {
+        PreviewPorts { first, file: folder.join("previews.json") }
+    }
+
+    #[test]
+    fn a_project_has_its_port_again_under_the_next_daemon_in_whatever_order_they_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let clock = Clock::system();
+        let (a, b, c) = (clock.id(), clock.id(), clock.id());
+        let (first, fresh) = Seconds::new(ports(free, folder.path()));
+        let (of_a, of_b) = (first.of(a).unwrap(), first.of(b).unwrap());
+        drop((first, fresh));
+        let (second, fresh) = Seconds::new(ports(free, folder.path()));
+        let of_c = second.of(c).unwrap();
+        assert!(of_c != of_a && of_c != of_b, "a new one takes no port that was another's");
+        assert_eq!((second.of(b), second.of(a)), (Some(of_b), Some(of_a)));
+        drop((second, fresh));
+        std::fs::write(folder.path().join("previews.json"), "nonsense").unwrap();
+        let (third, _fresh) = Seconds::new(ports(free, folder.path()));
+        assert!(third.of(c).is_some(), "a file that cannot be read is made anew");
+    }
+
+    #[test]
+    fn a_port_that_was_anothers_is_the_last_choice() {
+        let clock = Clock::system();
+        let (a, b) = (clock.id(), clock.id());
+        let mut dealt = Dealt::default();
+        dealt.kept.insert(a, 11);
+        dealt.kept.insert(b, 12);
+        assert_eq!(dealt.choices(b, 10..14), [12, 10, 13, 11]);
+        dealt.deal(b, 11);
+        assert_eq!((dealt.kept.get(&a), dealt.kept.get(&b)), (None, Some(&11)));
+        assert_eq!(dealt.choices(a, 10..14), [10, 12, 13]);
+    }
+
     #[test]
     fn there_are_only_so_many_and_none_beyond_the_last_port() {
-        let (seconds, _fresh) = Seconds::new("127.0.0.1:65534".parse().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let from = |first: &str| ports(first.parse().unwrap(), folder.path());
+        let (seconds, _fresh) = Seconds::new(from("127.0.0.1:65534"));
         assert_eq!(seconds.hosts().collect::<Vec<_>>(), ["127.0.0.1:65534", "127.0.0.1:65535"]);
-        let (seconds, _fresh) = Seconds::new("0.0.0.0:3002".parse().unwrap());
+        let (seconds, _fresh) = Seconds::new(from("0.0.0.0:3002"));
         assert_eq!(seconds.hosts().count(), usize::from(PORTS));
         assert_eq!(seconds.hosts().next().unwrap(), "localhost:3002");
     }

@@ -15,7 +15,7 @@ use provost_proto::{Fact, Seq};
 use provost_runner::session::Runner;
 use provost_runner::telemetry::Telemetry;
 use provost_sandbox::launch;
-use provost_server::Settings;
+use provost_server::{PreviewPorts, Settings};
 use provost_store::{Clock, Sqlite, Store, StoreOptions};
 use rustix::fs::Mode;
 use tokio::net::TcpListener;
@@ -77,6 +77,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
 
     let closing = CancellationToken::new();
     let reason = tokio::spawn(wait_for_a_signal(closing.clone()));
+    let file = folder.path().join("previews.json");
+    let previews = previews.map(|first| PreviewPorts { first, file });
     let settings = Settings { listen: address, allowed_hosts: config.allow_hosts.value, previews };
     provost_server::serve(listener, Arc::clone(&runner), settings, closing).await?;
 
