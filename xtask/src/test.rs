@@ -51,7 +51,8 @@ impl Compiler {
 pub(crate) fn all(compiler: &Compiler) -> Result<()> {
     let chromium = chromium()?;
     ui::build()?;
-    must(&mut compiler.cargo(&["build", "--package", "provost"]))?;
+    // The whole workspace, as the tests are built: with other features it would be built twice.
+    must(&mut compiler.cargo(&["build", "--workspace", "--bins"]))?;
     must(&mut compiler.cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     if output(&mut cargo(&["nextest", "--version"])).is_ok() {
         must(&mut compiler.cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
