@@ -19,8 +19,8 @@ use super::place::{pick, project};
 use crate::args::ChatArgs;
 use crate::client::Client;
 use crate::config::Config;
-use crate::output::{plain, plain_lines};
-use turn::{Begin, Chat, End};
+use crate::output::{can_answer, plain, plain_lines};
+use turn::{Begin, Chat, End, Keyboard};
 
 pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::connect(config)?;
@@ -30,6 +30,9 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
     };
     let mut chat = Chat { client, session, project, json: args.json, keyboard: None };
     if let Some(prompt) = args.prompt {
+        // Where a person can answer they are asked, and so must be heard.
+        let heard = prompt != "-" && !args.json && can_answer();
+        chat.keyboard = heard.then(Keyboard::start);
         return once(&mut chat, text_of(prompt)?).await;
     }
     if !std::io::stdin().is_terminal() {

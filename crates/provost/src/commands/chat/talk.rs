@@ -7,7 +7,7 @@ use provost_runner::model::Usd;
 
 use super::command::{HELP, Typed};
 use super::markdown::Markdown;
-use super::turn::{Begin, Chat, End, Keyboard};
+use super::turn::{Begin, Chat, End, Keyboard, interrupts};
 use crate::commands::place::short;
 use crate::output::{self, bold, faint, line, plain, plain_lines, remark};
 
@@ -83,14 +83,15 @@ impl Chat {
 
     /// What the person types next.
     async fn prompt(&mut self, keyboard: &mut Keyboard) -> anyhow::Result<Next> {
+        let mut interrupts = interrupts()?;
         output::bytes(bold("> ").as_bytes())?;
         let typed = tokio::select! {
             typed = keyboard.next() => typed,
-            _ = tokio::signal::ctrl_c() => {
+            _ = interrupts.recv() => {
                 remark(&faint("\nCtrl-C again leaves."));
                 tokio::select! {
                     typed = keyboard.next() => typed,
-                    _ = tokio::signal::ctrl_c() => return Ok(Next::Leave),
+                    _ = interrupts.recv() => return Ok(Next::Leave),
                 }
             }
         };

@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use provost_proto::session::{SendMessage, Sent, SessionView};
 use provost_proto::{Event, Fact, MessageId, Project, TurnId};
 use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::command::Typed;
@@ -118,6 +119,7 @@ impl Chat {
 
     /// Begins a turn, shows it as it comes, and answers what it asks.
     pub(super) async fn turn(&mut self, begin: Begin) -> anyhow::Result<End> {
+        let mut interrupts = interrupts()?;
         let after = newest(&self.client).await?;
         let mut which = self.begin(begin).await?;
         let said = self.client.stream(&self.path(&format!("/events?after={after}"))).await?;
@@ -160,9 +162,10 @@ impl Chat {
                         return Ok(End::Left(0));
                     }
                 }
-                _ = tokio::signal::ctrl_c() => {
+                _ = interrupts.recv() => {
                     printer.end()?;
-                    if std::mem::replace(&mut is_stopped, true) || self.stop().await? {
+                    let again = std::mem::replace(&mut is_stopped, true);
+                    if again || self.stop(&mut interrupts).await? {
                         return Ok(End::Left(INTERRUPTED));
                     }
                 }
@@ -181,11 +184,11 @@ impl Chat {
     }
 
     /// Stops the turn; tells whether the person would not wait for that.
-    async fn stop(&self) -> anyhow::Result<bool> {
+    async fn stop(&self, interrupts: &mut Signal) -> anyhow::Result<bool> {
         remark(&faint("Stopping. Ctrl-C again leaves."));
         tokio::select! {
             done = self.cancel() => done.map(|()| false),
-            _ = tokio::signal::ctrl_c() => Ok(true),
+            _ = interrupts.recv() => Ok(true),
         }
     }
 
@@ -227,6 +230,11 @@ impl Chat {
         }
         Ok(false)
     }
+}
+
+/// Every Ctrl-C from now on, also one that comes while something else is done.
+pub(super) fn interrupts() -> anyhow::Result<Signal> {
+    signal(SignalKind::interrupt()).context("cannot hear Ctrl-C")
 }
 
 /// What is typed now; for ever nothing where nobody types.

@@ -114,6 +114,24 @@ async fn questions_are_answered_where_they_come_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_one_message_asks_is_answered_in_the_terminal_too() {
+    let home = Home::new();
+    let call = |id: &str, file: &str| {
+        let command = json!({ "command": format!("touch {file}") });
+        Reply::Say(Answer::call(id, "terminal_runCommand", command))
+    };
+    let replies =
+        vec![call("c1", "first"), call("c2", "second"), Reply::Say(Answer::text("Done."))];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let _daemon = home.with_model(&model, ALL[1], "");
+    let steps = &[("Let it run?", "not this one\n"), ("Let it run?", "y\n")];
+    let ended = chat(&home, "--project app -p Touch", steps).await;
+    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(!home.path("app/first").exists() && home.path("app/second").exists());
+    assert!(model.received()[1].body.to_string().contains("not this one"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_interrupt_stops_the_turn_and_a_second_leaves() {
     let home = Home::new();
     let mut slow = Answer::text(&"word ".repeat(3000));
