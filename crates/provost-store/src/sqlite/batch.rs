@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::hot::{self, Hot};
 use super::reader;
-use super::writer::Job;
+use super::request::Job;
 use crate::append::Prepared;
 use crate::clock::event_id;
 use crate::{Appended, Clock, Recorded, StoreError};

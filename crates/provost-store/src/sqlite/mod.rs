@@ -1,12 +1,14 @@
 //! The log in one SQLite file.
 //!
-//! One thread writes; see [`writer`]. Readers have connections of their own,
+//! One writes at a time; see [`pen`]. Readers have connections of their own,
 //! and mostly do not need them, because the newest events are in memory.
 
 mod batch;
 mod checkpoint;
 mod hot;
+mod pen;
 mod reader;
+mod request;
 mod schema;
 mod sync;
 mod verify;
@@ -29,9 +31,10 @@ use uuid::Uuid;
 
 use crate::append::{self, Prepared};
 use crate::{Append, Appended, Clock, Idempotency, Page, Recorded, Scope, Store, StoreError};
+use pen::{Pen, Shared};
 use reader::Readers;
+use request::{Job, Receipt, Request};
 use sync::Syncs;
-use writer::{Job, Receipt, Request, Shared};
 
 /// Requests that may wait for the writer before their senders do.
 const INBOX: usize = 1024;
@@ -51,6 +54,7 @@ pub struct Sqlite {
     /// `None` only while it is being dropped.
     inbox: Option<mpsc::Sender<Request>>,
     writer: Option<JoinHandle<()>>,
+    pen: Pen,
     head: watch::Receiver<Seq>,
     shared: Shared,
     readers: Readers,
@@ -66,10 +70,11 @@ impl Sqlite {
         let db = schema::open(&path)?;
         let shared = Shared::default();
         let (inbox, requests) = mpsc::channel(INBOX);
-        let (writer, head) = writer::start(db, &path, clock, shared.clone(), requests)?;
+        let (pen, writer, head) = pen::start(db, &path, clock, shared.clone(), requests)?;
         let readers = Readers::new(path.clone());
         let syncs = Syncs::start(&path)?;
-        Ok(Self { inbox: Some(inbox), writer: Some(writer), head, shared, readers, syncs, path })
+        let writer = Some(writer);
+        Ok(Self { inbox: Some(inbox), writer, pen, head, shared, readers, syncs, path })
     }
 
     /// Verifies a log that no daemon has open, without writing to it or beside
@@ -96,10 +101,14 @@ impl Sqlite {
             drop(self.shared.runtime.set(runtime));
         }
         let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
-        match inbox.try_send(request) {
-            Ok(()) => Ok(None),
-            Err(TrySendError::Full(request)) => Ok(Some(Waiting { inbox, request })),
-            Err(TrySendError::Closed(_)) => Err(StoreError::Closed),
+        match inbox.try_reserve() {
+            Ok(room) => {
+                self.pen.sending();
+                room.send(request);
+                Ok(None)
+            }
+            Err(TrySendError::Full(())) => Ok(Some(Waiting { inbox, pen: &self.pen, request })),
+            Err(TrySendError::Closed(())) => Err(StoreError::Closed),
         }
     }
 
@@ -118,12 +127,16 @@ impl Sqlite {
 /// A request for which there was no room.
 struct Waiting<'a> {
     inbox: &'a mpsc::Sender<Request>,
+    pen: &'a Pen,
     request: Request,
 }
 
 impl Waiting<'_> {
     async fn send(self) -> Result<(), StoreError> {
-        self.inbox.send(self.request).await.map_err(|_| StoreError::Closed)
+        let room = self.inbox.reserve().await.map_err(|_| StoreError::Closed)?;
+        self.pen.sending();
+        room.send(self.request);
+        Ok(())
     }
 }
 
@@ -167,8 +180,12 @@ impl Store for Sqlite {
         let job =
             Box::new(Job { principal, actor, command, expect, unchanged, durability, events });
         let (reply, answer) = oneshot::channel();
+        let request = Request::Append(job, reply);
+        if let Some(result) = self.pen.write_here(&request) {
+            return future::ready(result).boxed();
+        }
         // The future is made small by sending before it is made: it is moved to the heap.
-        match self.send(Request::Append(job, reply)) {
+        match self.send(request) {
             Ok(None) => answer.map(result).boxed(),
             Ok(Some(waiting)) => waiting.send().and_then(|()| answer.map(result)).boxed(),
             Err(error) => future::ready(Err(error)).boxed(),

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::StoreError;
 
 /// How long to wait for someone else's lock on the file.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// Each entry brings the schema one version further. Never edit one that was
 /// released; add another.

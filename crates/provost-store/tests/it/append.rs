@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use provost_proto::{Hash, Stream};
-use provost_store::{Append, Appended, Clock, Idempotency, NewEvent, Scope, Store, StoreError};
+use provost_store::{
+    Append, Appended, Clock, Durability, Idempotency, NewEvent, Scope, Store, StoreError,
+};
+use rusqlite::Connection;
 
 use super::{append, events, fresh, note, one, open};
 
@@ -41,6 +44,35 @@ async fn many_wait_for_the_disk_at_once_and_the_end_of_the_log_ends_their_wait()
         let told = wait.await;
         assert!(matches!(told, Ok(()) | Err(StoreError::Closed)), "{told:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_caller_appends_without_waiting_comes_in_its_order_however_sure_it_must_be() {
+    let (store, _folder) = fresh();
+    let sure = |n: usize| if n % 7 == 3 { Durability::Power } else { Durability::Process };
+    for round in 0..20 {
+        let append = |n| Append { durability: sure(n), ..one(Stream::Sys, note(n)) };
+        let appends: Vec<_> = (0..=round).map(|n| store.append(append(n))).collect();
+        let mut seqs = Vec::new();
+        for append in appends {
+            seqs.push(append.await.unwrap().events()[0].seq);
+        }
+        assert!(seqs.is_sorted(), "{seqs:?}");
+    }
+    assert!(store.verify().await.unwrap().bad.is_none());
+}
+
+#[tokio::test]
+async fn a_file_that_another_program_has_locked_keeps_only_its_appends_waiting() {
+    let (store, folder) = fresh();
+    let calm = || Append { durability: Durability::Process, ..one(Stream::Sys, note("x")) };
+    append(&store, calm()).await;
+    let other = Connection::open(folder.path().join("log.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // On this one thread: were it written here, nobody could end the other's transaction.
+    let waits = store.append(calm());
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(waits.await.unwrap().events()[0].seq, 2);
 }
 
 #[tokio::test]

@@ -1,0 +1,80 @@
+//! What is asked of the writer, and how it answers.
+
+use provost_core::fold::{Doc, Key};
+use provost_proto::{Actor, Hash, Principal, Stream, Version};
+use tokio::sync::oneshot;
+
+use crate::append::Prepared;
+use crate::{Appended, Durability, Idempotency, StoreError};
+
+/// Where an answer goes.
+type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// The answer to an append. The job goes back with it, to be dropped by whoever
+/// made it: memory is cheapest to free where it was taken, and the one writer has
+/// less to do.
+#[derive(Debug)]
+pub(super) struct Receipt {
+    pub(super) result: Result<Appended, StoreError>,
+    pub(super) _job: Box<Job>,
+}
+
+/// What can be asked of the writer.
+#[derive(Debug)]
+pub(super) enum Request {
+    Append(Box<Job>, oneshot::Sender<Receipt>),
+    Blob(Hash, Vec<u8>, Reply<()>),
+    Rebuild(Reply<()>),
+}
+
+/// An append, prepared.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) principal: Principal,
+    pub(super) actor: Actor,
+    pub(super) command: Option<Idempotency>,
+    pub(super) expect: Vec<(Stream, Version)>,
+    pub(super) unchanged: Vec<(Key, Doc)>,
+    pub(super) durability: Durability,
+    pub(super) events: Vec<Prepared>,
+}
+
+impl Request {
+    pub(super) fn durability(&self) -> Durability {
+        match self {
+            Self::Append(job, _) => job.durability,
+            Self::Blob(..) | Self::Rebuild(_) => Durability::Power,
+        }
+    }
+
+    pub(super) fn answer(self, answer: Result<Answer, StoreError>) {
+        // Whoever no longer waits for the answer does not need it.
+        match (self, answer) {
+            (Self::Append(job, reply), Ok(Answer::Appended(appended))) => {
+                drop(reply.send(Receipt { result: Ok(appended), _job: job }));
+            }
+            (Self::Append(job, reply), Err(error)) => {
+                drop(reply.send(Receipt { result: Err(error), _job: job }));
+            }
+            (Self::Blob(_, _, reply) | Self::Rebuild(reply), Ok(Answer::Done)) => {
+                drop(reply.send(Ok(())));
+            }
+            (Self::Blob(_, _, reply) | Self::Rebuild(reply), Err(error)) => {
+                drop(reply.send(Err(error)));
+            }
+            // Answers are made beside their requests, so this pair cannot come about;
+            // dropping the request tells its sender that the log is closed.
+            (Self::Append(..), Ok(Answer::Done))
+            | (Self::Blob(..) | Self::Rebuild(_), Ok(Answer::Appended(_))) => {}
+        }
+    }
+}
+
+/// An answer that waits for the commit.
+pub(super) enum Answer {
+    Appended(Appended),
+    Done,
+}
+
+/// The answers to a group of requests, in their order.
+pub(super) type Answers = Vec<Result<Answer, StoreError>>;
