@@ -24,6 +24,7 @@
 //! holds a socket to it and ends the run when the other end is closed.
 #![expect(unsafe_code, reason = "what happens between clone and exec has no safe interface")]
 
+mod afterwards;
 mod applied;
 mod command;
 mod error;

@@ -10,6 +10,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Signal, WaitId, WaitIdOptions};
 use serde::Serialize;
 
+use super::afterwards::Namespace;
 use super::group::{Group, Groups};
 use super::stack::Stack;
 use super::warden::{END, TO_ALL};
@@ -63,6 +64,8 @@ pub(super) struct Run {
     pub(super) groups: Option<(Arc<Groups>, Group)>,
     /// What the warden stands on; gone when it is.
     pub(super) stack: Option<Stack>,
+    /// Let go of when the run has ended.
+    pub(super) namespace: Namespace,
     pub(super) state: State,
 }
 
@@ -209,6 +212,7 @@ impl Run {
             Exit::Signal(ended.and_then(|status| status.terminating_signal()).unwrap_or(9));
         let exit = self.state.status.unwrap_or(killed);
         self.state.ended = Some(exit);
+        drop(std::mem::take(&mut self.namespace));
         if let Some(stack) = self.stack.take() {
             stack.give_back();
         }

@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::afterwards::Namespace;
 use super::error::Step;
 use super::group::Group;
 use super::handle::{Run, State};
@@ -60,8 +61,8 @@ impl Wall {
         let [stdin, stdout, stderr] = streams.ours();
         let groups = self.groups.clone().zip(group);
         let state = State::default();
-        let Warden { pid, pidfd, control, stack } = warden;
-        let run = Run { pid, pidfd, control, groups, stack: Some(stack), state };
+        let Warden { pid, pidfd, control, stack, namespace } = warden;
+        let run = Run { pid, pidfd, control, groups, stack: Some(stack), namespace, state };
         let child = Child { stdin, stdout, stderr, applied: self.applied.clone(), run };
         let started = started(&report, child, &shown);
         if entered && let Some(groups) = &self.groups {
@@ -175,6 +176,7 @@ pub(super) struct Warden {
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
     pub(super) stack: Stack,
+    pub(super) namespace: Namespace,
 }
 
 impl Warden {
@@ -189,7 +191,8 @@ impl Warden {
         // SAFETY: the stack lives until the warden is gone, the plan until we have
         // read the report to its end.
         let (pid, pidfd) = unsafe { clone(plan.flags | memory, &stack, run_warden, argument) }?;
-        Ok(Self { pid, pidfd, control: ours, stack })
+        let namespace = Namespace::of(pid, plan.flags);
+        Ok(Self { pid, pidfd, control: ours, stack, namespace })
     }
 }
 

@@ -21,6 +21,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{PidfdFlags, Signal, WaitId, WaitIdOptions};
 
 use super::SandboxError;
+use super::afterwards::Namespace;
 use super::group::{Group, Groups};
 use super::plan::{Failed, Plan};
 use super::raw::{self, call, int, place};
@@ -55,6 +56,7 @@ pub(super) struct Standby {
     pidfd: OwnedFd,
     line: Option<Line>,
     stack: Option<Stack>,
+    namespace: Namespace,
     seat: Box<Seat>,
     groups: Option<(Arc<Groups>, Group)>,
     made: Instant,
@@ -81,8 +83,9 @@ impl Standby {
         let argument = std::ptr::from_ref(&*seat).cast_mut().cast();
         // SAFETY: stack and seat live until the warden is gone or has its plan.
         let (pid, pidfd) = unsafe { spawn::clone(shared, &stack, wait, argument) }?;
-        let made = Instant::now();
-        Ok(Self { pid, pidfd, line: Some(line), stack: Some(stack), seat, groups, made })
+        let namespace = Namespace::of(pid, flags);
+        let (line, stack, made) = (Some(line), Some(stack), Instant::now());
+        Ok(Self { pid, pidfd, line, stack, namespace, seat, groups, made })
     }
 
     /// How long it has been waiting.
@@ -118,7 +121,8 @@ impl Standby {
         let stack = self.stack.take()?;
         let pidfd = self.pidfd.try_clone().ok()?;
         let group = self.groups.take().map(|(_, group)| group);
-        Some((Warden { pid: self.pid, pidfd, control: ours, stack }, group))
+        let namespace = std::mem::take(&mut self.namespace);
+        Some((Warden { pid: self.pid, pidfd, control: ours, stack, namespace }, group))
     }
 }
 

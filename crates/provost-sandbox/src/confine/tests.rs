@@ -281,3 +281,23 @@ fn until(done: impl Fn() -> bool) {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn the_namespaces_of_runs_that_ended_are_let_go() {
+    let yard = Yard::new();
+    let wall = yard.wall(Profile::Build, Layers::Auto);
+    for _ in 0..4 {
+        let mut child = wall.spawn(Command::new("sh", &["-c", "true"])).unwrap();
+        assert_eq!(child.wait().unwrap(), Exit::Code(0));
+    }
+    drop(wall);
+    let is_namespace = |fd: fs::DirEntry| {
+        fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().starts_with("mnt:"))
+    };
+    let held = || fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while held().any(is_namespace) {
+        assert!(std::time::Instant::now() < deadline, "a namespace is still held");
+        std::thread::yield_now();
+    }
+}
