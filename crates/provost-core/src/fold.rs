@@ -344,6 +344,7 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         | Fact::ToolCalled(_)
         | Fact::ToolReturned(_)
         | Fact::UsageRecorded(_)
+        | Fact::TaskUsed(_)
         | Fact::TurnFinished(_)
         | Fact::TurnFailed(_)
         | Fact::TurnCancelled(_)

@@ -74,11 +74,14 @@ impl Gateway {
         Ok(Caller::new(principal, actor, TokenClass::Agent, Some(project), role))
     }
 
-    /// Writes what happened in a session.
+    /// Writes what happened in a session, and at once what that means for those above it.
     pub async fn say(&self, session: SessionId, saying: Saying) -> Result<Appended, GatewayError> {
         let Saying { principal, actor, command, durability, facts } = saying;
-        let stream = Stream::Session(session);
-        let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None }).collect();
+        let stream = |fact: &Fact| {
+            Stream::Session(if let Fact::TaskUsed(used) = fact { used.session } else { session })
+        };
+        let event = |fact| NewEvent { stream: stream(&fact), fact, cause: None };
+        let events = facts.into_iter().map(event).collect();
         let (expect, unchanged) = (Vec::new(), Vec::new());
         let append = Append { principal, actor, command, expect, unchanged, durability, events };
         Ok(self.append(append).await?)

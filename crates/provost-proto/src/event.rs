@@ -754,6 +754,8 @@ pub enum Fact {
     ToolReturned(session::ToolReturned),
     /// A model was asked, and used this.
     UsageRecorded(session::UsageRecorded),
+    /// A session that a task was handed to used this.
+    TaskUsed(session::TaskUsed),
     /// The model stopped.
     TurnFinished(session::TurnFinished),
     /// A turn could not go on.
@@ -831,6 +833,7 @@ impl Fact {
             Self::ToolCalled(_) => "TOOL_CALLED",
             Self::ToolReturned(_) => "TOOL_RETURNED",
             Self::UsageRecorded(_) => "USAGE_RECORDED",
+            Self::TaskUsed(_) => "TASK_USED",
             Self::TurnFinished(_) => "TURN_FINISHED",
             Self::TurnFailed(_) => "TURN_FAILED",
             Self::TurnCancelled(_) => "TURN_CANCELLED",

@@ -15,12 +15,12 @@ pub use api::{
 };
 pub use fact::{
     AttemptFailed, AttemptRestarted, Delta, HandedOff, MessageAdded, SessionClosed,
-    SessionCompacted, SessionOpened, ToolCalled, ToolDelta, ToolReturned, TurnCancelled,
+    SessionCompacted, SessionOpened, TaskUsed, ToolCalled, ToolDelta, ToolReturned, TurnCancelled,
     TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, UsageRecorded,
 };
 pub use view::{
-    Draft, DraftCall, Item, ItemContent, Queued, Retrying, SessionPage, SessionStatus, SessionView,
-    ToolResult, TurnStatus, TurnView, UsageRow,
+    Draft, DraftCall, Handed, Item, ItemContent, Queued, Retrying, SessionPage, SessionStatus,
+    SessionView, ToolResult, TurnStatus, TurnView, UsageRow,
 };
 
 use serde::{Deserialize, Serialize};

@@ -795,7 +795,7 @@ report: number,
 /**
  * The particulars.
  */
-terminal: TerminalEnd, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": Delta } | { "kind": "REASONING_DELTA", "body": Delta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
+terminal: TerminalEnd, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": Delta } | { "kind": "REASONING_DELTA", "body": Delta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TASK_USED", "body": TaskUsed } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
 
 export type Project = { 
 /**
@@ -2790,6 +2790,28 @@ cost: number | null,
  */
 estimated?: boolean, };
 
+export type TaskUsed = { 
+/**
+ * The session above.
+ */
+session: SessionId, 
+/**
+ * The turn that went on in it, if one did.
+ */
+turn: TurnId | null, 
+/**
+ * The session that asked.
+ */
+by: SessionId, 
+/**
+ * The tokens.
+ */
+usage: TokenUsage, 
+/**
+ * What it cost, in billionths of a dollar, if the price is known.
+ */
+cost: number | null, };
+
 export type TurnFinished = { 
 /**
  * Where.
@@ -2918,11 +2940,11 @@ principal: string,
  */
 actor: Actor, 
 /**
- * How often a model was asked.
+ * How often a model was asked, in the tasks it handed over too.
  */
 calls: number, 
 /**
- * What it used.
+ * What it used, with the tasks it handed over.
  */
 usage: TokenUsage, 
 /**
@@ -2937,6 +2959,20 @@ reason: FinishReason | null,
  * Why it could not go on.
  */
 fault: Fault | null, };
+
+export type Handed = { 
+/**
+ * The tokens.
+ */
+usage: TokenUsage, 
+/**
+ * What it cost, as far as prices are known.
+ */
+cost: number, 
+/**
+ * How many answers had no known price.
+ */
+unpriced: number, };
 
 export type SessionView = { 
 /**
@@ -2988,7 +3024,7 @@ queued: Array<Queued>,
  */
 turn: TurnView | null, 
 /**
- * What it used in all.
+ * What it used in all, with the tasks it handed over.
  */
 usage: TokenUsage, 
 /**
@@ -2999,6 +3035,10 @@ cost: number,
  * How many answers had no known price.
  */
 unpriced: number, 
+/**
+ * Of all that, what the sessions used that it handed tasks to.
+ */
+handed: Handed, 
 /**
  * How many tokens the last answer and its request had.
  */

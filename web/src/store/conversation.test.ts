@@ -74,6 +74,16 @@ describe('a conversation', () => {
 })
 
 describe('the list of sessions', () => {
+  it('counts what a task used in the session that handed it over', () => {
+    const usage = { input: 100, output: 20, cachedInput: 0, cacheWrite: 0, reasoning: 0 }
+    const used: Fact = { kind: 'TASK_USED', body: { session, turn: 't1', by: 's2', usage, cost: 50 } }
+    const before = told(14)
+    const after = foldTalk(before, sample(15, used, of) as TalkEvent).session
+    expect(after).toMatchObject({ cost: 750, usage: { input: 110, output: 24 }, handed: { cost: 50, usage: { input: 100 } }, context: before.session.context })
+    expect(after.turn).toMatchObject({ calls: 2, cost: 750 })
+    expect(foldTalk(before, sample(15, { kind: 'TASK_USED', body: { ...used.body, turn: null } } as Fact, of) as TalkEvent).session.turn?.calls).toBe(1)
+  })
+
   it('says what the conversation says', () => {
     const listed = fold(NOTHING, EVENTS).sessions
     const { items: _, ...whole } = told(EVENTS.length).session

@@ -2,7 +2,7 @@
  * The sessions with models, without what was said in them: a pure fold that says
  * the same as the daemon's own.
  */
-import type { Event, Part, ProjectId, SessionId, SessionView, TokenUsage, TurnView } from '../proto/index.ts'
+import type { Event, Handed, Part, ProjectId, SessionId, SessionView, TokenUsage, TurnView } from '../proto/index.ts'
 import { isSealed } from './approvals.ts'
 
 /** What is known of the sessions. */
@@ -15,15 +15,16 @@ export type Sessions = {
 /** An event of a session with a model. */
 export type TalkEvent = Extract<
   Event,
-  { kind: `${'SESSION' | 'MESSAGE' | 'TURN' | 'TEXT' | 'REASONING' | 'TOOL' | 'ATTEMPT' | 'USAGE' | 'HANDED'}_${string}` }
+  { kind: `${'SESSION' | 'MESSAGE' | 'TURN' | 'TEXT' | 'REASONING' | 'TOOL' | 'ATTEMPT' | 'USAGE' | 'TASK' | 'HANDED'}_${string}` }
 >
 
 /** Before the first event. */
 export const NO_SESSIONS: Sessions = { all: new Map(), sealed: 0 }
 
 const NO_USAGE: TokenUsage = { input: 0, output: 0, cachedInput: 0, cacheWrite: 0, reasoning: 0 }
+const NOTHING_HANDED: Handed = { usage: NO_USAGE, cost: 0, unpriced: 0 }
 const TITLE = 80
-const TALK = /^(?:SESSION|MESSAGE|TURN|TEXT|REASONING|TOOL|ATTEMPT|USAGE|HANDED)_/
+const TALK = /^(?:SESSION|MESSAGE|TURN|TEXT|REASONING|TOOL|ATTEMPT|USAGE|TASK|HANDED)_/
 
 /** Whether an event is of a session. */
 export function isTalk(event: Event): event is TalkEvent {
@@ -60,7 +61,7 @@ function opened({ body, at, principal }: Extract<Event, { kind: 'SESSION_OPENED'
   const { session: id, project, role, model, budget, parent = null, depth, only = null } = body
   return {
     id, project, role, model, budget, parent, depth, only, title: '', status: 'idle', openedAt: at, openedBy: principal, updatedAt: at, items: 0, queued: [],
-    turn: null, usage: NO_USAGE, cost: 0, unpriced: 0, context: 0, compacted: null,
+    turn: null, usage: NO_USAGE, cost: 0, unpriced: 0, handed: NOTHING_HANDED, context: 0, compacted: null,
   }
 }
 
@@ -80,6 +81,8 @@ export function changed(session: SessionView, event: TalkEvent): SessionView {
     }
     case 'USAGE_RECORDED':
       return spent(now, event.body)
+    case 'TASK_USED':
+      return spentBelow(now, event.body)
     case 'TURN_FINISHED':
       return ended(now, event, { status: 'finished', reason: event.body.reason })
     case 'TURN_FAILED':
@@ -124,15 +127,31 @@ function started(session: SessionView, event: Extract<Event, { kind: 'TURN_START
   return { ...session, queued, status: 'running', turn }
 }
 
-function spent(session: SessionView, { turn: id, usage, cost, purpose }: Body<'USAGE_RECORDED'>): SessionView {
+function spent(session: SessionView, body: Body<'USAGE_RECORDED'>): SessionView {
+  const { usage, purpose } = body
+  return { ...added(session, body), context: purpose === 'answer' ? usage.input + usage.output : 0 }
+}
+
+/** What a task used that the session handed over. */
+function spentBelow(session: SessionView, body: Body<'TASK_USED'>): SessionView {
+  const { usage, cost } = body
+  const { handed } = session
+  return {
+    ...added(session, body),
+    handed: { usage: plus(handed.usage, usage), cost: handed.cost + (cost ?? 0), unpriced: handed.unpriced + (cost === null ? 1 : 0) },
+  }
+}
+
+type Used = { readonly turn: TurnView['id'] | null; readonly usage: TokenUsage; readonly cost: number | null }
+
+function added(session: SessionView, { turn: id, usage, cost }: Used): SessionView {
   const { turn } = session
   return {
     ...session,
     usage: plus(session.usage, usage),
     cost: session.cost + (cost ?? 0),
     unpriced: session.unpriced + (cost === null ? 1 : 0),
-    context: purpose === 'answer' ? usage.input + usage.output : 0,
-    turn: turn?.id === id ? { ...turn, calls: turn.calls + 1, usage: plus(turn.usage, usage), cost: turn.cost + (cost ?? 0) } : turn,
+    turn: turn !== null && turn.id === id ? { ...turn, calls: turn.calls + 1, usage: plus(turn.usage, usage), cost: turn.cost + (cost ?? 0) } : turn,
   }
 }
 

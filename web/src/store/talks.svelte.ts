@@ -55,9 +55,11 @@ export class Talks {
     let [cost, tokens, unpriced, sessions] = [0, 0, 0, 0]
     for (const session of this.#parts.log.folded.sessions.all.values()) {
       if (session.project !== project) continue
-      cost += session.cost
-      tokens += session.usage.input + session.usage.output
-      unpriced += session.unpriced
+      // What it handed over is counted where it was used.
+      const { usage, handed } = session
+      cost += session.cost - handed.cost
+      tokens += usage.input + usage.output - handed.usage.input - handed.usage.output
+      unpriced += session.unpriced - handed.unpriced
       sessions++
     }
     return { cost, tokens, unpriced, sessions }

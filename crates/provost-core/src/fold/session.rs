@@ -6,9 +6,9 @@
 //! an item its page and the session's own small document.
 
 use provost_proto::session::{
-    Author, Draft, DraftCall, Item, ItemContent, MessageAdded, PAGE, Part, Place, Queued, Retrying,
-    SessionOpened, SessionPage, SessionStatus, SessionView, ToolDelta, ToolResult, TurnStarted,
-    TurnStatus, TurnView, UsageRecorded, UsageRow,
+    Author, Draft, DraftCall, Item, ItemContent, MessageAdded, Nanos, PAGE, Part, Place, Queued,
+    Retrying, SessionOpened, SessionPage, SessionStatus, SessionView, TaskUsed, TokenUsage,
+    ToolDelta, ToolResult, TurnStarted, TurnStatus, TurnView, UsageRecorded, UsageRow,
 };
 use provost_proto::{Fact, ProjectId, SessionId, TurnId, limits};
 use uuid::Uuid;
@@ -75,6 +75,8 @@ pub(super) fn touched(fact: &Fact) -> Touched {
     } else if let Fact::UsageRecorded(u) = fact {
         let row = doc(View::Usage, usage_key(u.day, u.project, &u.model));
         [own(&u.session), row, None]
+    } else if let Fact::TaskUsed(t) = fact {
+        [own(&t.session), None, None]
     } else if let Some((session, _)) = ended(fact) {
         [own(&session), None, None]
     } else if let Fact::SessionClosed(c) = fact {
@@ -144,9 +146,10 @@ fn new_session(stamp: Stamp<'_>, opened: &SessionOpened) -> SessionView {
         items: 0,
         queued: Vec::new(),
         turn: None,
-        usage: provost_proto::session::TokenUsage::default(),
+        usage: TokenUsage::default(),
         cost: 0,
         unpriced: 0,
+        handed: provost_proto::session::Handed::default(),
         context: 0,
         compacted: None,
         budget: opened.budget,
@@ -170,6 +173,8 @@ fn change(mut session: SessionView, stamp: Stamp<'_>, fact: &Fact) -> SessionVie
         session.context = 0;
     } else if let Fact::UsageRecorded(used) = fact {
         spend(&mut session, used);
+    } else if let Fact::TaskUsed(used) = fact {
+        spend_below(&mut session, used);
     } else if let Fact::SessionClosed(_) = fact {
         session.status = SessionStatus::Closed;
         session.queued.clear();
@@ -215,7 +220,7 @@ fn start(session: &mut SessionView, stamp: Stamp<'_>, started: &TurnStarted) {
         principal: stamp.principal.to_owned(),
         actor: stamp.actor.clone(),
         calls: 0,
-        usage: provost_proto::session::TokenUsage::default(),
+        usage: TokenUsage::default(),
         cost: 0,
         reason: None,
         fault: None,
@@ -223,18 +228,31 @@ fn start(session: &mut SessionView, stamp: Stamp<'_>, started: &TurnStarted) {
 }
 
 fn spend(session: &mut SessionView, used: &UsageRecorded) {
-    let cost = used.cost.unwrap_or(0);
-    session.usage = session.usage.plus(used.usage);
-    session.cost = session.cost.saturating_add(cost);
-    session.unpriced = session.unpriced.saturating_add(u32::from(used.cost.is_none()));
+    add(session, Some(used.turn), used.usage, used.cost);
     session.context = match used.purpose {
         provost_proto::session::Purpose::Answer => used.usage.total(),
         provost_proto::session::Purpose::Summary => 0,
     };
-    if let Some(turn) = session.turn.as_mut().filter(|turn| turn.id == used.turn) {
-        turn.calls = turn.calls.saturating_add(1);
-        turn.usage = turn.usage.plus(used.usage);
-        turn.cost = turn.cost.saturating_add(cost);
+}
+
+/// What a task used that the session handed over. Its conversation is none of ours.
+fn spend_below(session: &mut SessionView, used: &TaskUsed) {
+    add(session, used.turn, used.usage, used.cost);
+    let handed = &mut session.handed;
+    handed.usage = handed.usage.plus(used.usage);
+    handed.cost = handed.cost.saturating_add(used.cost.unwrap_or(0));
+    handed.unpriced = handed.unpriced.saturating_add(u32::from(used.cost.is_none()));
+}
+
+fn add(session: &mut SessionView, turn: Option<TurnId>, usage: TokenUsage, cost: Option<Nanos>) {
+    let nanos = cost.unwrap_or(0);
+    session.usage = session.usage.plus(usage);
+    session.cost = session.cost.saturating_add(nanos);
+    session.unpriced = session.unpriced.saturating_add(u32::from(cost.is_none()));
+    if let Some(now) = session.turn.as_mut().filter(|now| Some(now.id) == turn) {
+        now.calls = now.calls.saturating_add(1);
+        now.usage = now.usage.plus(usage);
+        now.cost = now.cost.saturating_add(nanos);
     }
 }
 
@@ -384,7 +402,7 @@ fn fold_usage(row: Option<UsageRow>, used: &UsageRecorded) -> UsageRow {
         project: used.project,
         model: used.model.clone(),
         calls: 0,
-        usage: provost_proto::session::TokenUsage::default(),
+        usage: TokenUsage::default(),
         cost: 0,
         unpriced: 0,
     });

@@ -177,6 +177,22 @@ body! {
         pub estimated: bool,
     }
 
+    /// A session that a task was handed to, or one further below, asked a model and
+    /// used this. It is told to each session above, and counts there too.
+    pub struct TaskUsed {
+        /// The session above.
+        pub session: SessionId,
+        /// The turn that went on in it, if one did.
+        pub turn: Option<TurnId>,
+        /// The session that asked.
+        pub by: SessionId,
+        /// The tokens.
+        pub usage: TokenUsage,
+        /// What it cost, in billionths of a dollar, if the price is known.
+        #[cfg_attr(feature = "ts", ts(type = "number | null"))]
+        pub cost: Option<Nanos>,
+    }
+
     /// The model stopped.
     pub struct TurnFinished {
         /// Where.

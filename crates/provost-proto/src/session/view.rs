@@ -53,9 +53,9 @@ body! {
         pub principal: Principal,
         /// Through what they spoke.
         pub actor: Actor,
-        /// How often a model was asked.
+        /// How often a model was asked, in the tasks it handed over too.
         pub calls: u32,
-        /// What it used.
+        /// What it used, with the tasks it handed over.
         pub usage: TokenUsage,
         /// What it cost, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
@@ -94,13 +94,16 @@ body! {
         pub queued: Vec<Queued>,
         /// The last turn.
         pub turn: Option<TurnView>,
-        /// What it used in all.
+        /// What it used in all, with the tasks it handed over.
         pub usage: TokenUsage,
         /// What it cost in all, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub cost: Nanos,
         /// How many answers had no known price.
         pub unpriced: u32,
+        /// Of all that, what the sessions used that it handed tasks to.
+        #[serde(default)]
+        pub handed: Handed,
         /// How many tokens the last answer and its request had.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub context: u64,
@@ -114,6 +117,18 @@ body! {
         pub depth: u8,
         /// The only skills it may use.
         pub only: Option<Vec<String>>,
+    }
+
+    /// What the sessions used that tasks were handed to, and those further below.
+    #[derive(Copy, Eq, Default)]
+    pub struct Handed {
+        /// The tokens.
+        pub usage: TokenUsage,
+        /// What it cost, as far as prices are known.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        pub cost: Nanos,
+        /// How many answers had no known price.
+        pub unpriced: u32,
     }
 
     /// A message that waits for its turn.

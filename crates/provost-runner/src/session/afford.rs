@@ -1,12 +1,16 @@
 //! What an answer may have and cost: as much as fits what is left, and if that is too
 //! little, none at all.
 
-use provost_core::session::budget::{Account, Pot, Unit, estimate, grant};
+use std::time::Duration;
+
+use provost_core::session::budget::estimate;
+use provost_core::session::ledger::{Amount, Payer, Wish};
 use provost_proto::Fact;
 use provost_proto::session::{Nanos, Purpose, SessionView, UsageRecorded};
 
 use super::error::Broken;
-use super::money::{Claim, Reserved, day, tokens};
+use super::money::{Reserved, day, tokens};
+use super::tree::Line;
 use super::turn::{State, Turn};
 use crate::model::{Request, Standing, Usage};
 
@@ -24,8 +28,10 @@ const FEWEST: u64 = 16;
 pub(super) struct Allowed {
     /// The most tokens; as many as the model likes if absent.
     pub(super) most: Option<u32>,
-    /// The money that is kept for it.
-    pub(super) reserved: Option<Reserved>,
+    /// What is kept for it.
+    pub(super) reserved: Reserved,
+    /// The day that pays.
+    pub(super) day: u32,
 }
 
 impl Turn {
@@ -36,7 +42,7 @@ impl Turn {
     }
 
     /// Keeps what the answer may cost at most; makes it shorter where less is left.
-    pub(super) fn afford(
+    pub(super) async fn afford(
         &self,
         state: &State,
         request: &Request,
@@ -47,88 +53,74 @@ impl Turn {
         let wanted = self.most.filter(|_| purpose == Purpose::Answer);
         let wanted = wanted.map(|most| most.saturating_sub(answered));
         let longest = wanted.map_or(LONGEST, |wanted| wanted.min(LONGEST));
-        let shortest = longest.min(SHORTEST);
         let input = estimate(serde_json::to_string(request).map_or(0, |text| text.len()));
-        let with = |output: u32| input.saturating_add(output.into());
-        let own = Account {
-            pot: Pot::Session,
-            most: view.budget.tokens,
-            spent: view.usage.total(),
-            reserved: 0,
-        };
-        let granted = grant(&[own], Unit::Tokens, with(shortest)..=with(longest));
-        let granted = granted.map_err(Broken::Budget)?.saturating_sub(input);
-        let longest = u32::try_from(granted).unwrap_or(longest);
-        if !self.has_budget(view) || self.is_free(&view.model) {
-            let most = if view.budget.tokens.is_some() { Some(longest) } else { wanted };
-            return Ok(Allowed { most, reserved: None });
+        let settings = &self.runner.settings;
+        let day = day(self.runner.gateway.clock().now());
+        let payers = state.line.payers(settings, &settings.limits, day);
+        let has_price = self.cost(view, &Usage::default()).is_some();
+        if !has_price && payers.iter().any(|payer| payer.most.nanos.is_some()) {
+            return Err(Broken::NoPrice(view.model.clone()));
         }
-        self.pay(view, input, (shortest, longest))
-    }
-
-    /// The same for money.
-    fn pay(
-        &self,
-        view: &SessionView,
-        input: u64,
-        (shortest, longest): (u32, u32),
-    ) -> Result<Allowed, Broken> {
         let price = |output: u32| {
             let usage = Usage { input, output: output.into(), ..Usage::default() };
-            self.cost(view, &usage).ok_or_else(|| Broken::NoPrice(view.model.clone()))
+            self.cost(view, &usage).unwrap_or(0)
         };
-        let (least, nanos) = (price(shortest)?, price(longest)?);
-        let now = day(self.runner.gateway.clock().now());
-        let claim = Claim { session: view.id, project: view.project, day: now, nanos };
-        let own = (view.budget.nanos, view.cost);
-        let reserved = self.runner.ledger.reserve(claim, least, &self.runner.settings, own);
-        let reserved = reserved.map_err(Broken::Budget)?;
-        // The most tokens that what was granted pays for: more cost more.
-        let (mut fits, mut beyond) = (shortest, longest.saturating_add(1));
-        while beyond - fits > 1 {
-            let middle = fits + (beyond - fits) / 2;
-            if price(middle)? <= reserved.nanos {
-                fits = middle;
-            } else {
-                beyond = middle;
+        let shortest = longest.min(SHORTEST);
+        let wish = Wish { payers: &payers, input, shortest, longest, price: &price };
+        let left = settings.limits.millis.saturating_sub(state.progress.millis);
+        let reserved = tokio::select! {
+            () = self.cancel.cancelled() => return Err(Broken::Cancelled),
+            reserved = self.runner.ledger.reserve(&wish, Duration::from_millis(left)) => {
+                reserved.map_err(Broken::Budget)?
             }
-        }
-        Ok(Allowed { most: Some(fits), reserved: Some(reserved) })
+        };
+        let is_free = self.is_free(&view.model);
+        let limits =
+            |payer: &Payer| payer.most.tokens.is_some() || (payer.most.nanos.is_some() && !is_free);
+        let most = if payers.iter().any(limits) { Some(reserved.output) } else { wanted };
+        Ok(Allowed { most, reserved, day })
     }
 
-    /// What the model used, in memory and as a fact.
+    /// What the model used, in memory and as facts.
     pub(super) fn used(
         &self,
         state: &mut State,
+        (reserved, day): (Reserved, u32),
+        usage: &Usage,
+        how: (Purpose, bool),
+    ) -> Vec<Fact> {
+        let (spent, facts) = self.spending((&state.view, &state.line), day, usage, how);
+        reserved.settle(spent);
+        if how.0 == Purpose::Answer {
+            state.answered = state.answered.saturating_add(tokens(usage).output);
+        }
+        state.progress.context = spent.tokens;
+        facts
+    }
+
+    /// What was used, and how it is told: to this session and to those above.
+    pub(super) fn spending(
+        &self,
+        (view, line): (&SessionView, &Line),
+        day: u32,
         usage: &Usage,
         (purpose, estimated): (Purpose, bool),
-    ) -> Fact {
-        let cost = self.cost(&state.view, usage);
-        let now = day(self.runner.gateway.clock().now());
-        let (session, project) = (self.journal.session, self.journal.project);
-        let nanos = cost.unwrap_or(0);
-        self.runner.ledger.spend(Claim { session, project, day: now, nanos });
-        let usage = tokens(usage);
-        if purpose == Purpose::Answer {
-            state.answered = state.answered.saturating_add(usage.output);
-        }
-        state.progress.calls += 1;
-        state.progress.tokens = state.progress.tokens.saturating_add(usage.total());
-        state.progress.cost = state.progress.cost.saturating_add(nanos);
-        state.progress.context = usage.total();
-        state.view.cost = state.view.cost.saturating_add(nanos);
-        state.view.usage = state.view.usage.plus(usage);
-        Fact::UsageRecorded(UsageRecorded {
-            session,
-            project,
+    ) -> (Amount, Vec<Fact>) {
+        let (cost, usage) = (self.cost(view, usage), tokens(usage));
+        let used = Fact::UsageRecorded(UsageRecorded {
+            session: self.journal.session,
+            project: self.journal.project,
             turn: self.id,
-            model: state.view.model.clone(),
-            day: now,
+            model: view.model.clone(),
+            day,
             purpose,
             usage,
             cost,
             estimated,
-        })
+        });
+        let mut facts = line.told(&used);
+        facts.insert(0, used);
+        (Amount { nanos: cost.unwrap_or(0), tokens: usage.total(), calls: 1 }, facts)
     }
 
     fn cost(&self, view: &SessionView, usage: &Usage) -> Option<Nanos> {
@@ -143,10 +135,5 @@ impl Turn {
         let provider = model.split('/').next().unwrap_or_default();
         let found = self.runner.models.registry().provider(provider);
         provider == "script" || found.is_some_and(|found| found.standing() == Standing::Local)
-    }
-
-    fn has_budget(&self, view: &SessionView) -> bool {
-        let settings = &self.runner.settings;
-        view.budget.nanos.or(settings.project).or(settings.day).is_some()
     }
 }

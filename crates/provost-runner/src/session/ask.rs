@@ -41,7 +41,7 @@ impl Turn {
         request: &mut Request,
         purpose: Purpose,
     ) -> Result<Box<Answered>, Broken> {
-        let Allowed { most, reserved } = self.afford(state, request, purpose)?;
+        let Allowed { most, reserved, day } = self.afford(state, request, purpose).await?;
         request.max_output_tokens = most;
         let stream = self.runner.models.stream(request).map_err(Broken::Unknown)?;
         let pump = Pump {
@@ -51,24 +51,24 @@ impl Turn {
             cancel: &self.cancel,
             pace: &self.runner.pace,
         };
-        let Answer { end, parts, usage } = match purpose {
+        let Answer { end, parts, written, usage } = match purpose {
             Purpose::Answer => pump.run(stream).await,
             Purpose::Summary => super::summary::quietly(stream, &self.cancel).await,
         };
-        drop(reserved);
         let is_told = usage != Usage::default();
-        let usage = if is_told { usage } else { guessed(request, end.as_deref().ok(), &parts) };
+        let said = end.as_deref().map_or(written, |answer| written.max(size(answer)));
+        let usage = if is_told { usage } else { guessed(request, said) };
         let estimated = !is_told && usage != Usage::default();
-        let used = self.used(state, &usage, (purpose, estimated));
         match end {
             Ok(answer) => {
-                state.pending_usage = Some(used);
+                let used = self.used(state, (reserved, day), &usage, (purpose, estimated));
+                state.pending_usage = used;
                 Ok(answer)
             }
             Err(broken) => {
                 let mut facts = self.broken_off(parts, purpose);
                 if usage != Usage::default() {
-                    facts.push(used);
+                    facts.extend(self.used(state, (reserved, day), &usage, (purpose, estimated)));
                 }
                 if !facts.is_empty() {
                     self.journal.model(&self.by, facts).await?;
@@ -102,7 +102,7 @@ impl Turn {
     async fn keep(&self, state: &mut State, answer: &Answered) -> Result<Vec<Call>, Broken> {
         let kept = serde_json::to_value(answer).ok();
         let mut facts = vec![self.said(told::parts(answer), kept)];
-        facts.extend(state.pending_usage.take());
+        facts.append(&mut state.pending_usage);
         let mut calls = Vec::new();
         if answer.stop != StopReason::MaxTokens {
             for called in answer.calls().take(limits::TOOL_CALLS) {
@@ -164,20 +164,18 @@ impl Turn {
     }
 }
 
-/// About what an answer used whose provider told nothing: one that was stopped or cut
-/// off, or of a server that never does. It is paid for all the same.
-fn guessed(request: &Request, answer: Option<&Answered>, parts: &[Part]) -> Usage {
-    let size = |text: Result<String, serde_json::Error>| text.map_or(0, |text| text.len());
-    let said = match answer {
-        Some(answer) => size(serde_json::to_string(answer)),
-        None if parts.is_empty() => 0,
-        None => size(serde_json::to_string(parts)),
-    };
+/// How long something is in writing.
+pub(super) fn size(what: &impl serde::Serialize) -> usize {
+    serde_json::to_string(what).map_or(0, |text| text.len())
+}
+
+/// About what an answer of so many bytes used whose provider told nothing: one that was
+/// stopped or cut off, or of a server that never does. It is paid for all the same.
+pub(super) fn guessed(request: &Request, said: usize) -> Usage {
     if said == 0 || request.model.starts_with("script/") {
         return Usage::default();
     }
-    let input = estimate(size(serde_json::to_string(request)));
-    Usage { input, output: estimate(said), ..Usage::default() }
+    Usage { input: estimate(size(request)), output: estimate(said), ..Usage::default() }
 }
 
 /// The skills that a session may use: its role's, and no more than it was given.

@@ -96,7 +96,7 @@ pub(super) fn fault(broken: &Broken) -> Option<Fault> {
         Broken::Cancelled => return None,
         Broken::Model(error) => (model_code(error), format!("{error}; {}", error.advice())),
         Broken::Unknown(error) => (Code::UnknownModel, error.to_string()),
-        Broken::Budget(error) => (Code::BudgetExceeded, error.to_string()),
+        Broken::Budget(error) => (error.code(), error.to_string()),
         Broken::NoPrice(model) => (
             Code::BudgetExceeded,
             format!(

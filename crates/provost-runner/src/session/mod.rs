@@ -19,6 +19,7 @@ mod error;
 mod handoff;
 mod history;
 mod inbox;
+mod interrupt;
 mod journal;
 mod money;
 mod open;
@@ -29,6 +30,7 @@ mod render;
 mod summary;
 mod told;
 mod tools;
+mod tree;
 mod turn;
 
 use std::collections::HashMap;
@@ -117,7 +119,11 @@ impl Runner {
         settings: Settings,
     ) -> Result<Arc<Self>, RunnerError> {
         let rows = gateway.store().docs(View::Usage).await?;
-        let ledger = Arc::new(Ledger::new(rows.into_iter().filter_map(Doc::into_usage)));
+        let sessions = gateway.store().docs(View::Sessions).await?;
+        let ledger = Arc::new(Ledger::new(
+            rows.into_iter().filter_map(Doc::into_usage),
+            sessions.into_iter().filter_map(Doc::into_session),
+        ));
         let runner = Arc::new(Self {
             gateway,
             models,

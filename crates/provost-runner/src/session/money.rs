@@ -1,14 +1,17 @@
 //! What was spent, what is reserved, and whether there is enough.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use provost_core::fold::{Doc, View};
-use provost_core::session::budget::{Account, Pot, TooLittle, Unit, grant};
-use provost_proto::session::{Nanos, TokenUsage, UsageReport, UsageRow};
-use provost_proto::{Micros, ProjectId, SessionId};
+use provost_core::session::budget::TooLittle;
+use provost_core::session::ledger::{Amount, Key, Ledger as Books, Refused, Wish};
+use provost_proto::Micros;
+use provost_proto::session::{SessionView, TokenUsage, UsageReport, UsageRow};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
-use super::{Runner, RunnerError, Settings};
+use super::{Runner, RunnerError};
 use crate::model::Usage;
 
 /// The most tokens that are believed: JSON holds no larger numbers exactly.
@@ -50,126 +53,132 @@ impl Runner {
 
 /// The accounts of all sessions, as the log has them.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger(Mutex<Books>);
-
-#[derive(Debug, Default)]
-struct Books {
-    days: HashMap<u32, Nanos>,
-    projects: HashMap<ProjectId, Nanos>,
-    reserved: Vec<(u64, Claim)>,
-    next: u64,
+pub(crate) struct Ledger {
+    books: Mutex<Books>,
+    /// Something that was reserved is settled.
+    freed: Notify,
 }
 
-/// What is about to be spent, and by whom.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Claim {
-    pub(super) session: SessionId,
-    pub(super) project: ProjectId,
-    pub(super) day: u32,
-    pub(super) nanos: Nanos,
-}
-
-/// Money that is kept for one answer; what is not spent is free again.
+/// What is kept for one answer; what is not spent is free again.
 #[derive(Debug)]
 pub(super) struct Reserved {
-    /// How much.
-    pub(super) nanos: Nanos,
+    /// The most tokens that the answer may have.
+    pub(super) output: u32,
     ledger: Arc<Ledger>,
     number: u64,
 }
 
 impl Ledger {
-    pub(super) fn new(rows: impl Iterator<Item = UsageRow>) -> Self {
+    /// What was spent before this daemon began.
+    pub(super) fn new(
+        rows: impl Iterator<Item = UsageRow>,
+        sessions: impl Iterator<Item = SessionView>,
+    ) -> Self {
         let mut books = Books::default();
         for row in rows {
-            *books.days.entry(row.day).or_default() += row.cost;
-            *books.projects.entry(row.project).or_default() += row.cost;
+            let spent = Amount { nanos: row.cost, tokens: row.usage.total(), calls: row.calls };
+            books.add(Key::Day(row.day), spent);
+            books.add(Key::Project(row.project), spent);
         }
-        Self(Mutex::new(books))
+        for session in sessions {
+            let (nanos, tokens) = (session.cost, session.usage.total());
+            books.know(Key::Session(session.id), Amount { nanos, tokens, calls: 0 });
+        }
+        Self { books: Mutex::new(books), freed: Notify::new() }
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps money for an answer: what is claimed or what is left, if that is not less
-    /// than the least.
-    pub(super) fn reserve(
+    /// Keeps what an answer may cost. Where others have what is missing, it waits for
+    /// theirs to come, as long as it may.
+    pub(super) async fn reserve(
         self: &Arc<Self>,
-        claim: Claim,
-        least: Nanos,
-        settings: &Settings,
-        (most, spent): (Option<Nanos>, Nanos),
+        wish: &Wish<'_>,
+        patience: Duration,
     ) -> Result<Reserved, TooLittle> {
-        let mut books = self.books();
-        let sum = |of: &dyn Fn(&Claim) -> bool| {
-            books.reserved.iter().filter(|(_, kept)| of(kept)).map(|(_, kept)| kept.nanos).sum()
-        };
-        let spent_in = |found: Option<&Nanos>| found.copied().unwrap_or(0);
-        let accounts = [
-            Account {
-                pot: Pot::Session,
-                most,
-                spent,
-                reserved: sum(&|kept| kept.session == claim.session),
-            },
-            Account {
-                pot: Pot::Project,
-                most: settings.project,
-                spent: spent_in(books.projects.get(&claim.project)),
-                reserved: sum(&|kept| kept.project == claim.project),
-            },
-            Account {
-                pot: Pot::Day,
-                most: settings.day,
-                spent: spent_in(books.days.get(&claim.day)),
-                reserved: sum(&|kept| kept.day == claim.day),
-            },
-        ];
-        let nanos = grant(&accounts, Unit::Nanos, least..=claim.nanos)?;
-        let number = books.next;
-        books.next += 1;
-        books.reserved.push((number, Claim { nanos, ..claim }));
-        Ok(Reserved { nanos, ledger: Arc::clone(self), number })
+        let ends = Instant::now() + patience;
+        loop {
+            let freed = self.freed.notified();
+            tokio::pin!(freed);
+            // From here on no settlement is missed.
+            freed.as_mut().enable();
+            let refused = self.books().reserve(wish);
+            match refused {
+                Ok((number, output)) => {
+                    return Ok(Reserved { output, ledger: Arc::clone(self), number });
+                }
+                Err(Refused::Never(little)) => return Err(little),
+                Err(Refused::NotYet(little)) => {
+                    timeout_at(ends, freed).await.map_err(|_| little)?;
+                }
+            }
+        }
     }
 
-    /// This was spent.
-    pub(super) fn spend(&self, claim: Claim) {
+    /// This was spent by all of these, without having been reserved.
+    pub(super) fn spend(&self, keys: impl Iterator<Item = Key>, spent: Amount) {
         let mut books = self.books();
-        *books.days.entry(claim.day).or_default() += claim.nanos;
-        *books.projects.entry(claim.project).or_default() += claim.nanos;
+        keys.for_each(|key| books.add(key, spent));
+    }
+
+    fn settle(&self, number: u64, spent: Option<Amount>) {
+        self.books().settle(number, spent);
+        self.freed.notify_waiters();
+    }
+}
+
+impl Reserved {
+    /// What the answer did cost takes the place of what was kept for it.
+    pub(super) fn settle(self, spent: Amount) {
+        self.ledger.settle(self.number, Some(spent));
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.ledger.books().reserved.retain(|(number, _)| *number != self.number);
+        // After a settlement nothing is kept under this number any more.
+        self.ledger.settle(self.number, None);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uuid_of as id;
+    use provost_core::session::budget::Pot;
+    use provost_core::session::ledger::{Most, Payer};
 
-    fn uuid_of<T: From<uuid::Uuid>>(n: u128) -> T {
-        uuid::Uuid::from_u128(n).into()
+    const LONG: Duration = Duration::from_mins(1);
+
+    fn day() -> [Payer; 1] {
+        let most = Most { nanos: Some(100), ..Most::default() };
+        [Payer { key: Key::Day(1), pot: Pot::Day, most, is_shared: true }]
     }
 
-    #[test]
-    fn two_sessions_cannot_reserve_together_what_the_day_has_only_once() {
-        let ledger = Arc::new(Ledger::default());
-        let settings = Settings { day: Some(100), ..Settings::default() };
-        let claim = |n| Claim { session: id(n), project: id(9), day: 1, nanos: 60 };
-        let reserve = |claim, least| ledger.reserve(claim, least, &settings, (None, 0));
-        let first = reserve(claim(1), 60).unwrap();
-        assert_eq!(reserve(claim(2), 41).unwrap_err().pot, Pot::Day);
-        // Whoever is content with less gets what is left, and no more.
-        assert_eq!(reserve(claim(2), 40).unwrap().nanos, 40);
-        // What it did cost takes the place of what was reserved.
-        drop(first);
-        ledger.spend(Claim { nanos: 30, ..claim(1) });
-        let _second = reserve(claim(2), 60).unwrap();
-        assert!(reserve(Claim { day: 2, ..claim(3) }, 60).is_ok());
+    /// An answer that costs 60, neither more nor less.
+    fn wish(payers: &[Payer]) -> Wish<'_> {
+        Wish { payers, input: 0, shortest: 60, longest: 60, price: &|output| output.into() }
+    }
+
+    #[tokio::test]
+    async fn who_comes_second_waits_for_what_the_first_leaves() {
+        let (ledger, payers) = (Arc::new(Ledger::default()), day());
+        let first = ledger.reserve(&wish(&payers), LONG).await.unwrap();
+        let refused = ledger.reserve(&wish(&payers), Duration::ZERO).await.unwrap_err();
+        assert_eq!((refused.pot, refused.taken), (Pot::Day, 60));
+        let second = tokio::spawn({
+            let ledger = Arc::clone(&ledger);
+            async move { ledger.reserve(&wish(&day()), LONG).await.map(|kept| kept.settle(spent(60))) }
+        });
+        first.settle(spent(40));
+        second.await.unwrap().unwrap();
+        // Nothing that is under way could change that.
+        let refused = ledger.reserve(&wish(&payers), LONG).await.unwrap_err();
+        assert_eq!(refused.taken, 100);
+    }
+
+    fn spent(nanos: u64) -> Amount {
+        Amount { nanos, ..Amount::default() }
     }
 }

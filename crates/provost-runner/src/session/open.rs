@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use provost_core::session::ledger::Key;
 use provost_gateway::{GatewayError, Operator, Saying};
 use provost_proto::session::{Budget, OpenSession, SessionOpened, SessionView};
 use provost_proto::{Fact, Project, ProjectStatus, SessionId};
@@ -47,6 +48,8 @@ impl Runner {
         only: Vec<String>,
     ) -> Result<SessionView, RunnerError> {
         let part = self.gateway.part(project, role).await?;
+        // What is left now. Whatever it uses is taken from those above as well.
+        let spent = self.ledger.books().spent(Key::Session(parent.id));
         let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
         let opened = SessionOpened {
             session: self.gateway.clock().id(),
@@ -54,8 +57,8 @@ impl Runner {
             role: part.name,
             model: part.model.unwrap_or_else(|| parent.model.clone()),
             budget: Budget {
-                nanos: left(parent.budget.nanos, parent.cost),
-                tokens: left(parent.budget.tokens, parent.usage.total()),
+                nanos: left(parent.budget.nanos, spent.nanos),
+                tokens: left(parent.budget.tokens, spent.tokens),
             },
             parent: Some(parent.id),
             depth: parent.depth.saturating_add(1),

@@ -27,6 +27,8 @@ pub(super) struct Answer {
     pub(super) end: Result<Box<Turn>, Broken>,
     /// What it had said, if it did not finish.
     pub(super) parts: Vec<Part>,
+    /// How many bytes it wrote: text, reasoning and calls, of all attempts.
+    pub(super) written: usize,
     /// What all attempts used.
     pub(super) usage: Usage,
 }
@@ -48,6 +50,8 @@ struct Flow {
     turn: TurnId,
     pending: Vec<Fact>,
     bytes: usize,
+    /// Of all attempts, also of those that are void.
+    written: usize,
     text: String,
     reasoning: String,
     attempt: Usage,
@@ -103,7 +107,8 @@ impl Pump<'_> {
         drop(stream);
         let end = self.flush(end, writing, &mut flow).await;
         let usage = add(flow.spent, flow.attempt);
-        Answer { end, parts: flow.parts(), usage }
+        let written = flow.written;
+        Answer { end, parts: flow.parts(), written, usage }
     }
 
     /// What was under way is written too.
@@ -142,6 +147,7 @@ impl Flow {
             turn,
             pending: Vec::new(),
             bytes: 0,
+            written: 0,
             text: String::new(),
             reasoning: String::new(),
             attempt: Usage::default(),
@@ -159,7 +165,7 @@ impl Flow {
         match event {
             ModelEvent::TextDelta { text } | ModelEvent::Refusal { text } => {
                 self.text.push_str(&text);
-                self.bytes += text.len();
+                self.wrote(text.len());
                 if let Some(Fact::TextDelta(last)) = self.pending.last_mut() {
                     last.text.push_str(&text);
                 } else {
@@ -168,7 +174,7 @@ impl Flow {
             }
             ModelEvent::ReasoningDelta { text } => {
                 self.reasoning.push_str(&text);
-                self.bytes += text.len();
+                self.wrote(text.len());
                 if let Some(Fact::ReasoningDelta(last)) = self.pending.last_mut() {
                     last.text.push_str(&text);
                 } else {
@@ -198,9 +204,14 @@ impl Flow {
         }
     }
 
+    fn wrote(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.written += bytes;
+    }
+
     fn arguments(&mut self, index: u32, text: String) {
         let (session, turn) = (self.session, self.turn);
-        self.bytes += text.len();
+        self.wrote(text.len());
         if let Some(Fact::ToolDelta(last)) = self.pending.last_mut()
             && last.index == index
         {

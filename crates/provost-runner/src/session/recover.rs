@@ -3,16 +3,13 @@
 use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
-use provost_gateway::{Cursor, Filter, GatewayError, Saying};
+use provost_gateway::{Cursor, Filter, GatewayError};
 use provost_proto::kernel::{Fault, Outcome, OutputStream, Printed};
 use provost_proto::session::{
-    Author, Draft, ItemContent, MessageAdded, Part, SessionStatus, SessionView, ToolStatus,
-    TurnInterrupted, TurnStatus,
+    Author, ItemContent, Part, SessionStatus, SessionView, ToolStatus, TurnStatus,
 };
-use provost_proto::{
-    ActionId, ActionStatus, ActionView, Actor, Code, Fact, ProjectId, Seq, Stream,
-};
-use provost_store::{Durability, Scope};
+use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, ProjectId, Seq, Stream};
+use provost_store::Scope;
 
 use super::inbox::Ask;
 use super::tools::Returned;
@@ -40,7 +37,7 @@ impl Runner {
                 SessionStatus::Running => {
                     let read = history::read(&**self.gateway.store(), &session).await?;
                     if read.open.is_empty() {
-                        self.interrupt(&session).await?;
+                        self.interrupt(&session, read.messages).await?;
                     } else {
                         self.remind(&session);
                     }
@@ -57,41 +54,6 @@ impl Runner {
         if let Err(error) = self.wake(session).try_send(Ask::TakeUp) {
             tracing::error!(%error, "a session could not be taken up");
         }
-    }
-
-    /// What the model had said stays, as an item, and the turn is over.
-    async fn interrupt(&self, session: &SessionView) -> Result<(), RunnerError> {
-        let Some(turn) = &session.turn else { return Ok(()) };
-        let doc = self.gateway.store().doc(View::Drafts, session.id.uuid()).await?;
-        let draft = doc.and_then(Doc::into_draft).filter(|draft| draft.turn == turn.id);
-        let mut facts = Vec::new();
-        let parts = draft.map_or_else(Vec::new, parts);
-        if !parts.is_empty() {
-            facts.push(Fact::MessageAdded(MessageAdded {
-                session: session.id,
-                item: session.items,
-                message: self.gateway.clock().id(),
-                turn: Some(turn.id),
-                from: Author::Assistant,
-                parts,
-                answer: None,
-            }));
-        }
-        let why = "the daemon ended while the model spoke".to_owned();
-        facts.push(Fact::TurnInterrupted(TurnInterrupted {
-            session: session.id,
-            turn: turn.id,
-            why,
-        }));
-        let saying = Saying {
-            principal: turn.principal.clone(),
-            actor: Actor::Daemon,
-            command: None,
-            durability: Durability::Process,
-            facts,
-        };
-        self.gateway.say(session.id, saying).await?;
-        Ok(())
     }
 
     /// An action, if it ever arrived.
@@ -205,15 +167,6 @@ fn plain(parts: &[Part]) -> String {
         Part::Reasoning { .. } => "",
     });
     texts.collect()
-}
-
-fn parts(draft: Draft) -> Vec<Part> {
-    let reasoning = Part::Reasoning { text: draft.reasoning };
-    let text = Part::Text { text: draft.text };
-    let says = |part: &Part| match part {
-        Part::Text { text } | Part::Reasoning { text } | Part::Refusal { text } => !text.is_empty(),
-    };
-    [reasoning, text].into_iter().filter(says).collect()
 }
 
 /// What is known of an action whose answer went to a daemon that is gone.

@@ -49,7 +49,7 @@ impl Turn {
     }
 
     async fn compacted(&self, state: &mut State, summary: String) -> Result<(), Broken> {
-        let mut facts: Vec<_> = state.pending_usage.take().into_iter().collect();
+        let mut facts = std::mem::take(&mut state.pending_usage);
         let item = self.journal.place();
         let (session, turn) = (self.journal.session, self.id);
         let compacted = SessionCompacted { session, turn, item, summary: summary.clone() };
@@ -102,5 +102,6 @@ pub(super) async fn quietly(mut stream: ModelStream, cancel: &CancellationToken)
             },
         }
     };
-    Answer { end, parts, usage }
+    // Who saw nothing of it counts nothing of what was cut off.
+    Answer { end, parts, written: 0, usage }
 }

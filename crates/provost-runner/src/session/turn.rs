@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use provost_core::session::guard::{Guard, Seen};
+use provost_core::session::ledger::Key;
 use provost_core::session::plan::{Heard, Limits, Progress, Step, compact_at, next};
 use provost_proto::kernel::Fault;
 use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFailed, TurnFinished};
@@ -14,6 +15,7 @@ use super::error::{Broken, fault};
 use super::history::{self, History};
 use super::journal::Journal;
 use super::tools::{Call, Returned, bare};
+use super::tree::Line;
 use super::{Runner, Speaker};
 use crate::model::ModelError;
 
@@ -34,13 +36,15 @@ pub(super) struct State {
     pub(super) history: History,
     pub(super) progress: Progress,
     /// What the last answer used, to be written with it.
-    pub(super) pending_usage: Option<Fact>,
+    pub(super) pending_usage: Vec<Fact>,
+    /// Who pays.
+    pub(super) line: Line,
     /// How many tokens its answers had, as far as this daemon heard them.
     pub(super) answered: u64,
     guard: Guard,
     compacted: bool,
     began: Instant,
-    /// What the turn lasted before this daemon took it up.
+    /// What it lasted before this daemon took it up, or the one that it is a part of.
     before: u64,
 }
 
@@ -67,6 +71,7 @@ impl Turn {
         if let Err(error) = self.journal.model(&self.by, vec![fact]).await {
             tracing::error!(%error, "the end of a turn could not be written");
         }
+        self.runner.ledger.books().forget(Key::Turn(self.id));
     }
 
     async fn go(&self) -> Result<End, Broken> {
@@ -79,9 +84,7 @@ impl Turn {
             if self.cancel.is_cancelled() && heard != Heard::Calls {
                 return Ok(End::Cancelled);
             }
-            state.progress.millis = state.before.saturating_add(
-                u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            );
+            self.look(&mut state);
             heard = match next(heard, state.progress, &limits, state.compacted) {
                 Step::Ask => match self.ask(&mut state).await {
                     Err(Broken::Model(ModelError::ContextLength(_))) => Heard::TooLong,
@@ -121,21 +124,18 @@ impl Turn {
         for (tool, arguments, output) in history.done.drain(..) {
             guard.see(&tool, &arguments, bare(&output));
         }
+        let line = self.runner.line(&view, self.id).await?;
         let turn = view.turn.as_ref().filter(|turn| turn.id == self.id);
         let now = self.runner.gateway.clock().now();
-        let progress = turn.map_or_else(Progress::default, |turn| Progress {
-            calls: turn.calls,
-            tokens: turn.usage.total(),
-            cost: turn.cost,
-            millis: 0,
-            context: view.context,
-        });
-        let before = turn.map_or(0, |turn| now.saturating_sub(turn.started_at) / 1000);
+        let progress = Progress { context: view.context, ..Progress::default() };
+        let first = line.began().or(turn.map(|turn| turn.started_at));
+        let before = first.map_or(0, |first| now.saturating_sub(first) / 1000);
         let began = Instant::now();
-        let (pending_usage, answered, compacted) = (None, 0, false);
+        let (pending_usage, answered, compacted) = (Vec::new(), 0, false);
         Ok(State {
             view,
             history,
+            line,
             progress,
             pending_usage,
             answered,
@@ -144,6 +144,19 @@ impl Turn {
             began,
             before,
         })
+    }
+
+    /// Looks how far the turn has come that this one is a part of, or is itself.
+    fn look(&self, state: &mut State) {
+        let spent = self.runner.ledger.books().spent(Key::Turn(state.line.whole()));
+        let here = u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        state.progress = Progress {
+            calls: u32::try_from(spent.calls).unwrap_or(u32::MAX),
+            tokens: spent.tokens,
+            cost: spent.nanos,
+            millis: state.before.saturating_add(here),
+            context: state.progress.context,
+        };
     }
 
     /// Carries the open calls out; why the turn cannot go on, if it cannot.

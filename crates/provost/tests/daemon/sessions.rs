@@ -3,6 +3,7 @@
 
 mod chat;
 mod cli;
+mod handoff;
 mod long;
 mod money;
 mod openai;

@@ -115,6 +115,8 @@ function talking(event: TalkEvent | RuntimeEvent): string {
       return `Call ${event.body.status}: ${event.body.output}`
     case 'USAGE_RECORDED':
       return `${event.body.model} used ${String(event.body.usage.input)} and ${String(event.body.usage.output)} tokens`
+    case 'TASK_USED':
+      return `A task it handed over used ${String(event.body.usage.input)} and ${String(event.body.usage.output)} tokens`
     case 'TURN_FINISHED':
       return `Turn finished: ${event.body.reason}`
     case 'TURN_FAILED':
@@ -175,7 +177,7 @@ function running(event: RuntimeEvent): string {
 
 type TalkEvent = Extract<
   Event,
-  { kind: `${'SESSION' | 'MESSAGE' | 'TURN' | 'TEXT' | 'REASONING' | 'TOOL' | 'ATTEMPT' | 'USAGE' | 'HANDED'}_${string}` }
+  { kind: `${'SESSION' | 'MESSAGE' | 'TURN' | 'TEXT' | 'REASONING' | 'TOOL' | 'ATTEMPT' | 'USAGE' | 'TASK' | 'HANDED'}_${string}` }
 >
 
 type RuntimeEvent = Extract<Event, { kind: `${'BUILD' | 'RUNTIME' | 'PREVIEW' | 'TERMINAL'}_${string}` }>

@@ -85,6 +85,8 @@ impl Whole {
             self.text.clear();
         } else if let Some(Fact::UsageRecorded(usage)) = said.fact {
             self.used = self.used.plus(usage.usage);
+        } else if let Some(Fact::TaskUsed(task)) = said.fact {
+            self.used = self.used.plus(task.usage);
         }
         match said.end {
             None => Ok(None),
@@ -164,6 +166,8 @@ impl Chunks {
         } else {
             if let Fact::UsageRecorded(usage) = fact {
                 self.used = self.used.plus(usage.usage);
+            } else if let Fact::TaskUsed(task) = fact {
+                self.used = self.used.plus(task.usage);
             }
             String::new()
         }

@@ -71,37 +71,69 @@ async fn a_small_budget_makes_the_answer_shorter_before_it_makes_it_impossible()
     }
 }
 
+/// Speaks for a while, and tells that it used so many tokens.
+fn slow(n_words: usize, tokens: (u64, u64)) -> Reply {
+    let mut answer = Answer::text(&"word ".repeat(n_words));
+    answer.pace = Duration::from_millis(10);
+    (answer.tokens.input, answer.tokens.output) = tokens;
+    Reply::Say(answer)
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn two_sessions_at_once_do_not_spend_what_is_there_once() {
+async fn sessions_at_once_wait_for_each_other_where_all_of_them_fit() {
     for pot in ["day", "project"] {
         let home = Home::new();
-        let mut slow = Answer::text(&"word ".repeat(2000));
-        slow.pace = Duration::from_millis(10);
-        let replies = vec![Reply::Say(slow), Reply::Say(Answer::text("Hi."))];
-        let model = FakeModel::replying(replies).await.unwrap();
-        let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.1\n"));
-        let (first, second) = (daemon.session(json!({})).await, daemon.session(json!({})).await);
-        daemon.say(&first, "Tell me.").await;
-        daemon.session_until(&first, |now| now["draft"]["text"].is_string()).await;
-        // What the first may cost, which is all there is, is reserved while it speaks.
-        daemon.say(&second, "Hello").await;
-        let (code, message) = fault(&daemon.turn_end(&second, "failed").await);
-        assert_eq!(code, "BUDGET_EXCEEDED");
-        assert!(message.contains(pot), "{message}");
-        assert_eq!(model.received().len(), 1);
-        let cancel = format!("/api/sessions/{first}/cancel");
-        assert_eq!(daemon.post(&cancel, &daemon.token, &json!({})).await.0, 200);
-        // What it did not spend is there again.
-        daemon.say(&second, "Hello").await;
-        let detail = daemon.turn_end(&second, "finished").await;
-        assert_eq!(texts(&detail).pop().unwrap(), "Hi.");
-        // 100 tokens in and 20 out, at 10 dollars for a million.
-        assert_eq!(detail["session"]["cost"], 1_200_000, "{detail:#}");
+        let model = FakeModel::replying(vec![slow(30, (100, 20))]).await.unwrap();
+        // At 10 dollars for a million tokens, not even three of them could be asked at once.
+        let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.06\n"));
+        let mut sessions = Vec::new();
+        for _ in 0..8 {
+            sessions.push(daemon.session(json!({})).await);
+        }
+        for session in &sessions {
+            daemon.say(session, "Tell me.").await;
+        }
+        for session in &sessions {
+            let over = |now: &Value| now["session"]["turn"]["status"] != "running";
+            let detail = daemon.session_until(session, over).await;
+            assert_eq!(detail["session"]["turn"]["status"], "finished", "{pot}: {detail:#}");
+            assert_eq!(detail["session"]["cost"], 1_200_000, "{detail:#}");
+        }
         // And what was spent is known to the next daemon.
         daemon.kill();
         let daemon = home.up();
-        let usage = daemon.get("/api/usage").await;
-        assert!(usage["cost"].as_u64().unwrap() >= 1_200_000, "{usage}");
+        assert_eq!(daemon.get("/api/usage").await["cost"], 8 * 1_200_000);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_at_once_never_spend_more_than_there_is() {
+    for pot in ["day", "project"] {
+        let home = Home::new();
+        let model = FakeModel::replying(vec![slow(20, (1000, 20))]).await.unwrap();
+        let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.06\n"));
+        let mut sessions = Vec::new();
+        for _ in 0..8 {
+            sessions.push(daemon.session(json!({})).await);
+        }
+        for session in &sessions {
+            daemon.say(session, "Tell me.").await;
+        }
+        let mut n_finished = 0;
+        for session in &sessions {
+            let over = |now: &Value| now["session"]["turn"]["status"] != "running";
+            let detail = daemon.session_until(session, over).await;
+            if detail["session"]["turn"]["status"] == "finished" {
+                n_finished += 1;
+                continue;
+            }
+            let (code, message) = fault(&detail);
+            assert_eq!(code, "BUDGET_EXCEEDED");
+            assert!(message.contains(if pot == "day" { "today" } else { pot }), "{message}");
+        }
+        let spent = daemon.get("/api/usage").await["cost"].as_u64().unwrap();
+        assert_eq!(spent, n_finished * 10_200_000);
+        assert!((2..=5).contains(&n_finished), "{n_finished} answers, {spent} nanos");
     }
 }
 

@@ -28,6 +28,13 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
     assert_eq!(detail["session"]["status"], "interrupted");
     let said = texts(&detail);
     assert!(said[1].starts_with(seen["draft"]["text"].as_str().unwrap()), "{said:?}");
+    // What was said is paid for, by an estimate, and once.
+    let usage = &detail["session"]["usage"];
+    let output = usage["output"].as_u64().unwrap();
+    assert!(output >= said[1].len() as u64 / 3 && output < 10_000, "{usage}");
+    assert!(usage["input"].as_u64().unwrap() > 1000, "{usage}");
+    let used = daemon.events("USAGE_RECORDED").await;
+    assert_eq!((used.len(), &used[0]["estimated"]), (1, &json!(true)), "{used:?}");
     let path = format!("/api/sessions/{session}/continue");
     assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 202);
     let detail = daemon.turn_end(&session, "finished").await;

@@ -1,0 +1,120 @@
+//! A turn that ended with its daemon while the model spoke: what had been said stays,
+//! and is paid for.
+
+use std::sync::Arc;
+
+use provost_core::fold::{Doc, View};
+use provost_core::session::ledger::Key;
+use provost_gateway::Saying;
+use provost_proto::session::{
+    Author, Draft, MessageAdded, Part, Purpose, SessionView, TurnInterrupted, TurnView,
+};
+use provost_proto::{Actor, Fact};
+use provost_store::Durability;
+use tokio_util::sync::CancellationToken;
+
+use super::ask::guessed;
+use super::journal::Journal;
+use super::money::day;
+use super::turn::Turn;
+use super::{Runner, RunnerError, Speaker};
+use crate::model::{Message, Request, Usage};
+
+impl Runner {
+    /// What the model had said stays, as an item, and is paid for; the turn is over.
+    pub(super) async fn interrupt(
+        self: &Arc<Self>,
+        session: &SessionView,
+        messages: Vec<Message>,
+    ) -> Result<(), RunnerError> {
+        let Some(turn) = &session.turn else { return Ok(()) };
+        let doc = self.gateway.store().doc(View::Drafts, session.id.uuid()).await?;
+        let draft = doc.and_then(Doc::into_draft).filter(|draft| draft.turn == turn.id);
+        let mut facts = Vec::new();
+        if let Some(draft) = draft {
+            let written = written(&draft);
+            let parts = parts(draft);
+            if !parts.is_empty() {
+                facts.push(Fact::MessageAdded(MessageAdded {
+                    session: session.id,
+                    item: session.items,
+                    message: self.gateway.clock().id(),
+                    turn: Some(turn.id),
+                    from: Author::Assistant,
+                    parts,
+                    answer: None,
+                }));
+            }
+            facts.extend(self.cut_off(session, turn, messages, written).await?);
+        }
+        let why = "the daemon ended while the model spoke".to_owned();
+        facts.push(Fact::TurnInterrupted(TurnInterrupted {
+            session: session.id,
+            turn: turn.id,
+            why,
+        }));
+        let saying = Saying {
+            principal: turn.principal.clone(),
+            actor: Actor::Daemon,
+            command: None,
+            durability: Durability::Process,
+            facts,
+        };
+        self.gateway.say(session.id, saying).await?;
+        self.ledger.books().forget(Key::Turn(turn.id));
+        Ok(())
+    }
+
+    /// What was used by an answer that was cut off with so many bytes written, by an
+    /// estimate: whoever could have told is gone.
+    async fn cut_off(
+        self: &Arc<Self>,
+        session: &SessionView,
+        turn: &TurnView,
+        messages: Vec<Message>,
+        written: usize,
+    ) -> Result<Vec<Fact>, RunnerError> {
+        let work = Turn {
+            runner: Arc::clone(self),
+            journal: Arc::new(Journal::new(Arc::clone(&self.gateway), session)),
+            id: turn.id,
+            by: Speaker { principal: turn.principal.clone(), actor: Actor::Daemon },
+            most: None,
+            cancel: CancellationToken::new(),
+        };
+        let bare = Request::new(session.model.clone(), messages);
+        let request = match work.request(session, bare.messages.clone()).await {
+            Ok(request) => request,
+            Err(error) => {
+                // Its role may be gone by now; what was said to it is known all the same.
+                tracing::warn!(?error, "what a cut off answer used is counted without its role");
+                bare
+            }
+        };
+        let usage = guessed(&request, written);
+        if usage == Usage::default() {
+            return Ok(Vec::new());
+        }
+        let line = self.line(session, turn.id).await?;
+        let today = day(self.gateway.clock().now());
+        let how = (Purpose::Answer, true);
+        let (spent, facts) = work.spending((session, &line), today, &usage, how);
+        self.ledger.spend(line.keys(today), spent);
+        Ok(facts)
+    }
+}
+
+/// How many bytes the model wrote.
+fn written(draft: &Draft) -> usize {
+    let calls = draft.calls.iter().map(|call| call.arguments.len());
+    draft.text.len() + draft.reasoning.len() + calls.sum::<usize>()
+}
+
+fn parts(draft: Draft) -> Vec<Part> {
+    let reasoning = Part::Reasoning { text: draft.reasoning };
+    let text = Part::Text { text: draft.text };
+    let says = |part: &Part| match part {
+        Part::Text { text } | Part::Reasoning { text } | Part::Refusal { text } => !text.is_empty(),
+    };
+    [reasoning, text].into_iter().filter(says).collect()
+}

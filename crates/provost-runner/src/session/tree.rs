@@ -1,0 +1,112 @@
+//! Who pays for an answer: the session, those that handed its task over, the project
+//! and the day.
+
+use provost_core::session::budget::Pot;
+use provost_core::session::ledger::{Amount, Key, Most, Payer};
+use provost_core::session::plan::Limits;
+use provost_proto::session::{Budget, SessionStatus, SessionView, TaskUsed, TurnView};
+use provost_proto::{Fact, Micros, ProjectId, SessionId, TurnId, limits};
+
+use super::{Runner, RunnerError, Settings};
+
+/// A session above another, and the turn that waits for that one.
+#[derive(Debug, Clone)]
+pub(super) struct Above {
+    session: SessionId,
+    budget: Budget,
+    turn: Option<(TurnId, Micros)>,
+}
+
+/// A session with all those above it, the nearest first, and its turn.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    session: SessionId,
+    turn: TurnId,
+    project: ProjectId,
+    budget: Budget,
+    above: Vec<Above>,
+}
+
+impl Runner {
+    /// Reads who is above a session, and sees to it that the turns that go on have
+    /// their accounts.
+    pub(super) async fn line(&self, view: &SessionView, turn: TurnId) -> Result<Line, RunnerError> {
+        let mut above = Vec::new();
+        let mut parent = view.parent;
+        while let Some(id) = parent.filter(|_| above.len() <= usize::from(limits::HANDOFFS)) {
+            let found = self.view(id).await?;
+            let running = found.turn.filter(|_| found.status == SessionStatus::Running);
+            let turn = running.map(|turn| {
+                self.know(&turn);
+                (turn.id, turn.started_at)
+            });
+            above.push(Above { session: id, budget: found.budget, turn });
+            parent = found.parent;
+        }
+        if let Some(own) = view.turn.as_ref().filter(|own| own.id == turn) {
+            self.know(own);
+        }
+        let (project, budget) = (view.project, view.budget);
+        Ok(Line { session: view.id, turn, project, budget, above })
+    }
+
+    fn know(&self, turn: &TurnView) {
+        let (nanos, tokens) = (turn.cost, turn.usage.total());
+        let spent = Amount { nanos, tokens, calls: turn.calls.into() };
+        self.ledger.books().know(Key::Turn(turn.id), spent);
+    }
+}
+
+impl Line {
+    /// All that pay, on this day.
+    pub(super) fn payers(&self, settings: &Settings, turn: &Limits, day: u32) -> Vec<Payer> {
+        let payer = |key, pot, most, is_shared| Payer { key, pot, most, is_shared };
+        let money = |nanos| Most { nanos, ..Most::default() };
+        let turns = Most::from(turn);
+        let mut payers = vec![
+            payer(Key::Session(self.session), Pot::Session, self.budget.into(), false),
+            payer(Key::Turn(self.turn), Pot::Turn, turns, false),
+        ];
+        for above in &self.above {
+            let key = Key::Session(above.session);
+            payers.push(payer(key, Pot::Above, above.budget.into(), true));
+            let turn = above.turn.map(|(turn, _)| payer(Key::Turn(turn), Pot::Turn, turns, true));
+            payers.extend(turn);
+        }
+        payers.push(payer(Key::Project(self.project), Pot::Project, money(settings.project), true));
+        payers.push(payer(Key::Day(day), Pot::Day, money(settings.day), true));
+        payers
+    }
+
+    /// The accounts of all that pay, on this day.
+    pub(super) fn keys(&self, day: u32) -> impl Iterator<Item = Key> {
+        let above = self.above.iter().flat_map(|above| {
+            let turn = above.turn.map(|(turn, _)| Key::Turn(turn));
+            [Some(Key::Session(above.session)), turn].into_iter().flatten()
+        });
+        let own = [Key::Session(self.session), Key::Turn(self.turn)];
+        own.into_iter().chain(above).chain([Key::Project(self.project), Key::Day(day)])
+    }
+
+    /// The turn that all others here are a part of.
+    pub(super) fn whole(&self) -> TurnId {
+        let above = self.above.iter().rev().find_map(|above| above.turn);
+        above.map_or(self.turn, |(turn, _)| turn)
+    }
+
+    /// When that one began, if it is not our own.
+    pub(super) fn began(&self) -> Option<Micros> {
+        self.above.iter().rev().find_map(|above| above.turn).map(|(_, began)| began)
+    }
+
+    /// Tells those above what was used.
+    pub(super) fn told(&self, fact: &Fact) -> Vec<Fact> {
+        let Fact::UsageRecorded(used) = fact else { return Vec::new() };
+        let (by, usage, cost) = (used.session, used.usage, used.cost);
+        let above = self.above.iter().map(|above| {
+            let turn = above.turn.map(|(turn, _)| turn);
+            Fact::TaskUsed(TaskUsed { session: above.session, turn, by, usage, cost })
+        });
+        above.collect()
+    }
+}
