@@ -351,6 +351,7 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         | Fact::TurnInterrupted(_)
         | Fact::SessionCompacted(_)
         | Fact::HandedOff(_)
+        | Fact::MessageWithdrawn(_)
         | Fact::SessionClosed(_) => session::touched(fact),
     };
     touched.into_iter().flatten()

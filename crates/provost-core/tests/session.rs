@@ -5,10 +5,10 @@ use provost_core::fold::{Stamp, View, World};
 use provost_proto::kernel::Fault;
 use provost_proto::session::{
     AttemptFailed, AttemptRestarted, Author, Budget, Delta, Draft, FinishReason, HandedOff,
-    ItemContent, MessageAdded, Part, Purpose, SessionClosed, SessionCompacted, SessionOpened,
-    SessionStatus, SessionView, TokenUsage, ToolCalled, ToolDelta, ToolReturned, ToolStatus,
-    TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, TurnStatus,
-    UsageRecorded,
+    ItemContent, MessageAdded, MessageWithdrawn, Part, Purpose, SessionClosed, SessionCompacted,
+    SessionOpened, SessionStatus, SessionView, TaskUsed, TokenUsage, ToolCalled, ToolDelta,
+    ToolReturned, ToolStatus, TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted,
+    TurnStarted, TurnStatus, UsageRecorded,
 };
 use provost_proto::{Actor, Code, Fact, SessionId, TurnId};
 use uuid::Uuid;
@@ -50,6 +50,11 @@ fn message(n: u32, from: Author, turn: Option<TurnId>, text: &str) -> Fact {
     })
 }
 
+fn withdrawn(item: u32) -> Fact {
+    let message = Uuid::from_u128(item.into()).into();
+    Fact::MessageWithdrawn(MessageWithdrawn { session: session(1), item, message })
+}
+
 fn text(turn: TurnId, text: &str) -> Fact {
     Fact::TextDelta(Delta { session: session(1), turn, text: text.to_owned() })
 }
@@ -63,9 +68,33 @@ fn fault() -> Fault {
     Fault { code: Code::ModelFailed, message: "it failed".to_owned(), details: None }
 }
 
+fn used(turn: TurnId, item: u32) -> Fact {
+    Fact::UsageRecorded(UsageRecorded {
+        session: session(1),
+        project: Uuid::from_u128(9).into(),
+        turn,
+        model: "script/x".to_owned(),
+        day: item % 2,
+        purpose: Purpose::Answer,
+        usage: TokenUsage { input: 1 << 40, output: 7, ..TokenUsage::default() },
+        cost: item.is_multiple_of(2).then_some(5),
+        estimated: false,
+    })
+}
+
+fn task_used(turn: TurnId, item: u32) -> Fact {
+    Fact::TaskUsed(TaskUsed {
+        session: session(1),
+        turn: Some(turn),
+        by: session(2),
+        usage: TokenUsage { input: 3, ..TokenUsage::default() },
+        cost: item.is_multiple_of(2).then_some(5),
+    })
+}
+
 /// Facts of one session with three turns, in any order, sensible or not.
 fn any_fact() -> impl Strategy<Value = Fact> {
-    (0..18_u8, 1..4_u128, 0..70_u32, "[a-z ]{0,6}").prop_map(|(which, n, item, said)| {
+    (0..20_u8, 1..4_u128, 0..70_u32, "[a-z ]{0,6}").prop_map(|(which, n, item, said)| {
         let (session, turn) = (session(1), turn(n));
         match which {
             0 => opened(),
@@ -100,22 +129,14 @@ fn any_fact() -> impl Strategy<Value = Fact> {
                 status: ToolStatus::Ok,
                 output: said,
             }),
-            11 => Fact::UsageRecorded(UsageRecorded {
-                session,
-                project: Uuid::from_u128(9).into(),
-                turn,
-                model: "script/x".to_owned(),
-                day: item % 2,
-                purpose: Purpose::Answer,
-                usage: TokenUsage { input: 1 << 40, output: 7, ..TokenUsage::default() },
-                cost: item.is_multiple_of(2).then_some(5),
-                estimated: false,
-            }),
+            11 => used(turn, item),
             12 => Fact::TurnFinished(TurnFinished { session, turn, reason: FinishReason::Done }),
             13 => Fact::TurnFailed(TurnFailed { session, turn, fault: fault() }),
-            14 => Fact::TurnCancelled(TurnCancelled { session, turn }),
+            14 => Fact::TurnCancelled(TurnCancelled { session, turn, withdrawn: item > 35 }),
             15 => Fact::TurnInterrupted(TurnInterrupted { session, turn, why: said }),
             16 => Fact::SessionCompacted(SessionCompacted { session, turn, item, summary: said }),
+            17 => withdrawn(item),
+            18 => task_used(turn, item),
             _ if item < 60 => {
                 let to = Uuid::from_u128(2).into();
                 Fact::HandedOff(HandedOff { session, turn, item, to, role: said })
@@ -216,6 +237,21 @@ fn a_message_waits_until_its_turn_begins_and_names_the_session() {
     assert_eq!(now.status, SessionStatus::Running);
     let page = world.docs(View::Pages).next().unwrap().1.clone().into_page().unwrap();
     assert_eq!(page.items[0].turn, Some(turn(1)));
+}
+
+#[test]
+fn a_message_that_is_taken_back_waits_no_more_and_was_never_said() {
+    let said = [opened(), message(0, Author::User, None, "a"), message(1, Author::User, None, "b")];
+    let world = folded(&[&said[..], &[withdrawn(1)]].concat());
+    assert_eq!(view(&world).unwrap().queued.len(), 1);
+    let items = |world: &World| {
+        let page = world.docs(View::Pages).next().unwrap().1.clone().into_page().unwrap();
+        page.items.iter().map(|item| item.item).collect::<Vec<_>>()
+    };
+    assert_eq!(items(&world), [0]);
+    // What a turn answers is a part of the conversation.
+    let world = folded(&[&said[..], &[started(turn(1), Some(1)), withdrawn(1)]].concat());
+    assert_eq!(items(&world), [0, 1]);
 }
 
 #[test]

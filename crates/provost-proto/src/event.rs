@@ -768,6 +768,8 @@ pub enum Fact {
     SessionCompacted(session::SessionCompacted),
     /// The model gave a task to another role.
     HandedOff(session::HandedOff),
+    /// A message that waited was taken back.
+    MessageWithdrawn(session::MessageWithdrawn),
     /// A person closed a conversation.
     SessionClosed(session::SessionClosed),
 }
@@ -840,6 +842,7 @@ impl Fact {
             Self::TurnInterrupted(_) => "TURN_INTERRUPTED",
             Self::SessionCompacted(_) => "SESSION_COMPACTED",
             Self::HandedOff(_) => "HANDED_OFF",
+            Self::MessageWithdrawn(_) => "MESSAGE_WITHDRAWN",
             Self::SessionClosed(_) => "SESSION_CLOSED",
         }
     }

@@ -14,9 +14,9 @@ pub use api::{
     TakeTour, TourBegun, UsageReport,
 };
 pub use fact::{
-    AttemptFailed, AttemptRestarted, Delta, HandedOff, MessageAdded, SessionClosed,
-    SessionCompacted, SessionOpened, TaskUsed, ToolCalled, ToolDelta, ToolReturned, TurnCancelled,
-    TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, UsageRecorded,
+    AttemptFailed, AttemptRestarted, Delta, HandedOff, MessageAdded, MessageWithdrawn,
+    SessionClosed, SessionCompacted, SessionOpened, TaskUsed, ToolCalled, ToolDelta, ToolReturned,
+    TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, UsageRecorded,
 };
 pub use view::{
     Draft, DraftCall, Handed, Item, ItemContent, Queued, Retrying, SessionPage, SessionStatus,

@@ -231,6 +231,7 @@ fn session(config: &Config) -> impl IntoIterator<Item = String> {
         talk::TurnInterrupted,
         talk::SessionCompacted,
         talk::HandedOff,
+        talk::MessageWithdrawn,
         talk::SessionClosed,
         talk::SessionStatus,
         talk::TurnStatus,

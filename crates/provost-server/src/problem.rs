@@ -74,6 +74,8 @@ impl From<RunnerError> for Failure {
             RunnerError::NoSession(_) => Code::NotFound,
             RunnerError::Closed => Code::SessionClosed,
             RunnerError::NothingToContinue => Code::NothingToContinue,
+            RunnerError::NotWaiting => Code::Conflict,
+            RunnerError::NothingSaid => Code::CommandReused,
             RunnerError::QueueFull => Code::TooManyMessages,
             RunnerError::BadMessage(_) => Code::InvalidRequest,
             RunnerError::NoModel(_) => Code::NoModel,

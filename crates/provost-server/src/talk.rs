@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use provost_proto::session::{FinishReason, Sent};
-use provost_proto::{Fact, MessageId, Problem, Seq, Stream, TurnId};
+use provost_core::fold::{Doc, View};
+use provost_proto::session::{FinishReason, SessionStatus};
+use provost_proto::{Code, Fact, MessageId, Problem, SessionId, Stream, TurnId};
+use provost_runner::session::Taken;
 use provost_store::{Recorded, Scope, Store, StoreError, Tail, whole_fact};
 
 use crate::Door;
@@ -14,8 +16,10 @@ pub(crate) struct Talk {
     tail: Tail,
     message: MessageId,
     turn: Option<TurnId>,
+    session: SessionId,
     page: std::vec::IntoIter<Arc<Recorded>>,
     is_over: bool,
+    is_held: bool,
 }
 
 /// One event of it.
@@ -33,18 +37,26 @@ pub(crate) enum Ended {
 }
 
 impl Talk {
-    /// From behind a place, which was read before the message was sent.
-    pub(crate) fn new(door: &Door, after: Seq, sent: &Sent) -> Self {
+    /// From the message on, also if that was said before and its turn is over.
+    pub(crate) fn new(door: &Door, Taken { sent, after }: &Taken) -> Self {
         let scope = Scope::One(Stream::Session(sent.session));
         let store = Arc::clone(door.gateway.store());
         Self {
-            tail: Tail::new(Arc::clone(&store), scope, after),
+            tail: Tail::new(Arc::clone(&store), scope, *after),
             store,
             message: sent.message,
             turn: sent.turn,
+            session: sent.session,
             page: Vec::new().into_iter(),
             is_over: false,
+            is_held: false,
         }
+    }
+
+    /// Whether it ended because the message is held back: it waits until a person wants
+    /// it to be sent.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held
     }
 
     /// The next event; `None` after the end of the turn.
@@ -65,7 +77,11 @@ impl Talk {
             {
                 self.turn = Some(started.turn);
             }
-            let end = fact.as_ref().and_then(|fact| self.ended(fact));
+            let mut end = fact.as_ref().and_then(|fact| self.ended(fact));
+            if end.is_none() && self.turn.is_none() && fact.as_ref().is_some_and(holds) {
+                end = self.held().await?;
+                self.is_held = end.is_some();
+            }
             self.is_over = end.is_some();
             if self.is_over || self.turn.is_some() || self.is_message(fact.as_ref()) {
                 return Ok(Some(Said { event, fact, end }));
@@ -78,25 +94,50 @@ impl Talk {
         matches!(fact, Some(Fact::MessageAdded(added)) if added.message == self.message)
     }
 
+    /// The turn before was stopped: the end, if the message waits until somebody goes on.
+    async fn held(&self) -> Result<Option<Ended>, StoreError> {
+        let doc = self.store.doc(View::Sessions, self.session.uuid()).await?;
+        let waits = doc.and_then(Doc::into_session).is_some_and(|session| {
+            let is_queued = session.queued.iter().any(|queued| queued.message == self.message);
+            is_queued && session.status != SessionStatus::Running
+        });
+        let why = "the turn before was stopped, so that this message waits; continue the session \
+                   to send it, or take it back";
+        Ok(if waits { bad(Code::Cancelled, why.to_owned()) } else { None })
+    }
+
     fn ended(&self, fact: &Fact) -> Option<Ended> {
         let own = |turn: TurnId| self.turn == Some(turn);
-        let bad = |code: provost_proto::Code, error: String| {
-            let (status, details) = (code.status(), None);
-            Some(Ended::Badly(Box::new(Problem { error, code, status, details })))
-        };
         if let Fact::TurnFinished(end) = fact {
             own(end.turn).then_some(Ended::Well(end.reason))
         } else if let Fact::TurnFailed(end) = fact {
             own(end.turn).then(|| bad(end.fault.code, end.fault.message.clone())).flatten()
         } else if let Fact::TurnCancelled(end) = fact {
             let why = "the turn was cancelled".to_owned();
-            own(end.turn).then(|| bad(provost_proto::Code::Cancelled, why)).flatten()
+            own(end.turn).then(|| bad(Code::Cancelled, why)).flatten()
         } else if let Fact::TurnInterrupted(end) = fact {
-            own(end.turn).then(|| bad(provost_proto::Code::Unavailable, end.why.clone())).flatten()
+            own(end.turn).then(|| bad(Code::Unavailable, end.why.clone())).flatten()
+        } else if let Fact::MessageWithdrawn(taken) = fact {
+            let why = "the message was taken back".to_owned();
+            (taken.message == self.message).then(|| bad(Code::Cancelled, why)).flatten()
         } else if let Fact::SessionClosed(_) = fact {
-            bad(provost_proto::Code::SessionClosed, "the session was closed".to_owned())
+            bad(Code::SessionClosed, "the session was closed".to_owned())
         } else {
             None
         }
+    }
+}
+
+fn bad(code: Code, error: String) -> Option<Ended> {
+    let (status, details) = (code.status(), None);
+    Some(Ended::Badly(Box::new(Problem { error, code, status, details })))
+}
+
+/// Whether what waits may go on waiting after this.
+fn holds(fact: &Fact) -> bool {
+    if let Fact::TurnCancelled(cancelled) = fact {
+        !cancelled.withdrawn
+    } else {
+        matches!(fact, Fact::TurnInterrupted(_))
     }
 }

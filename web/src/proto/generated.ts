@@ -795,7 +795,7 @@ report: number,
 /**
  * The particulars.
  */
-terminal: TerminalEnd, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": Delta } | { "kind": "REASONING_DELTA", "body": Delta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TASK_USED", "body": TaskUsed } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
+terminal: TerminalEnd, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": Delta } | { "kind": "REASONING_DELTA", "body": Delta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TASK_USED", "body": TaskUsed } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "MESSAGE_WITHDRAWN", "body": MessageWithdrawn } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
 
 export type Project = { 
 /**
@@ -2848,7 +2848,12 @@ session: SessionId,
 /**
  * Which.
  */
-turn: TurnId, };
+turn: TurnId, 
+/**
+ * Whether nobody stopped it but the one it was for, who went away: then what
+ * waits has its turn.
+ */
+withdrawn?: boolean, };
 
 export type TurnInterrupted = { 
 /**
@@ -2903,6 +2908,20 @@ to: SessionId,
  * In this role.
  */
 role: string, };
+
+export type MessageWithdrawn = { 
+/**
+ * Where.
+ */
+session: SessionId, 
+/**
+ * Its place.
+ */
+item: number, 
+/**
+ * Which.
+ */
+message: MessageId, };
 
 export type SessionClosed = { 
 /**
@@ -3312,7 +3331,8 @@ export type SessionDetail = {
  */
 session: SessionView, 
 /**
- * What was said and done, by place.
+ * What was said and done, in the order of the conversation: turn by turn, and
+ * last what waits for its turn.
  */
 items: Array<Item>, 
 /**

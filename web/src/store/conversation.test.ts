@@ -73,6 +73,38 @@ describe('a conversation', () => {
   })
 })
 
+describe('what is said while a turn goes on', () => {
+  const said = (item: number, of: string | null, text: string, from: 'user' | 'assistant'): Fact => ({
+    kind: 'MESSAGE_ADDED',
+    body: { session, item, message: `m${String(item)}`, turn: of, from, parts: [{ type: 'text', text }] },
+  })
+  const facts: readonly Fact[] = [
+    said(0, null, 'first', 'user'),
+    { kind: 'TURN_STARTED', body: { session, turn: 't1', message: 'm0', item: 0 } },
+    said(1, null, 'second', 'user'),
+    said(2, null, 'third', 'user'),
+    said(3, 't1', 'answer', 'assistant'),
+    { kind: 'MESSAGE_WITHDRAWN', body: { session, item: 2, message: 'm2' } },
+    { kind: 'TURN_FINISHED', body: { session, turn: 't1', reason: 'done' } },
+    { kind: 'TURN_STARTED', body: { session, turn: 't2', message: 'm1', item: 1 } },
+    said(4, 't2', 'more', 'assistant'),
+  ]
+  const after = (count: number): Conversation =>
+    facts.slice(0, count).reduce((talk, fact, index) => foldTalk(talk, sample(index + 2, fact, of) as TalkEvent), told(1))
+  const order = (talk: Conversation): readonly number[] => talk.items.map(({ item }) => item)
+
+  it('stands behind the answer that it waited for', () => {
+    expect(order(after(5))).toEqual([0, 3, 1, 2])
+    expect(order(after(9))).toEqual([0, 3, 1, 4])
+  })
+
+  it('waits no more when it is taken back', () => {
+    expect(after(5).session.queued.map(({ message }) => message)).toEqual(['m1', 'm2'])
+    expect(after(6).session.queued.map(({ message }) => message)).toEqual(['m1'])
+    expect(order(after(6))).toEqual([0, 3, 1])
+  })
+})
+
 describe('the list of sessions', () => {
   it('counts what a task used in the session that handed it over', () => {
     const usage = { input: 100, output: 20, cachedInput: 0, cacheWrite: 0, reasoning: 0 }

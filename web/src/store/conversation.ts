@@ -36,7 +36,11 @@ function items(before: readonly Item[], event: TalkEvent): Item[] {
     }
     case 'TURN_STARTED': {
       const { item: place, turn } = event.body
-      return place === null ? all : at(all, place, (item) => ({ ...item, turn: item.turn ?? turn }))
+      return place === null ? all : ordered(at(all, place, (item) => ({ ...item, turn: item.turn ?? turn })))
+    }
+    case 'MESSAGE_WITHDRAWN': {
+      const { item: place } = event.body
+      return all.filter(({ item, turn }) => item !== place || turn !== null)
     }
     case 'TOOL_RETURNED': {
       const { item, status, output } = event.body
@@ -54,9 +58,21 @@ function items(before: readonly Item[], event: TalkEvent): Item[] {
 /** The same place twice: what came first stays. */
 function added(all: Item[], item: Item): Item[] {
   const last = all.at(-1)
-  if (last === undefined || last.item < item.item) return [...all, item]
+  if (last === undefined || (last.item < item.item && inOrder(last, item) < 0)) return [...all, item]
   if (all.some((known) => known.item === item.item)) return all
-  return [...all, item].sort((a, b) => a.item - b.item)
+  return ordered([...all, item])
+}
+
+/** In the order of the conversation: what was said while a turn went on was heard after it. */
+function ordered(all: Item[]): Item[] {
+  return all.every((item, index) => index === 0 || inOrder(all[index - 1] as Item, item) < 0) ? all : all.toSorted(inOrder)
+}
+
+/** Turn by turn, whose names rise with time; what waits for its turn comes last. */
+function inOrder(a: Item, b: Item): number {
+  if (a.turn === b.turn) return a.item - b.item
+  if (a.turn === null || b.turn === null) return a.turn === null ? 1 : -1
+  return a.turn < b.turn ? -1 : 1
 }
 
 function at(all: Item[], place: number, change: (item: Item) => Item): Item[] {

@@ -71,6 +71,10 @@ export function changed(session: SessionView, event: TalkEvent): SessionView {
   switch (event.kind) {
     case 'MESSAGE_ADDED':
       return said(now, event.body)
+    case 'MESSAGE_WITHDRAWN': {
+      const { message } = event.body
+      return { ...now, queued: now.queued.filter((waiting) => waiting.message !== message) }
+    }
     case 'TURN_STARTED':
       return started(now, event)
     case 'TOOL_CALLED':

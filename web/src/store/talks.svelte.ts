@@ -4,7 +4,7 @@
  * The list is folded from the log, as is what is said in the one that is looked at.
  * Which models can be asked is nothing the log knows, so that is read.
  */
-import type { ModelList, Project, ProjectId, SessionId, SessionList, SessionView } from '../proto/index.ts'
+import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionList, SessionView } from '../proto/index.ts'
 import { ask } from '../net/index.ts'
 import type { Commands } from './commands.svelte.ts'
 import type { Log } from './log.svelte.ts'
@@ -105,6 +105,18 @@ export class Talks {
   /** Goes on with a turn that was cut off or failed, or was cancelled. */
   async goOn(session: SessionId): Promise<void> {
     if (!this.doing('continue', session)) await this.#give({ kind: 'continue', session })
+  }
+
+  /** Takes back what waits for its turn; it is where one types again. */
+  async takeBack(session: SessionId, message: MessageId, text: string): Promise<void> {
+    if (this.#parts.commands.pending.some(({ wish }) => wish.kind === 'takeBack' && wish.message === message)) return
+    const outcome = await this.#parts.commands.send({ kind: 'takeBack', session, message })
+    if (outcome.kind === 'failed') {
+      this.#parts.notices.add('error', outcome.reason)
+      return
+    }
+    const typed = this.typed(session)
+    this.keep(session, typed.trim() === '' ? text : `${text}\n\n${typed}`)
   }
 
   /** Closes a session; what was said stays. */

@@ -1,5 +1,5 @@
 /** What a person can ask the daemon for, and the request that does. Pure. */
-import type { Answer, ApprovalId, Governing, GrantId, Hash, Mode, ProjectId, SessionId } from '../proto/index.ts'
+import type { Answer, ApprovalId, Governing, GrantId, Hash, MessageId, Mode, ProjectId, SessionId } from '../proto/index.ts'
 import type { Ask } from '../net/index.ts'
 
 /** What was asked for. */
@@ -14,6 +14,7 @@ export type Wish =
   | { readonly kind: 'runtime'; readonly project: ProjectId; readonly deed: Deed }
   | { readonly kind: 'session'; readonly project: ProjectId; readonly role: string; readonly model: string | null }
   | { readonly kind: 'say'; readonly session: SessionId; readonly text: string }
+  | { readonly kind: 'takeBack'; readonly session: SessionId; readonly message: MessageId }
   | { readonly kind: 'cancel' | 'continue' | 'endSession'; readonly session: SessionId }
   | { readonly kind: 'tour' }
 
@@ -54,6 +55,8 @@ export function requestOf(wish: Wish): Ask {
     }
     case 'say':
       return { method: 'POST', path: `${sessionPath(wish.session)}/messages`, body: { text: wish.text } }
+    case 'takeBack':
+      return { method: 'DELETE', path: `${sessionPath(wish.session)}/messages/${encodeURIComponent(wish.message)}` }
     case 'cancel':
     case 'continue':
       // A turn ends when nothing of it runs any more, which may take a command's grace.

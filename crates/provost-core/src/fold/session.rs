@@ -53,6 +53,8 @@ pub(super) fn touched(fact: &Fact) -> Touched {
     } else if let Fact::MessageAdded(m) = fact {
         let draft = if m.from == Author::Assistant { draft(&m.session) } else { None };
         [own(&m.session), page(&m.session, m.item), draft]
+    } else if let Fact::MessageWithdrawn(m) = fact {
+        [own(&m.session), page(&m.session, m.item), None]
     } else if let Fact::TurnStarted(t) = fact {
         let page = t.item.and_then(|item| page(&t.session, item));
         [own(&t.session), draft(&t.session), page]
@@ -163,6 +165,8 @@ fn change(mut session: SessionView, stamp: Stamp<'_>, fact: &Fact) -> SessionVie
     session.updated_at = stamp.at;
     if let Fact::MessageAdded(message) = fact {
         said(&mut session, message);
+    } else if let Fact::MessageWithdrawn(withdrawn) = fact {
+        session.queued.retain(|queued| queued.message != withdrawn.message);
     } else if let Fact::TurnStarted(started) = fact {
         start(&mut session, stamp, started);
     } else if let Fact::ToolCalled(called) = fact {
@@ -331,6 +335,9 @@ fn change_page(page: &mut SessionPage, stamp: Stamp<'_>, fact: &Fact) {
         if let Some(item) = at(page, *place) {
             item.turn = item.turn.or(Some(*turn));
         }
+    } else if let Fact::MessageWithdrawn(withdrawn) = fact {
+        // It never became a part of the conversation.
+        page.items.retain(|item| item.item != withdrawn.item || item.turn.is_some());
     } else if let Fact::ToolReturned(returned) = fact {
         if let Some(ItemContent::Tool { result: result @ None, .. }) =
             at(page, returned.item).map(|item| &mut item.content)

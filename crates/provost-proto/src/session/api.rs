@@ -71,7 +71,8 @@ body! {
     pub struct SessionDetail {
         /// The session.
         pub session: SessionView,
-        /// What was said and done, by place.
+        /// What was said and done, in the order of the conversation: turn by turn, and
+        /// last what waits for its turn.
         pub items: Vec<Item>,
         /// What the model says now.
         pub draft: Option<Draft>,

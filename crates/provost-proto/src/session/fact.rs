@@ -55,6 +55,16 @@ body! {
         pub answer: Option<Value>,
     }
 
+    /// A message that waited for its turn was taken back, and is never answered.
+    pub struct MessageWithdrawn {
+        /// Where.
+        pub session: SessionId,
+        /// Its place.
+        pub item: Place,
+        /// Which.
+        pub message: MessageId,
+    }
+
     /// A turn begins.
     pub struct TurnStarted {
         /// Where.
@@ -213,12 +223,18 @@ body! {
         pub fault: Fault,
     }
 
-    /// A person stopped the turn, and nothing of it runs any more.
+    /// The turn was stopped, and nothing of it runs any more. What waits for its turn
+    /// goes on waiting, until a person continues or says something.
     pub struct TurnCancelled {
         /// Where.
         pub session: SessionId,
         /// Which.
         pub turn: TurnId,
+        /// Whether nobody stopped it but the one it was for, who went away: then what
+        /// waits has its turn.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+        pub withdrawn: bool,
     }
 
     /// The daemon ended while the model spoke. What it said stays to be read.

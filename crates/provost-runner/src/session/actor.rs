@@ -8,24 +8,25 @@ use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
 use provost_proto::session::{
-    Author, MessageAdded, Part, Place, Sent, SessionClosed, SessionStatus, SessionView,
-    TurnCancelled, TurnStarted, TurnStatus,
+    Place, SessionClosed, SessionStatus, SessionView, TurnStarted, TurnStatus,
 };
-use provost_proto::{Fact, MessageId, TurnId, limits};
-use provost_store::Appended;
+use provost_proto::{Fact, MessageId, TurnId};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::inbox::{Ask, Begun, Moment, Prompt, Waiting};
+use super::inbox::{Ask, Begun, Moment, Waiting};
 use super::journal::Journal;
 use super::turn::Turn;
 use super::{Runner, RunnerError, Speaker};
 
 pub(super) struct Actor {
-    runner: Arc<Runner>,
-    journal: Arc<Journal>,
+    pub(super) runner: Arc<Runner>,
+    pub(super) journal: Arc<Journal>,
     inbox: mpsc::Receiver<Ask>,
-    waiting: VecDeque<Waiting>,
+    pub(super) waiting: VecDeque<Waiting>,
+    /// Whether what waits does so until somebody says something or goes on: a person
+    /// stopped the turn before.
+    pub(super) is_held: bool,
     is_closed: bool,
 }
 
@@ -38,10 +39,10 @@ impl Actor {
             message: queued.message,
             item: queued.item,
             most: None,
-            is_withdrawn: false,
         });
         let waiting = waiting.collect();
-        Self { runner, journal, inbox, waiting, is_closed: false }
+        let is_held = super::recover::is_stopped(view);
+        Self { runner, journal, inbox, waiting, is_held, is_closed: false }
     }
 
     pub(super) async fn run(mut self) {
@@ -51,6 +52,7 @@ impl Actor {
                 self.turn(begun).await;
             }
             while !self.is_closed
+                && !self.is_held
                 && let Some(next) = self.waiting.pop_front()
             {
                 if let Some(begun) = self.begin(next).await {
@@ -60,16 +62,13 @@ impl Actor {
         }
     }
 
-    /// Begins the turn of a message that waited; of one that was withdrawn, ends it too.
+    /// Begins the turn of a message that waited.
     async fn begin(&self, next: Waiting) -> Option<Begun> {
-        let Waiting { by, message, item, most, is_withdrawn } = next;
-        let (session, turn) = (self.journal.session, self.runner.gateway.clock().id());
-        let mut facts = vec![self.started(turn, Some(message), Some(item))];
-        if is_withdrawn {
-            facts.push(Fact::TurnCancelled(TurnCancelled { session, turn }));
-        }
+        let Waiting { by, message, item, most } = next;
+        let turn = self.runner.gateway.clock().id();
+        let facts = vec![self.started(turn, Some(message), Some(item))];
         match self.journal.person(&by, None, facts).await {
-            Ok(_) => (!is_withdrawn).then_some(Begun { turn, by, message: Some(message), most }),
+            Ok(_) => Some(Begun { turn, by, message: Some(message), most }),
             Err(error) => {
                 tracing::error!(%error, "a turn could not begin");
                 None
@@ -77,7 +76,12 @@ impl Actor {
         }
     }
 
-    fn started(&self, turn: TurnId, message: Option<MessageId>, item: Option<Place>) -> Fact {
+    pub(super) fn started(
+        &self,
+        turn: TurnId,
+        message: Option<MessageId>,
+        item: Option<Place>,
+    ) -> Fact {
         Fact::TurnStarted(TurnStarted { session: self.journal.session, turn, message, item })
     }
 
@@ -86,26 +90,32 @@ impl Actor {
         match ask {
             Ask::Message { by, prompt, reply } => {
                 let most = prompt.most;
-                let sent = self.message(&by, prompt, Moment::Idle).await;
-                let new = sent.as_ref().ok().filter(|(_, is_new)| *is_new).map(|(sent, _)| sent);
-                let begun = new.and_then(|sent| Some((sent.turn?, sent.message)));
-                drop(reply.send(sent.map(|(sent, _)| sent)));
+                let taken = self.message(&by, prompt, Moment::Idle).await;
+                let new = taken.as_ref().ok().filter(|(_, is_new)| *is_new);
+                let begun = new.and_then(|(new, _)| Some((new.sent.turn?, new.sent.message)));
+                drop(reply.send(taken.map(|(taken, _)| taken)));
                 begun.map(|(turn, message)| Begun { turn, by, message: Some(message), most })
             }
             Ask::Cancel { reply } => {
                 let _unheard = reply.send(false);
                 None
             }
-            Ask::Withdraw { reply, .. } => {
-                // Its turn is over.
+            Ask::Withdraw { message, reply } => {
+                // Its turn is over, or it waits.
+                self.withdraw(message).await;
                 let _unheard = reply.send(());
                 None
             }
+            Ask::TakeBack { by, message, command, reply } => {
+                drop(reply.send(self.take_back(&by, message, command).await));
+                None
+            }
             Ask::GoOn { by, reply } => {
-                let begun = self.go_on(&by).await;
-                let turn = begun.as_ref().ok().copied();
-                drop(reply.send(begun));
-                turn.map(|turn| Begun { turn, by, message: None, most: None })
+                let begun = self.go_on(by).await;
+                self.is_held = self.is_held && begun.is_err();
+                let turn = begun.as_ref().map(|begun| begun.turn).map_err(Clone::clone);
+                drop(reply.send(turn));
+                begun.ok()
             }
             Ask::Close { by, reply } => {
                 drop(reply.send(self.close(&by).await));
@@ -117,10 +127,11 @@ impl Actor {
 
     /// Runs a turn to its end, and hears meanwhile.
     async fn turn(&mut self, begun: Begun) {
-        let cancel = CancellationToken::new();
+        let (cancel, stopped) = (CancellationToken::new(), CancellationToken::new());
         let (runner, journal) = (Arc::clone(&self.runner), Arc::clone(&self.journal));
-        let Begun { turn, by, message, most } = begun;
-        let work = Turn { runner, journal, id: turn, by, most, cancel: cancel.clone() }.run();
+        let Begun { turn: id, by, message, most } = begun;
+        let (ends, is_stopped) = (cancel.clone(), stopped.clone());
+        let work = Turn { runner, journal, id, by, most, cancel: ends, stopped: is_stopped }.run();
         tokio::pin!(work);
         let (mut cancelled, mut withdrawn, mut closing) = (Vec::new(), Vec::new(), None);
         let mut is_open = true;
@@ -134,6 +145,8 @@ impl Actor {
                         drop(reply.send(sent.map(|(sent, _)| sent)));
                     }
                     Some(Ask::Cancel { reply }) => {
+                        self.is_held = true;
+                        stopped.cancel();
                         cancel.cancel();
                         cancelled.push(reply);
                     }
@@ -142,14 +155,18 @@ impl Actor {
                             cancel.cancel();
                             withdrawn.push(reply);
                         } else {
-                            self.withdraw(unwanted);
+                            self.withdraw(unwanted).await;
                             let _unheard = reply.send(());
                         }
+                    }
+                    Some(Ask::TakeBack { by, message, command, reply }) => {
+                        drop(reply.send(self.take_back(&by, message, command).await));
                     }
                     Some(Ask::GoOn { reply, .. }) => {
                         drop(reply.send(Err(RunnerError::NothingToContinue)));
                     }
                     Some(Ask::Close { by, reply }) => {
+                        stopped.cancel();
                         cancel.cancel();
                         closing = Some((by, reply));
                     }
@@ -168,63 +185,8 @@ impl Actor {
         }
     }
 
-    /// Lets a message that waits have no answer.
-    fn withdraw(&mut self, message: MessageId) {
-        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.message == message) {
-            waiting.is_withdrawn = true;
-        }
-    }
-
-    /// Writes a message down. Tells whether it is new.
-    async fn message(
-        &mut self,
-        by: &Speaker,
-        prompt: Prompt,
-        moment: Moment,
-    ) -> Result<(Sent, bool), RunnerError> {
-        let Prompt { text, command, most } = prompt;
-        let moment = if self.waiting.is_empty() { moment } else { Moment::Busy };
-        if self.waiting.len() >= limits::QUEUED_MESSAGES {
-            return Err(RunnerError::QueueFull);
-        }
-        let clock = self.runner.gateway.clock();
-        let (session, item) = (self.journal.session, self.journal.place());
-        let (message, turn) = (clock.id(), clock.id());
-        let (parts, answer, from) = (vec![Part::Text { text }], None, Author::User);
-        let said = MessageAdded { session, item, message, turn: None, from, parts, answer };
-        let mut facts = vec![Fact::MessageAdded(said)];
-        if moment == Moment::Idle {
-            facts.push(self.started(turn, Some(message), Some(item)));
-        }
-        let appended = self.journal.person(by, command, facts).await?;
-        if let Appended::Repeated(_) = appended {
-            return Ok((self.sent_before(&appended)?, false));
-        }
-        if moment == Moment::Busy {
-            let (by, is_withdrawn) = (by.clone(), false);
-            self.waiting.push_back(Waiting { by, message, item, most, is_withdrawn });
-        }
-        let is_queued = moment == Moment::Busy;
-        let turn = (!is_queued).then_some(turn);
-        Ok((Sent { session, message, turn, queued: is_queued }, true))
-    }
-
-    fn sent_before(&self, appended: &Appended) -> Result<Sent, RunnerError> {
-        let (mut message, mut turn) = (None, None);
-        for event in appended.events() {
-            let fact = event.event()?.fact();
-            if let Some(Fact::MessageAdded(said)) = &fact {
-                message = Some(said.message);
-            } else if let Some(Fact::TurnStarted(started)) = &fact {
-                turn = Some(started.turn);
-            }
-        }
-        // A long message is kept beside the log, and its name with it.
-        let message = message.unwrap_or_else(|| self.runner.gateway.clock().id());
-        Ok(Sent { session: self.journal.session, message, turn, queued: turn.is_none() })
-    }
-
-    async fn go_on(&self, by: &Speaker) -> Result<TurnId, RunnerError> {
+    /// Goes on with the last turn; if that is over, with what waits.
+    async fn go_on(&mut self, by: Speaker) -> Result<Begun, RunnerError> {
         let view = self.runner.view(self.journal.session).await?;
         let can = view.turn.is_some_and(|turn| match turn.status {
             TurnStatus::Interrupted | TurnStatus::Failed | TurnStatus::Cancelled => true,
@@ -234,11 +196,12 @@ impl Actor {
             TurnStatus::Running => false,
         });
         if !can {
-            return Err(RunnerError::NothingToContinue);
+            let next = self.waiting.pop_front().ok_or(RunnerError::NothingToContinue)?;
+            return self.begin(next).await.ok_or(RunnerError::Stopping);
         }
         let turn = self.runner.gateway.clock().id();
-        self.journal.person(by, None, vec![self.started(turn, None, None)]).await?;
-        Ok(turn)
+        self.journal.person(&by, None, vec![self.started(turn, None, None)]).await?;
+        Ok(Begun { turn, by, message: None, most: None })
     }
 
     async fn close(&mut self, by: &Speaker) -> Result<(), RunnerError> {

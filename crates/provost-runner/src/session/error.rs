@@ -20,6 +20,12 @@ pub enum RunnerError {
     /// No turn can be gone on with.
     #[error("no turn of this session was cut off; say something to begin one")]
     NothingToContinue,
+    /// The message has its turn, or had it, or was taken back before.
+    #[error("this message does not wait any more; only one that waits can be taken back")]
+    NotWaiting,
+    /// The key was used for something else than a message.
+    #[error("this `Idempotency-Key` was used for something else; choose another")]
+    NothingSaid,
     /// Too many messages wait.
     #[error(
         "{} messages wait for their turn in this session; let it come to them, or cancel",

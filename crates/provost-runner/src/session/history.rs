@@ -15,9 +15,12 @@ use crate::model::{
 pub(super) const GO_ON: &str =
     "You were interrupted. Go on from where you stopped, without repeating what you said.";
 
-/// All items of a session, by place.
+/// All items of a session in the order of the conversation. What was said while a turn
+/// went on has a place among what that turn said, but was heard after it.
 pub(super) async fn items(store: &dyn Store, view: &SessionView) -> Result<Vec<Said>, StoreError> {
-    from(store, view, 0).await
+    let mut items = from(store, view, 0).await?;
+    items.sort_by_key(|item| (item.turn.is_none(), item.turn, item.item));
+    Ok(items)
 }
 
 /// The items from a place on.

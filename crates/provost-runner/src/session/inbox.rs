@@ -1,7 +1,7 @@
 //! What a session hears, and what waits in it.
 
 use provost_proto::session::{Place, Sent};
-use provost_proto::{MessageId, TurnId};
+use provost_proto::{MessageId, Seq, TurnId};
 use provost_store::Idempotency;
 use tokio::sync::oneshot;
 
@@ -12,7 +12,7 @@ pub(crate) enum Ask {
     Message {
         by: Speaker,
         prompt: Prompt,
-        reply: oneshot::Sender<Result<Sent, RunnerError>>,
+        reply: oneshot::Sender<Result<Taken, RunnerError>>,
     },
     Cancel {
         reply: oneshot::Sender<bool>,
@@ -21,6 +21,13 @@ pub(crate) enum Ask {
     Withdraw {
         message: MessageId,
         reply: oneshot::Sender<()>,
+    },
+    /// Lets a message that waits have no turn; one whose turn has begun keeps it.
+    TakeBack {
+        by: Speaker,
+        message: MessageId,
+        command: Option<Idempotency>,
+        reply: oneshot::Sender<Result<(), RunnerError>>,
     },
     GoOn {
         by: Speaker,
@@ -52,14 +59,21 @@ impl From<String> for Prompt {
     }
 }
 
+/// What was said is in the log.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// What whoever said it is told.
+    pub sent: Sent,
+    /// The place in the log behind which it stands, also if it was said before.
+    pub after: Seq,
+}
+
 /// A message that waits for its turn.
 pub(super) struct Waiting {
     pub(super) by: Speaker,
     pub(super) message: MessageId,
     pub(super) item: Place,
     pub(super) most: Option<u32>,
-    /// Who said it does not want the answer any more.
-    pub(super) is_withdrawn: bool,
 }
 
 /// A turn that the log has begun.

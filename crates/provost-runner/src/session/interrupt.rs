@@ -81,6 +81,7 @@ impl Runner {
             by: Speaker { principal: turn.principal.clone(), actor: Actor::Daemon },
             most: None,
             cancel: CancellationToken::new(),
+            stopped: CancellationToken::new(),
         };
         let bare = Request::new(session.model.clone(), messages);
         let request = match work.request(session, bare.messages.clone()).await {

@@ -21,10 +21,12 @@ mod history;
 mod inbox;
 mod interrupt;
 mod journal;
+mod look;
 mod money;
 mod open;
 mod pace;
 mod pump;
+mod queue;
 mod recover;
 mod render;
 mod summary;
@@ -39,17 +41,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use provost_core::fold::{Doc, View};
 use provost_core::session::plan::Limits;
 use provost_gateway::{Gateway, Operator};
-use provost_proto::session::{
-    Budget, Nanos, Sent, SessionDetail, SessionList, SessionStatus, SessionView,
-};
-use provost_proto::{Actor as Acting, MessageId, Principal, SessionId, Stream, TurnId};
-use provost_store::Scope;
+use provost_proto::session::{Budget, Nanos, SessionStatus, SessionView};
+use provost_proto::{Actor as Acting, MessageId, Principal, SessionId, TurnId};
+use provost_store::Idempotency;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::RunnerError;
-pub use inbox::Prompt;
+pub use inbox::{Prompt, Taken};
 pub(crate) use render::cut;
 
 use crate::model::{Models, Prices};
@@ -60,10 +60,6 @@ use pace::Pace;
 
 /// What may wait for one session before senders do.
 const INBOX: usize = 32;
-
-/// How often a session is read again while it changes. Reading takes a fraction of
-/// the time between two pieces of text, so that this is plenty.
-const TRIES: usize = 200;
 
 /// How sessions are set up.
 #[derive(Debug, Clone, Default)]
@@ -173,7 +169,7 @@ impl Runner {
         by: &Operator,
         session: SessionId,
         prompt: Prompt,
-    ) -> Result<Sent, RunnerError> {
+    ) -> Result<Taken, RunnerError> {
         self.send_as(by.into(), session, prompt).await
     }
 
@@ -182,13 +178,14 @@ impl Runner {
         by: Speaker,
         session: SessionId,
         prompt: Prompt,
-    ) -> Result<Sent, RunnerError> {
+    ) -> Result<Taken, RunnerError> {
         error::check_text(&prompt.text)?;
         self.tell(session, |reply| Ask::Message { by, prompt, reply }).await?
     }
 
-    /// Stops the turn of a session; done when nothing of it runs any more. Tells
-    /// whether there was one.
+    /// Stops the turn of a session; done when nothing of it runs any more. What waits
+    /// goes on waiting until somebody says something or goes on. Tells whether there was
+    /// a turn.
     pub async fn cancel(self: &Arc<Self>, session: SessionId) -> Result<bool, RunnerError> {
         self.tell(session, |reply| Ask::Cancel { reply }).await
     }
@@ -203,7 +200,19 @@ impl Runner {
         self.tell(session, |reply| Ask::Withdraw { message, reply }).await
     }
 
-    /// Goes on with a turn that was cut off, failed or cancelled.
+    /// Takes back a message that waits for its turn.
+    pub async fn take_back(
+        self: &Arc<Self>,
+        by: &Operator,
+        (session, message): (SessionId, MessageId),
+        command: Option<Idempotency>,
+    ) -> Result<(), RunnerError> {
+        let by = by.into();
+        self.tell(session, |reply| Ask::TakeBack { by, message, command, reply }).await?
+    }
+
+    /// Goes on with a turn that was cut off, failed or cancelled, and then with what
+    /// waits.
     pub async fn go_on(
         self: &Arc<Self>,
         by: &Operator,
@@ -222,42 +231,6 @@ impl Runner {
         let by = by.into();
         self.tell(session, |reply| Ask::Close { by, reply }).await??;
         self.view(session).await
-    }
-
-    /// The sessions, the newest first.
-    pub async fn list(&self) -> Result<SessionList, RunnerError> {
-        let docs = self.gateway.store().docs(View::Sessions).await?;
-        let mut sessions: Vec<_> = docs.into_iter().filter_map(Doc::into_session).collect();
-        sessions.sort_by_key(|session| std::cmp::Reverse((session.updated_at, session.id)));
-        Ok(SessionList { sessions })
-    }
-
-    /// A session without what was said.
-    pub async fn view(&self, session: SessionId) -> Result<SessionView, RunnerError> {
-        let found = self.gateway.session(session).await?;
-        found.ok_or_else(|| RunnerError::NoSession(session.to_string()))
-    }
-
-    /// A session with what was said, exactly as it was at one place in the log, so
-    /// that whoever follows from there sees every piece of text once.
-    pub async fn detail(&self, session: SessionId) -> Result<SessionDetail, RunnerError> {
-        let store = self.gateway.store();
-        let scope = Scope::One(Stream::Session(session));
-        let mut tries = 0;
-        loop {
-            let cursor = *store.head().borrow();
-            let view = self.view(session).await?;
-            let mut items = history::items(&**store, &view).await?;
-            let draft = store.doc(View::Drafts, session.uuid()).await?.and_then(Doc::into_draft);
-            tries += 1;
-            // Something was said meanwhile: the documents may be of different moments.
-            if !store.read(scope, cursor, 1).await?.events.is_empty() && tries < TRIES {
-                continue;
-            }
-            items.iter_mut().for_each(history::without_native);
-            let draft = draft.filter(|_| view.status == SessionStatus::Running);
-            return Ok(SessionDetail { session: view, items, draft, cursor });
-        }
     }
 
     /// Asks the actor of a session something.

@@ -42,7 +42,9 @@ impl Runner {
                         self.remind(&session);
                     }
                 }
-                SessionStatus::Idle if !session.queued.is_empty() => self.remind(&session),
+                SessionStatus::Idle if !session.queued.is_empty() && !is_stopped(&session) => {
+                    self.remind(&session);
+                }
                 SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {}
             }
         }
@@ -159,6 +161,15 @@ impl Runner {
         };
         Ok(Returned { status, output: render::cut(output, provost_proto::limits::TOOL_OUTPUT) })
     }
+}
+
+/// Whether a person stopped the last turn: what waits does so until they want it.
+pub(super) fn is_stopped(session: &SessionView) -> bool {
+    let is_running = session.status == SessionStatus::Running;
+    !is_running
+        && session.turn.as_ref().is_some_and(|turn| {
+            matches!(turn.status, TurnStatus::Cancelled | TurnStatus::Interrupted)
+        })
 }
 
 fn plain(parts: &[Part]) -> String {

@@ -28,6 +28,8 @@ pub(super) struct Turn {
     /// The most tokens that its answers may have together.
     pub(super) most: Option<u32>,
     pub(super) cancel: CancellationToken,
+    /// Whether a person stopped it, and not only the client that it was for.
+    pub(super) stopped: CancellationToken,
 }
 
 /// How far the turn has come, in memory.
@@ -66,7 +68,10 @@ impl Turn {
         let fact = match end {
             End::Finished(reason) => Fact::TurnFinished(TurnFinished { session, turn, reason }),
             End::Failed(fault) => Fact::TurnFailed(TurnFailed { session, turn, fault }),
-            End::Cancelled => Fact::TurnCancelled(TurnCancelled { session, turn }),
+            End::Cancelled => {
+                let withdrawn = !self.stopped.is_cancelled();
+                Fact::TurnCancelled(TurnCancelled { session, turn, withdrawn })
+            }
         };
         if let Err(error) = self.journal.model(&self.by, vec![fact]).await {
             tracing::error!(%error, "the end of a turn could not be written");

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use crate::auth::{Hold, Op};
-use crate::body::{JsonBody, Path, Query};
+use crate::body::{JsonBody, Key, Path, Query};
 use crate::problem::Failure;
 use crate::talk::{Ended, Talk};
 use crate::{Door, sse};
@@ -92,14 +92,13 @@ pub(crate) async fn say(
 ) -> Result<Response, Failure> {
     let session = id(&name)?;
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let after = *door.gateway.store().head().borrow();
     let prompt = Prompt { text: value.text, command, most: None };
-    let sent = door.runner.send(&by, session, prompt).await?;
+    let taken = door.runner.send(&by, session, prompt).await?;
     if !accepts.contains("text/event-stream") {
-        return Ok((StatusCode::ACCEPTED, Json(sent)).into_response());
+        return Ok((StatusCode::ACCEPTED, Json(taken.sent)).into_response());
     }
-    let first = format!("event: sent\ndata: {}\n\n", json!(sent));
-    let talk = Talk::new(&door, after, &sent);
+    let first = format!("event: sent\ndata: {}\n\n", json!(taken.sent));
+    let talk = Talk::new(&door, &taken);
     let pieces = stream::unfold((Some(first), talk, door), |(first, mut talk, door)| async move {
         if let Some(first) = first {
             return Some((Ok::<_, Infallible>(Bytes::from(first)), (None, talk, door)));
@@ -118,7 +117,22 @@ pub(crate) async fn say(
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-/// Cancel the turn of a session. Answers when nothing of it runs any more.
+/// Take back a message that waits for its turn.
+#[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem), (status = 409, body = Problem)))]
+pub(crate) async fn take_back(
+    State(door): State<Arc<Door>>,
+    Op(by): Op,
+    Path((name, message)): Path<(String, String)>,
+    Key(command): Key,
+) -> Answer<Value> {
+    let missing = |_| Failure::new(Code::NotFound, format!("there is no message `{message}`"));
+    let message = message.parse().map_err(missing)?;
+    door.runner.take_back(&by, (id(&name)?, message), command).await?;
+    Ok(Json(json!({ "withdrawn": true })))
+}
+
+/// Cancel the turn of a session. Answers when nothing of it runs any more. What waits for
+/// its turn goes on waiting until somebody says something or continues.
 #[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem)))]
 pub(crate) async fn cancel(
     State(door): State<Arc<Door>>,
@@ -129,7 +143,7 @@ pub(crate) async fn cancel(
     Ok(Json(json!({ "cancelled": cancelled })))
 }
 
-/// Go on with a turn that was cut off, failed or was cancelled.
+/// Go on with a turn that was cut off, failed or was cancelled, and then with what waits.
 #[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object), (status = 404, body = Problem), (status = 409, body = Problem)))]
 pub(crate) async fn go_on(
     State(door): State<Arc<Door>>,

@@ -44,7 +44,7 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
 async fn once(chat: &mut Chat, text: String) -> anyhow::Result<ExitCode> {
     match chat.turn(Begin::Say(text)).await? {
         End::Well => Ok(ExitCode::SUCCESS),
-        End::Badly(why) => bail!("{}", plain_lines(&why)),
+        End::Badly(why) | End::Stopped(why) => bail!("{}", plain_lines(&why)),
         End::Left(status) => Ok(ExitCode::from(status)),
     }
 }

@@ -7,6 +7,7 @@ mod handoff;
 mod long;
 mod money;
 mod openai;
+mod queue;
 mod real;
 mod survive;
 mod telemetry;

@@ -157,20 +157,26 @@ export function standingOf({ status, turn }: SessionView): { readonly word: stri
   }
 }
 
-/** How the last turn ended, if that must be told. */
-export function endSaid(turn: TurnView): { readonly title: string; readonly text: string; readonly again: string | null; readonly bad: boolean } | null {
+/** How the last turn ended, if that must be told, with so many messages waiting. */
+export function endSaid(turn: TurnView, waiting = 0): { readonly title: string; readonly text: string; readonly again: string | null; readonly bad: boolean } | null {
   switch (turn.status) {
     case 'failed':
       return { title: 'The turn failed', text: turn.fault?.message ?? '', again: 'Try again', bad: true }
     case 'interrupted':
-      return { title: 'Cut off', text: 'The daemon ended while the model spoke. What was said is kept.', again: 'Continue', bad: false }
+      return { title: 'Cut off', text: `The daemon ended while the model spoke. What was said is kept.${heldSaid(waiting)}`, again: 'Continue', bad: false }
     case 'cancelled':
-      return { title: 'Cancelled', text: 'Nothing of this turn runs any more.', again: 'Continue', bad: false }
+      return { title: 'Cancelled', text: `Nothing of this turn runs any more.${heldSaid(waiting)}`, again: 'Continue', bad: false }
     case 'finished':
       if (turn.reason === 'maxTokens') return { title: 'The answer is as long as it may be', text: 'Say “go on” for the rest.', again: null, bad: false }
       if (turn.reason === 'refused') return { title: 'The model declined', text: 'Say it in other words, or choose another model.', again: null, bad: false }
-      return null
+      return waiting === 0 ? null : { title: 'Stopped', text: heldSaid(waiting).trim(), again: 'Continue', bad: false }
     case 'running':
       return null
   }
+}
+
+/** What becomes of messages that wait while no turn goes on. */
+function heldSaid(waiting: number): string {
+  if (waiting === 0) return ''
+  return ` ${waiting === 1 ? 'Your message below is' : `Your ${String(waiting)} messages below are`} not sent: continue, say something, or take ${waiting === 1 ? 'it' : 'them'} back.`
 }

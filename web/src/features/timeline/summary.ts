@@ -115,6 +115,8 @@ function talking(event: TalkEvent | RuntimeEvent): string {
       return `Call ${event.body.status}: ${event.body.output}`
     case 'USAGE_RECORDED':
       return `${event.body.model} used ${String(event.body.usage.input)} and ${String(event.body.usage.output)} tokens`
+    case 'MESSAGE_WITHDRAWN':
+      return 'A message that waited was taken back'
     case 'TASK_USED':
       return `A task it handed over used ${String(event.body.usage.input)} and ${String(event.body.usage.output)} tokens`
     case 'TURN_FINISHED':

@@ -27,13 +27,10 @@ impl Listener {
     ) -> Result<Self, Failure> {
         let door = Arc::clone(door);
         let saying = tokio::spawn(async move {
-            let after = *door.gateway.store().head().borrow();
-            let sent = door.runner.send(&by, session, prompt).await?;
-            let talk = Talk::new(&door, after, &sent);
-            Ok(Self {
-                talk,
-                wanted: Wanted { door, session, message: sent.message, is_over: false },
-            })
+            let taken = door.runner.send(&by, session, prompt).await?;
+            let talk = Talk::new(&door, &taken);
+            let message = taken.sent.message;
+            Ok(Self { talk, wanted: Wanted { door, session, message, is_over: false } })
         });
         let failed = |_| Failure::new(Code::Internal, "the message could not be said");
         saying.await.map_err(failed)?
@@ -47,7 +44,9 @@ impl Listener {
     /// The next event of the turn; `None` after its end.
     pub(super) async fn next(&mut self) -> Result<Option<Said>, StoreError> {
         let said = self.talk.next().await?;
-        self.wanted.is_over = said.as_ref().is_none_or(|said| said.end.is_some());
+        // What is held back waits on, and the client does not.
+        let is_over = said.as_ref().is_none_or(|said| said.end.is_some());
+        self.wanted.is_over = is_over && !self.talk.is_held();
         Ok(said)
     }
 }

@@ -5,7 +5,8 @@ use provost_proto::{AnswerScope, Decision};
 /// What the commands do.
 pub(super) const HELP: &str = "/help        this\n\
     /cancel      stop what goes on (as Ctrl-C does)\n\
-    /continue    go on with a turn that was cut off\n\
+    /continue    go on with a turn that was cut off or stopped, then with what waits\n\
+    /drop        take back what waits to be sent\n\
     /role NAME   begin a new session in another role\n\
     /model NAME  begin a new session with another model\n\
     /cost        what this session used and cost\n\
@@ -21,6 +22,7 @@ pub(super) enum Typed {
     Help,
     Cancel,
     Continue,
+    Drop,
     Role(String),
     Model(String),
     Cost,
@@ -41,6 +43,7 @@ impl Typed {
             ("help" | "?", "") => Self::Help,
             ("cancel", "") => Self::Cancel,
             ("continue", "") => Self::Continue,
+            ("drop", "") => Self::Drop,
             ("cost" | "usage", "") => Self::Cost,
             ("quit" | "exit" | "q", "") => Self::Quit,
             ("role", role) if !role.is_empty() => Self::Role(role.to_owned()),
@@ -90,6 +93,7 @@ mod tests {
             ("/help\n", Typed::Help),
             ("/cancel ", Typed::Cancel),
             ("/continue", Typed::Continue),
+            ("/drop\n", Typed::Drop),
             ("/role  reader\n", Typed::Role("reader".to_owned())),
             ("/model anthropic/x", Typed::Model("anthropic/x".to_owned())),
             ("/role", Typed::Unknown("`/role` needs a name behind it".to_owned())),

@@ -39,6 +39,10 @@ pub(super) async fn talk(mut chat: Chat, is_old: bool) -> anyhow::Result<ExitCod
         match end {
             Ok(End::Well) => {}
             Ok(End::Badly(why)) => remark(&plain_lines(&why)),
+            Ok(End::Stopped(why)) => {
+                remark(&plain_lines(&why));
+                tell_held(keyboard.hold());
+            }
             Ok(End::Left(status)) => return Ok(ExitCode::from(status)),
             Err(error) if error.is::<output::Closed>() => return Err(error),
             Err(error) => remark(&plain_lines(&format!("{error:#}"))),
@@ -97,8 +101,17 @@ impl Chat {
         };
         let Some(typed) = typed else { return Ok(Next::Leave) };
         match Typed::read(&typed) {
+            Typed::Say(_) if !keyboard.held.is_empty() => {
+                // What waited comes first, as everywhere.
+                keyboard.release();
+                keyboard.early.push_back(typed);
+            }
             Typed::Say(text) => return Ok(Next::Turn(Begin::Say(text))),
-            Typed::Continue => return Ok(Next::Turn(Begin::GoOn)),
+            Typed::Continue => {
+                keyboard.release();
+                return Ok(Next::Turn(Begin::GoOn));
+            }
+            Typed::Drop => self.take_back(keyboard).await?,
             Typed::Quit => return Ok(Next::Leave),
             Typed::Nothing => {}
             Typed::Help => line(HELP)?,
@@ -112,6 +125,20 @@ impl Chat {
             }
         }
         Ok(Next::Again)
+    }
+
+    /// Takes back what waits, here and in the session.
+    async fn take_back(&self, keyboard: &mut Keyboard) -> anyhow::Result<()> {
+        let mut n_taken = std::mem::take(&mut keyboard.held).len();
+        let path = format!("/api/sessions/{}", self.session.id.uuid());
+        let SessionDetail { session, .. } = self.client.get(&path).await?;
+        for queued in session.queued {
+            let message = format!("{path}/messages/{}", queued.message.uuid());
+            let _told: serde_json::Value = self.client.delete(&message).await?;
+            n_taken += 1;
+        }
+        remark(if n_taken == 0 { "Nothing waits." } else { "Nothing waits any more." });
+        Ok(())
     }
 
     /// Goes on in a new session; the old one stays.
@@ -138,6 +165,19 @@ impl Chat {
             Usd::from_nanos(session.cost)
         ))
     }
+}
+
+/// Says what is held back, and how it is sent after all.
+fn tell_held(lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    for line in lines {
+        remark(&faint(&format!("not sent: {}", plain(line.trim()))));
+    }
+    remark(&faint(
+        "/continue goes on and then sends it, what you say next sends it before; /drop takes it back.",
+    ));
 }
 
 fn text(parts: &[Part]) -> String {

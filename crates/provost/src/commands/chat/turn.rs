@@ -37,6 +37,8 @@ pub(super) struct Keyboard {
     lines: mpsc::Receiver<String>,
     /// Those that were typed while something else went on.
     pub(super) early: VecDeque<String>,
+    /// Those of them that a stop held back: they are said when the person goes on.
+    pub(super) held: Vec<String>,
 }
 
 impl Keyboard {
@@ -52,12 +54,23 @@ impl Keyboard {
                 }
             }
         });
-        Self { lines, early: VecDeque::new() }
+        Self { lines, early: VecDeque::new(), held: Vec::new() }
     }
 
     /// A line that is typed now.
     async fn typed(&mut self) -> Option<String> {
         self.lines.recv().await
+    }
+
+    /// Holds back what was typed for after a turn that was stopped; what it was.
+    pub(super) fn hold(&mut self) -> &[String] {
+        self.held.extend(self.early.drain(..));
+        &self.held
+    }
+
+    /// Lets what was held back be read next.
+    pub(super) fn release(&mut self) {
+        self.early.extend(self.held.drain(..));
     }
 
     /// The next line; `None` after the last.
@@ -79,6 +92,8 @@ pub(super) enum Begin {
 pub(super) enum End {
     Well,
     Badly(String),
+    /// Somebody stopped it, so that what waits goes on waiting.
+    Stopped(String),
     /// The person left before, with this status.
     Left(u8),
 }
@@ -214,6 +229,7 @@ impl Chat {
             Typed::Help => remark(super::command::HELP),
             Typed::Say(_)
             | Typed::Continue
+            | Typed::Drop
             | Typed::Role(_)
             | Typed::Model(_)
             | Typed::Cost
@@ -261,7 +277,17 @@ impl Which {
             let why = format!("{} ({})", end.fault.message, end.fault.code);
             own(end.turn).then_some(End::Badly(why))
         } else if let Fact::TurnCancelled(end) = &fact {
-            own(end.turn).then(|| End::Badly("the turn was cancelled (CANCELLED)".to_owned()))
+            if own(end.turn) {
+                return Some(End::Stopped("the turn was cancelled (CANCELLED)".to_owned()));
+            }
+            // What was said here waits for another turn, which was stopped.
+            let waits = self.turn.is_none() && !end.withdrawn;
+            let why = "the turn before was stopped, so that what you said waits (CANCELLED); \
+                       /continue sends it, /drop takes it back";
+            waits.then(|| End::Stopped(why.to_owned()))
+        } else if let Fact::MessageWithdrawn(taken) = &fact {
+            let own = self.message == Some(taken.message);
+            own.then(|| End::Badly("what you said was taken back (CANCELLED)".to_owned()))
         } else if let Fact::TurnInterrupted(end) = &fact {
             own(end.turn).then(|| End::Badly(format!("{}; /continue goes on", end.why)))
         } else if let Fact::SessionClosed(_) = &fact {

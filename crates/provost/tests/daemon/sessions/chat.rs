@@ -153,6 +153,38 @@ async fn one_interrupt_stops_the_turn_and_a_second_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_typed_for_after_a_turn_is_not_sent_when_it_is_stopped() {
+    let home = Home::new();
+    let mut slow = Answer::text(&"word ".repeat(3000));
+    slow.pace = Duration::from_millis(10);
+    let replies = vec![
+        Reply::Say(slow.clone()),
+        Reply::Say(slow),
+        Reply::Say(Answer::text("and the end.")),
+        Reply::Say(Answer::text("The other answer.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let _daemon = home.with_model(&model, ALL[1], "");
+    let steps = &[
+        ("> ", "Tell me.\n"),
+        ("word word", "And then?\n"),
+        ("It waits for the end", "\x03"),
+        ("not sent: And then?", "/drop\n"),
+        ("Nothing waits any more.", "Once more.\n"),
+        ("word word", "And now?\n"),
+        ("It waits for the end", "/cancel\n"),
+        ("not sent: And now?", "/continue\n"),
+        ("and the end.", ""),
+        ("The other answer.", "/quit\n"),
+    ];
+    let ended = chat(&home, "--project app", steps).await;
+    assert!(ended.status.success(), "{}", said(&ended));
+    let asked: Vec<String> = model.received().iter().map(|one| one.body.to_string()).collect();
+    assert_eq!(asked.len(), 4);
+    assert!(asked[3].contains("And now?") && !asked[3].contains("And then?"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_gone_on_with_where_it_was() {
     let home = Home::new();
     let mut slow = Answer::text(&"word ".repeat(3000));

@@ -166,13 +166,17 @@ async fn a_client_that_hangs_up_ends_no_other_turn() {
     let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
     daemon.session_until(&session, waits).await;
     drop(client);
+    let withdrawn = |now: &Value| now["session"]["queued"] == json!([]);
+    daemon.session_until(&session, withdrawn).await;
     daemon.say(&session, "And then?").await;
     let over = |now: &Value| texts(now).pop().as_deref() == Some("The last.");
     let detail = daemon.session_until(&session, over).await;
     assert!(texts(&detail).contains(&"word ".repeat(60)), "the first went on to its end");
     let asked: Vec<String> = model.received().iter().map(|one| one.body.to_string()).collect();
     assert_eq!(asked.len(), 2, "nobody asked for the client that was gone");
-    assert_eq!(daemon.events("TURN_CANCELLED").await.len(), 1);
+    // It is in the log, so that no other daemon asks for it either.
+    assert_eq!(daemon.events("MESSAGE_WITHDRAWN").await.len(), 1);
+    assert!(daemon.events("TURN_CANCELLED").await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

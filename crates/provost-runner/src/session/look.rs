@@ -1,0 +1,50 @@
+//! Looking at sessions.
+
+use provost_core::fold::{Doc, View};
+use provost_proto::session::{SessionDetail, SessionList, SessionStatus, SessionView};
+use provost_proto::{SessionId, Stream};
+use provost_store::Scope;
+
+use super::{Runner, RunnerError, history};
+
+/// How often a session is read again while it changes. Reading takes a fraction of
+/// the time between two pieces of text, so that this is plenty.
+const TRIES: usize = 200;
+
+impl Runner {
+    /// The sessions, the newest first.
+    pub async fn list(&self) -> Result<SessionList, RunnerError> {
+        let docs = self.gateway.store().docs(View::Sessions).await?;
+        let mut sessions: Vec<_> = docs.into_iter().filter_map(Doc::into_session).collect();
+        sessions.sort_by_key(|session| std::cmp::Reverse((session.updated_at, session.id)));
+        Ok(SessionList { sessions })
+    }
+
+    /// A session without what was said.
+    pub async fn view(&self, session: SessionId) -> Result<SessionView, RunnerError> {
+        let found = self.gateway.session(session).await?;
+        found.ok_or_else(|| RunnerError::NoSession(session.to_string()))
+    }
+
+    /// A session with what was said, exactly as it was at one place in the log, so
+    /// that whoever follows from there sees every piece of text once.
+    pub async fn detail(&self, session: SessionId) -> Result<SessionDetail, RunnerError> {
+        let store = self.gateway.store();
+        let scope = Scope::One(Stream::Session(session));
+        let mut tries = 0;
+        loop {
+            let cursor = *store.head().borrow();
+            let view = self.view(session).await?;
+            let mut items = history::items(&**store, &view).await?;
+            let draft = store.doc(View::Drafts, session.uuid()).await?.and_then(Doc::into_draft);
+            tries += 1;
+            // Something was said meanwhile: the documents may be of different moments.
+            if !store.read(scope, cursor, 1).await?.events.is_empty() && tries < TRIES {
+                continue;
+            }
+            items.iter_mut().for_each(history::without_native);
+            let draft = draft.filter(|_| view.status == SessionStatus::Running);
+            return Ok(SessionDetail { session: view, items, draft, cursor });
+        }
+    }
+}
