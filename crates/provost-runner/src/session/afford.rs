@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use provost_core::session::budget::estimate;
-use provost_core::session::ledger::{Amount, Payer, Wish};
+use provost_core::session::ledger::{Amount, Wish};
 use provost_proto::Fact;
 use provost_proto::session::{Nanos, Purpose, SessionView, UsageRecorded};
 
+use super::ask::size;
 use super::error::Broken;
 use super::money::{Reserved, day, tokens};
 use super::tree::Line;
@@ -53,10 +54,15 @@ impl Turn {
         let wanted = self.most.filter(|_| purpose == Purpose::Answer);
         let wanted = wanted.map(|most| most.saturating_sub(answered));
         let longest = wanted.map_or(LONGEST, |wanted| wanted.min(LONGEST));
-        let input = estimate(serde_json::to_string(request).map_or(0, |text| text.len()));
         let settings = &self.runner.settings;
         let day = day(self.runner.gateway.clock().now());
         let payers = state.line.payers(settings, &settings.limits, day);
+        let is_free = self.is_free(&view.model);
+        // How much is asked matters only where somebody counts it beforehand.
+        let is_limited = payers
+            .iter()
+            .any(|payer| payer.most.tokens.is_some() || (payer.most.nanos.is_some() && !is_free));
+        let input = if is_limited { estimate(size(request)) } else { 0 };
         let has_price = self.cost(view, &Usage::default()).is_some();
         if !has_price && payers.iter().any(|payer| payer.most.nanos.is_some()) {
             return Err(Broken::NoPrice(view.model.clone()));
@@ -74,10 +80,7 @@ impl Turn {
                 reserved.map_err(Broken::Budget)?
             }
         };
-        let is_free = self.is_free(&view.model);
-        let limits =
-            |payer: &Payer| payer.most.tokens.is_some() || (payer.most.nanos.is_some() && !is_free);
-        let most = if payers.iter().any(limits) { Some(reserved.output) } else { wanted };
+        let most = if is_limited { Some(reserved.output) } else { wanted };
         Ok(Allowed { most, reserved, day })
     }
 

@@ -14,7 +14,7 @@ use provost_proto::{Fact, Project, limits};
 use super::afford::Allowed;
 use super::error::Broken;
 use super::pump::{Answer, Pump};
-use super::told;
+use super::told::{self, Touched};
 use super::tools::Call;
 use super::turn::{State, Turn};
 use crate::model::{Message, Request, StopReason, Tool, ToolChoice, Turn as Answered, Usage};
@@ -25,11 +25,15 @@ impl Turn {
         if self.is_used_up(state) {
             return Ok(Heard::Stopped(FinishReason::MaxTokens));
         }
-        let mut request = self.request(&state.view, state.history.messages.clone()).await?;
-        let answer = self.answer(state, &mut request, Purpose::Answer).await?;
+        // The conversation is lent to the request, and not copied for it.
+        let messages = std::mem::take(&mut state.history.messages);
+        let mut request = self.request(&state.view, messages, &state.history.touched).await?;
+        let answered = self.answer(state, &mut request, Purpose::Answer).await;
+        state.history.messages = request.messages;
+        let answer = answered?;
         let heard = heard(&answer);
         let calls = self.keep(state, &answer).await?;
-        state.history.messages.push(Message::Assistant { turn: answer });
+        state.history.answered(answer);
         state.history.open = calls;
         Ok(if state.history.open.is_empty() { heard } else { Heard::Calls })
     }
@@ -137,11 +141,16 @@ impl Turn {
         &self,
         view: &SessionView,
         messages: Vec<Message>,
+        touched: &Touched,
     ) -> Result<Request, Broken> {
         let gateway = &self.runner.gateway;
         let project = gateway.project(&view.project.uuid().to_string()).await?;
         let roles = gateway.parts(&project).await?;
-        let role = gateway.part(&project, &view.role).await?;
+        let role = match roles.iter().find(|role| role.name == view.role) {
+            Some(role) => role,
+            // It tells why there is none.
+            None => &gateway.part(&project, &view.role).await?,
+        };
         let doc = gateway.store().doc(View::Runtimes, project.id.uuid()).await?;
         let runs = told::runs(doc.and_then(Doc::into_runtime).as_ref());
         let now = i64::try_from(gateway.clock().now()).unwrap_or(i64::MAX);
@@ -149,12 +158,12 @@ impl Turn {
         let date = date.strftime("%Y-%m-%d").to_string();
         let mode = gateway.mode_now(project.id);
         let place = Place { name: &project.name, mode, runs: &runs, date: &date };
-        let touched = told::touched(&messages);
-        let guides = gateway.guides(&project, &touched).await?;
+        let touched = touched.paths();
+        let guides = gateway.guides(&project, touched).await?;
         Ok(Request {
             model: view.model.clone(),
-            instructions: instructions((&role.name, &role.instructions), &place, &guides, &touched),
-            tools: offered(view, &role, &roles, &project)?,
+            instructions: instructions((&role.name, &role.instructions), &place, &guides, touched),
+            tools: offered(view, role, &roles, &project)?,
             tool_choice: ToolChoice::Auto,
             messages,
             max_output_tokens: None,
@@ -164,9 +173,20 @@ impl Turn {
     }
 }
 
-/// How long something is in writing.
+/// How long something is in writing. Nothing is written.
 pub(super) fn size(what: &impl serde::Serialize) -> usize {
-    serde_json::to_string(what).map_or(0, |text| text.len())
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    serde_json::to_writer(&mut count, what).map_or(0, |()| count.0)
 }
 
 /// About what an answer of so many bytes used whose provider told nothing: one that was

@@ -6,6 +6,7 @@ use provost_proto::session::{
 };
 use provost_store::{Store, StoreError};
 
+use super::told::Touched;
 use super::tools::Call;
 use crate::model::{
     CallId, Content, Item, Message, Origin, ResultStatus, StopReason, ToolResult, Turn, Usage,
@@ -49,6 +50,8 @@ pub(super) struct History {
     pub(super) open: Vec<Call>,
     /// All calls of the turn that have a result: tool, arguments, output.
     pub(super) done: Vec<(String, String, String)>,
+    /// What its calls named.
+    pub(super) touched: Touched,
 }
 
 /// Reads the conversation up to and with a turn, from its last summary on.
@@ -82,7 +85,7 @@ impl History {
                 self.open.clear();
                 let kept = answer.and_then(|answer| serde_json::from_value(*answer).ok());
                 if let Some(turn) = kept.or_else(|| spoken(&parts, model)) {
-                    self.messages.push(Message::Assistant { turn: Box::new(turn) });
+                    self.answered(Box::new(turn));
                 }
             }
             ItemContent::Tool { call, tool, arguments, action, child, result } => {
@@ -97,8 +100,15 @@ impl History {
             ItemContent::Compacted { summary } => {
                 self.open.clear();
                 self.messages = vec![Message::user(summary)];
+                self.touched = Touched::default();
             }
         }
+    }
+
+    /// Adds an answer.
+    pub(super) fn answered(&mut self, turn: Box<Turn>) {
+        self.touched.see(&turn);
+        self.messages.push(Message::Assistant { turn });
     }
 
     /// Adds what came of a call to the results of its answer.

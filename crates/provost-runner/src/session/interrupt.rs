@@ -14,18 +14,19 @@ use provost_store::Durability;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::guessed;
+use super::history::History;
 use super::journal::Journal;
 use super::money::day;
 use super::turn::Turn;
 use super::{Runner, RunnerError, Speaker};
-use crate::model::{Message, Request, Usage};
+use crate::model::{Request, Usage};
 
 impl Runner {
     /// What the model had said stays, as an item, and is paid for; the turn is over.
     pub(super) async fn interrupt(
         self: &Arc<Self>,
         session: &SessionView,
-        messages: Vec<Message>,
+        read: History,
     ) -> Result<(), RunnerError> {
         let Some(turn) = &session.turn else { return Ok(()) };
         let doc = self.gateway.store().doc(View::Drafts, session.id.uuid()).await?;
@@ -45,7 +46,7 @@ impl Runner {
                     answer: None,
                 }));
             }
-            facts.extend(self.cut_off(session, turn, messages, written).await?);
+            facts.extend(self.cut_off(session, turn, read, written).await?);
         }
         let why = "the daemon ended while the model spoke".to_owned();
         facts.push(Fact::TurnInterrupted(TurnInterrupted {
@@ -71,7 +72,7 @@ impl Runner {
         self: &Arc<Self>,
         session: &SessionView,
         turn: &TurnView,
-        messages: Vec<Message>,
+        History { messages, touched, .. }: History,
         written: usize,
     ) -> Result<Vec<Fact>, RunnerError> {
         let work = Turn {
@@ -84,7 +85,7 @@ impl Runner {
             stopped: CancellationToken::new(),
         };
         let bare = Request::new(session.model.clone(), messages);
-        let request = match work.request(session, bare.messages.clone()).await {
+        let request = match work.request(session, bare.messages.clone(), &touched).await {
             Ok(request) => request,
             Err(error) => {
                 // Its role may be gone by now; what was said to it is known all the same.

@@ -37,7 +37,7 @@ impl Runner {
                 SessionStatus::Running => {
                     let read = history::read(&**self.gateway.store(), &session).await?;
                     if read.open.is_empty() {
-                        self.interrupt(&session, read.messages).await?;
+                        self.interrupt(&session, read).await?;
                     } else {
                         self.remind(&session);
                     }

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::Broken;
 use super::pump::Answer;
+use super::told::Touched;
 use super::turn::{State, Turn};
 use crate::model::{Message, ModelError, ModelEvent, ModelStream, ToolChoice, Usage};
 
@@ -27,7 +28,8 @@ impl Turn {
         let mut messages = state.history.messages.clone();
         let asked = last_said(&messages);
         for _ in 0..TRIES {
-            let mut request = self.request(&state.view, messages.clone()).await?;
+            let mut request =
+                self.request(&state.view, messages.clone(), &state.history.touched).await?;
             request.tool_choice = ToolChoice::None;
             request.messages.push(Message::user(WISH));
             match self.answer(state, &mut request, Purpose::Summary).await {
@@ -56,6 +58,7 @@ impl Turn {
         facts.push(Fact::SessionCompacted(compacted));
         self.journal.model(&self.by, facts).await?;
         state.history.messages = vec![Message::user(summary)];
+        state.history.touched = Touched::default();
         state.progress.context = 0;
         Ok(())
     }

@@ -4,19 +4,28 @@ use provost_core::session::instructions::paths;
 use provost_proto::runtime::RuntimeView;
 use provost_proto::session::Part;
 
-use crate::model::{Content, Message, Turn as Answered};
+use crate::model::{Content, Turn as Answered};
 
 /// The most paths that are remembered; the newest count.
 const TOUCHED: usize = 256;
 
-/// The paths that the model's calls named.
-pub(super) fn touched(messages: &[Message]) -> Vec<String> {
-    let answers = messages.iter().rev().filter_map(|message| match message {
-        Message::Assistant { turn } => Some(turn),
-        Message::User { .. } | Message::Results { .. } => None,
-    });
-    let calls = answers.flat_map(|turn| turn.calls());
-    calls.flat_map(|call| paths(&call.arguments)).take(TOUCHED).collect()
+/// The paths that the model's calls named, the newest first. They are gathered as the
+/// answers come, since a long conversation is too much to read before each.
+#[derive(Debug, Default)]
+pub(super) struct Touched(Vec<String>);
+
+impl Touched {
+    /// Looks at what an answer calls.
+    pub(super) fn see(&mut self, answer: &Answered) {
+        let named = answer.calls().flat_map(|call| paths(&call.arguments));
+        self.0.splice(..0, named.take(TOUCHED));
+        self.0.truncate(TOUCHED);
+    }
+
+    /// The paths.
+    pub(super) fn paths(&self) -> &[String] {
+        &self.0
+    }
 }
 
 /// What the project runs, in a few words.
