@@ -22,11 +22,20 @@ pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
 
 fn told(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
+        Err(error) if is_closed(&error) => Err(Closed.into()),
         Err(error) => Err(error).context("cannot print"),
         Ok(()) => Ok(()),
     }
 }
+
+/// A pipe without a reader, or a terminal that hung up.
+fn is_closed(error: &io::Error) -> bool {
+    let hung_up = Some(rustix::io::Errno::IO.raw_os_error());
+    error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == hung_up
+}
+
+/// The status of a program that nobody reads any more.
+pub(crate) const CLOSED: u8 = 141;
 
 /// Nobody reads our output any more.
 #[derive(Debug)]

@@ -95,6 +95,7 @@ fn api() -> OpenApiRouter<Arc<Door>> {
         .routes(routes!(sessions::show, sessions::close))
         .routes(routes!(sessions::say))
         .routes(routes!(sessions::take_back))
+        .routes(routes!(sessions::cancel_one))
         .routes(routes!(sessions::cancel))
         .routes(routes!(sessions::go_on))
         .routes(routes!(sessions::follow))

@@ -14,7 +14,7 @@ use futures::stream;
 use provost_proto::session::{
     OpenSession, SendMessage, Sent, SessionDetail, SessionList, SessionView, TakeTour, TourBegun,
 };
-use provost_proto::{Code, Problem, Seq, SessionId, Stream};
+use provost_proto::{Code, MessageId, Problem, Seq, SessionId, Stream};
 use provost_runner::session::Prompt;
 use provost_store::Scope;
 use serde::Deserialize;
@@ -129,6 +129,20 @@ pub(crate) async fn take_back(
     let message = message.parse().map_err(missing)?;
     door.runner.take_back(&by, (id(&name)?, message), command).await?;
     Ok(Json(json!({ "withdrawn": true })))
+}
+
+/// Cancel the turn of a message: it is stopped, or does not begin, and every other goes on.
+/// Answers when nothing of it runs any more, also if its turn was over before.
+#[utoipa::path(post, path = "/api/sessions/{id}/messages/{message}/cancel", params(("id" = String, Path), ("message" = String, Path)), responses((status = 204), (status = 404, body = Problem), (status = 409, body = Problem)))]
+pub(crate) async fn cancel_one(
+    State(door): State<Arc<Door>>,
+    Op(_): Op,
+    Path((name, message)): Path<(String, String)>,
+) -> Result<StatusCode, Failure> {
+    let missing = |_| Failure::new(Code::NotFound, format!("there is no message `{message}`"));
+    let message: MessageId = message.parse().map_err(missing)?;
+    door.runner.withdraw(id(&name)?, message).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Cancel the turn of a session. Answers when nothing of it runs any more. What waits for

@@ -1,6 +1,10 @@
 //! `provost chat`: talking with a model in a role.
 
 mod command;
+mod end;
+mod follow;
+mod keyboard;
+mod leaving;
 mod markdown;
 mod print;
 mod questions;
@@ -19,8 +23,11 @@ use super::place::{pick, project};
 use crate::args::ChatArgs;
 use crate::client::Client;
 use crate::config::Config;
-use crate::output::{can_answer, plain, plain_lines};
-use turn::{Begin, Chat, End, Keyboard};
+use crate::output::{CLOSED, Closed, can_answer, plain, plain_lines};
+use end::End;
+use keyboard::Keyboard;
+use leaving::Leaving;
+use turn::{Begin, Chat};
 
 pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::connect(config)?;
@@ -38,11 +45,15 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
     if !std::io::stdin().is_terminal() {
         return once(&mut chat, text_of("-".to_owned())?).await;
     }
-    talk::talk(chat, args.session.is_some()).await
+    match talk::talk(chat, args.session.is_some()).await {
+        Err(error) if error.is::<Closed>() => Ok(ExitCode::from(CLOSED)),
+        ended => ended,
+    }
 }
 
 async fn once(chat: &mut Chat, text: String) -> anyhow::Result<ExitCode> {
-    match chat.turn(Begin::Say(text)).await? {
+    let mut leaving = Leaving::listen()?;
+    match chat.turn(Begin::Say(text), &mut leaving).await? {
         End::Well => Ok(ExitCode::SUCCESS),
         End::Badly(why) | End::Stopped(why) => bail!("{}", plain_lines(&why)),
         End::Left(status) => Ok(ExitCode::from(status)),

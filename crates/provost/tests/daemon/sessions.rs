@@ -4,6 +4,7 @@
 mod chat;
 mod cli;
 mod handoff;
+mod leave;
 mod long;
 mod money;
 mod openai;

@@ -6,8 +6,11 @@ use provost_proto::session::{Author, ItemContent, Part, SessionDetail, SessionSt
 use provost_runner::model::Usd;
 
 use super::command::{HELP, Typed};
+use super::end::End;
+use super::keyboard::Keyboard;
+use super::leaving::Leaving;
 use super::markdown::Markdown;
-use super::turn::{Begin, Chat, End, Keyboard, interrupts};
+use super::turn::{Begin, Chat, interrupts};
 use crate::commands::place::short;
 use crate::output::{self, bold, faint, line, plain, plain_lines, remark};
 
@@ -24,29 +27,35 @@ pub(super) async fn talk(mut chat: Chat, is_old: bool) -> anyhow::Result<ExitCod
         chat.recall().await?;
     }
     let mut keyboard = Keyboard::start();
+    let mut leaving = Leaving::listen()?;
     loop {
-        let next = chat.prompt(&mut keyboard).await?;
+        let next = tokio::select! {
+            biased;
+            status = leaving.next() => return Ok(ExitCode::from(status)),
+            next = chat.prompt(&mut keyboard) => next?,
+        };
         let begin = match next {
             Next::Leave => return Ok(ExitCode::SUCCESS),
             Next::Again => continue,
             Next::Turn(begin) => begin,
         };
         chat.keyboard = Some(keyboard);
-        let end = chat.turn(begin).await;
+        let end = chat.turn(begin, &mut leaving).await;
         // Whoever closed the input has said everything.
-        let Some(back) = chat.keyboard.take() else { return Ok(ExitCode::SUCCESS) };
-        keyboard = back;
+        let mut back = chat.keyboard.take();
         match end {
             Ok(End::Well) => {}
             Ok(End::Badly(why)) => remark(&plain_lines(&why)),
             Ok(End::Stopped(why)) => {
                 remark(&plain_lines(&why));
-                tell_held(keyboard.hold());
+                tell_held(back.as_mut().map_or(&[], Keyboard::hold));
             }
             Ok(End::Left(status)) => return Ok(ExitCode::from(status)),
             Err(error) if error.is::<output::Closed>() => return Err(error),
             Err(error) => remark(&plain_lines(&format!("{error:#}"))),
         }
+        let Some(back) = back else { return Ok(ExitCode::SUCCESS) };
+        keyboard = back;
     }
 }
 
@@ -103,12 +112,11 @@ impl Chat {
         match Typed::read(&typed) {
             Typed::Say(_) if !keyboard.held.is_empty() => {
                 // What waited comes first, as everywhere.
-                keyboard.release();
-                keyboard.early.push_back(typed);
+                keyboard.release(Some(typed));
             }
             Typed::Say(text) => return Ok(Next::Turn(Begin::Say(text))),
             Typed::Continue => {
-                keyboard.release();
+                keyboard.release(None);
                 return Ok(Next::Turn(Begin::GoOn));
             }
             Typed::Drop => self.take_back(keyboard).await?,

@@ -1,0 +1,76 @@
+//! The lines that a person types.
+
+use std::collections::VecDeque;
+use std::io::BufRead as _;
+
+use tokio::sync::mpsc;
+
+/// Lines that may wait. One that waits makes the keyboard wait.
+const WAITING: usize = 16;
+
+/// Where a person types.
+pub(super) struct Keyboard {
+    lines: mpsc::Receiver<String>,
+    /// Those that were typed while something else went on.
+    early: VecDeque<String>,
+    /// Those of them that a stop held back: they are said when the person goes on.
+    pub(super) held: Vec<String>,
+}
+
+impl Keyboard {
+    /// Reads in a thread of its own, which ends with us.
+    pub(super) fn start() -> Self {
+        let (to, lines) = mpsc::channel(WAITING);
+        std::thread::spawn(move || {
+            let mut stdin = std::io::stdin().lock();
+            let mut line = String::new();
+            while stdin.read_line(&mut line).is_ok_and(|n_read| n_read > 0) {
+                if to.blocking_send(std::mem::take(&mut line)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { lines, early: VecDeque::new(), held: Vec::new() }
+    }
+
+    /// A line that is typed now.
+    pub(super) async fn typed(&mut self) -> Option<String> {
+        self.lines.recv().await
+    }
+
+    /// The next line; `None` after the last.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        match self.early.pop_front() {
+            Some(line) => Some(line),
+            None => self.lines.recv().await,
+        }
+    }
+
+    /// Holds back what was typed for after a turn that was stopped; what it was.
+    pub(super) fn hold(&mut self) -> &[String] {
+        self.held.extend(self.early.drain(..));
+        &self.held
+    }
+
+    /// Lets what was held back be read next, and then this.
+    pub(super) fn release(&mut self, then: Option<String>) {
+        self.early.extend(self.held.drain(..).chain(then));
+    }
+
+    /// Keeps a line for later; tells whether there was room for it.
+    pub(super) fn keep(&mut self, line: String) -> bool {
+        let has_room = self.early.len() < WAITING;
+        if has_room {
+            self.early.push_back(line);
+        }
+        has_room
+    }
+}
+
+/// What is typed now; for ever nothing where nobody types.
+pub(super) async fn typed(keyboard: &mut Option<Keyboard>) -> Option<String> {
+    match keyboard {
+        Some(keyboard) => keyboard.typed().await,
+        None => std::future::pending().await,
+    }
+}
