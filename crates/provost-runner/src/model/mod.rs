@@ -57,6 +57,7 @@ mod error;
 mod event;
 mod item;
 mod key;
+mod limit;
 mod price;
 mod probe;
 mod registry;

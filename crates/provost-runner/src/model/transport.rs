@@ -8,6 +8,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, RequestBuilder, redirect};
 
 use super::asking::{Asking, Way};
+use super::limit::limited;
 use super::registry::Found;
 use super::{ModelError, ModelStream, Provider, Registry, Request, Retry, UnknownModel, Wire};
 
@@ -92,8 +93,13 @@ impl Models {
         let encode = || provider.wire.encode(request, &origin, &provider.dialect);
         let client = || self.client(&provider);
         let ready = provider.check().and_then(|()| Ok((client()?, encode()?)));
+        let asked = origin.clone();
         let way = Way { provider, origin, retry: self.retry, timeouts: self.timeouts };
-        Ok(Box::pin(stream::unfold(Asking::new(way, ready), Asking::next)))
+        let stream: ModelStream = Box::pin(stream::unfold(Asking::new(way, ready), Asking::next));
+        Ok(match request.max_output_tokens {
+            Some(most) => limited(stream, asked, most),
+            None => stream,
+        })
     }
 
     pub(super) fn client(&self, provider: &Provider) -> Result<Client, ModelError> {

@@ -133,7 +133,7 @@ async fn whole(
     mut listener: Listener,
     asked: &Asked,
 ) -> Result<Json<Value>, Refused> {
-    let mut whole = Whole::default();
+    let mut whole = Whole::new(asked.most);
     loop {
         let said = tokio::select! {
             () = door.closing.cancelled() => None,

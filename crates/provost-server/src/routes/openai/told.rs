@@ -57,6 +57,8 @@ fn tokens(usage: TokenUsage) -> Value {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.total(),
+        "prompt_tokens_details": { "cached_tokens": usage.cached_input },
+        "completion_tokens_details": { "reasoning_tokens": usage.reasoning },
     })
 }
 
@@ -68,21 +70,35 @@ fn finish(reason: FinishReason) -> &'static str {
     }
 }
 
+/// What stands between the text of two answers of one turn.
+const GAP: &str = "\n\n";
+
 /// An answer that is told when it is whole.
-#[derive(Default)]
 pub(super) struct Whole {
+    /// The most tokens that the client wants of it.
+    most: Option<u32>,
     text: String,
+    /// How much of it is of answers that are over: what begins anew is behind it.
+    is_said: usize,
     used: TokenUsage,
 }
 
 impl Whole {
+    pub(super) fn new(most: Option<u32>) -> Self {
+        Self { most, text: String::new(), is_said: 0, used: TokenUsage::default() }
+    }
+
     /// Why the turn ended, if it did.
     pub(super) fn hear(&mut self, said: Said) -> Result<Option<FinishReason>, Refused> {
         if let Some(Fact::TextDelta(delta)) = &said.fact {
+            if self.is_said > 0 && self.is_said == self.text.len() {
+                self.text.push_str(GAP);
+            }
             self.text.push_str(&delta.text);
-        } else if let Some(Fact::AttemptRestarted(_) | Fact::ToolCalled(_)) = &said.fact {
-            // What is said before a call is not the answer.
-            self.text.clear();
+        } else if let Some(Fact::AttemptRestarted(_)) = &said.fact {
+            self.text.truncate(self.is_said);
+        } else if let Some(Fact::MessageAdded(_)) = &said.fact {
+            self.is_said = self.text.len();
         } else if let Some(Fact::UsageRecorded(usage)) = said.fact {
             self.used = self.used.plus(usage.usage);
         } else if let Some(Fact::TaskUsed(task)) = said.fact {
@@ -95,6 +111,22 @@ impl Whole {
         }
     }
 
+    /// Of an answer whose provider did not keep the limit, about as much as that is.
+    fn fitting(&self) -> &str {
+        let thought = self.used.reasoning;
+        let said = self.used.output.saturating_sub(thought);
+        let most = self.most.map_or(said, |most| u64::from(most).saturating_sub(thought));
+        if said <= most {
+            return &self.text;
+        }
+        let bytes = (self.text.len() as u128 * u128::from(most)).checked_div(u128::from(said));
+        let mut fits = bytes.and_then(|fits| usize::try_from(fits).ok()).unwrap_or(0);
+        while !self.text.is_char_boundary(fits) {
+            fits -= 1;
+        }
+        self.text.get(..fits).unwrap_or_default()
+    }
+
     pub(super) fn told(self, id: &str, model: &str, created: u64, reason: FinishReason) -> Value {
         json!({
             "id": id,
@@ -103,7 +135,7 @@ impl Whole {
             "model": model,
             "choices": [{
                 "index": 0,
-                "message": { "role": "assistant", "content": self.text },
+                "message": { "role": "assistant", "content": self.fitting() },
                 "finish_reason": finish(reason),
             }],
             "usage": tokens(self.used),
@@ -120,12 +152,18 @@ pub(super) struct Chunks {
     counts: bool,
     used: TokenUsage,
     has_begun: bool,
+    /// Something was said in an answer that is over, and nothing since.
+    is_between: bool,
+    /// Something was said at all.
+    has_said: bool,
 }
 
 impl Chunks {
     pub(super) fn new(id: String, created: u64, asked: &Asked) -> Self {
         let (model, counts) = (asked.model.clone(), asked.counts);
-        Self { id, model, created, counts, used: TokenUsage::default(), has_begun: false }
+        let (used, has_begun) = (TokenUsage::default(), false);
+        let (is_between, has_said) = (false, false);
+        Self { id, model, created, counts, used, has_begun, is_between, has_said }
     }
 
     /// What the client is sent for this.
@@ -156,13 +194,16 @@ impl Chunks {
 
     fn fact(&mut self, fact: &Fact) -> String {
         if let Fact::TextDelta(delta) = fact {
-            self.delta(&json!({ "content": delta.text }), None)
+            let gap = if std::mem::take(&mut self.is_between) { GAP } else { "" };
+            self.has_said = true;
+            self.delta(&json!({ "content": format!("{gap}{}", delta.text) }), None)
         } else if let Fact::ReasoningDelta(delta) = fact {
             self.delta(&json!({ "reasoning_content": delta.text }), None)
         } else if let Fact::AttemptRestarted(_) = fact {
             self.delta(&json!({ "content": "\n\n[the answer begins anew]\n\n" }), None)
-        } else if let Fact::ToolCalled(_) = fact {
-            self.delta(&json!({ "content": "\n\n" }), None)
+        } else if let Fact::MessageAdded(_) = fact {
+            self.is_between = self.has_said;
+            String::new()
         } else {
             if let Fact::UsageRecorded(usage) = fact {
                 self.used = self.used.plus(usage.usage);
