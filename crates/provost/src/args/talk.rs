@@ -12,7 +12,12 @@ pub(crate) struct ChatArgs {
     /// The model, as `provider/model`; the role's own, or the one of your configuration.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
-    /// Say this, print the answer and end. `-` reads it from the input.
+    /// Say this, and what is piped in behind it; print the answer and end. `-` says only
+    /// what is piped in.
+    ///
+    /// Ends with 0 if the answer is whole, with 7 if it was cut at the most tokens it may
+    /// have, with 8 if the model or a filter declined, with 9 at a budget or a limit of the
+    /// turn, and with 1 if it failed otherwise.
     #[arg(long, short, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
     /// Go on in this session: its id, or the end of it.

@@ -3,6 +3,7 @@
 mod command;
 mod end;
 mod follow;
+mod input;
 mod keyboard;
 mod leaving;
 mod markdown;
@@ -12,38 +13,36 @@ mod talk;
 mod tour;
 mod turn;
 
-use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
-use provost_proto::session::{OpenSession, SessionList, SessionView};
+use anyhow::{anyhow, bail};
+use provost_proto::session::{FinishReason, OpenSession, SessionList, SessionView};
 use provost_proto::{Project, RoleList};
 
-use super::place::{pick, project};
+use super::place::{pick, project, short};
 use crate::args::ChatArgs;
 use crate::client::Client;
 use crate::config::Config;
-use crate::output::{CLOSED, Closed, can_answer, plain, plain_lines};
-use end::End;
+use crate::output::{CLOSED, Closed, can_answer, error_line, faint, plain, plain_lines, remark};
+use end::{End, lacks};
 use keyboard::Keyboard;
 use leaving::Leaving;
 use turn::{Begin, Chat};
 
 pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    // What cannot be said begins nothing.
+    let message = input::message(args.prompt.as_deref()).await?;
     let client = Client::connect(config)?;
     let (session, project) = match session(&args, &client).await {
         Ok(found) => found,
         Err(error) => return Err(tour::hinted(error, &args, &client).await),
     };
     let mut chat = Chat { client, session, project, json: args.json, keyboard: None };
-    if let Some(prompt) = args.prompt {
+    if let Some(text) = message {
         // Where a person can answer they are asked, and so must be heard.
-        let heard = prompt != "-" && !args.json && can_answer();
+        let heard = args.prompt.is_some_and(|prompt| prompt != "-") && !args.json && can_answer();
         chat.keyboard = heard.then(Keyboard::start);
-        return once(&mut chat, text_of(prompt)?).await;
-    }
-    if !std::io::stdin().is_terminal() {
-        return once(&mut chat, text_of("-".to_owned())?).await;
+        return once(&mut chat, text).await;
     }
     match talk::talk(chat, args.session.is_some()).await {
         Err(error) if error.is::<Closed>() => Ok(ExitCode::from(CLOSED)),
@@ -54,19 +53,21 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
 async fn once(chat: &mut Chat, text: String) -> anyhow::Result<ExitCode> {
     let mut leaving = Leaving::listen()?;
     match chat.turn(Begin::Say(text), &mut leaving).await? {
-        End::Well => Ok(ExitCode::SUCCESS),
-        End::Badly(why) | End::Stopped(why) => bail!("{}", plain_lines(&why)),
+        End::Well(reason) => {
+            let Some((what, status)) = lacks(reason) else { return Ok(ExitCode::SUCCESS) };
+            remark(what);
+            if reason == FinishReason::MaxTokens {
+                let id = short(&chat.session.id.to_string());
+                remark(&faint(&format!("For the rest: `provost chat --session {id}`, /continue.")));
+            }
+            Ok(ExitCode::from(status))
+        }
+        End::Badly { why, status } | End::Stopped { why, status } => {
+            error_line(&anyhow!("{}", plain_lines(&why)));
+            Ok(ExitCode::from(status))
+        }
         End::Left(status) => Ok(ExitCode::from(status)),
     }
-}
-
-fn text_of(prompt: String) -> anyhow::Result<String> {
-    if prompt != "-" {
-        return Ok(prompt);
-    }
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("cannot read the input")?;
-    Ok(text)
 }
 
 /// The session to talk in, opened if none was named.

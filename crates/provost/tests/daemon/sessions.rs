@@ -7,6 +7,7 @@ mod handoff;
 mod leave;
 mod long;
 mod money;
+mod once;
 mod openai;
 mod queue;
 mod real;

@@ -7,16 +7,13 @@ use provost_proto::{Event, Seq};
 use tokio::signal::unix::Signal;
 
 use super::command::Typed;
-use super::end::{End, Which};
+use super::end::{End, INTERRUPTED, Which};
 use super::keyboard::typed;
 use super::print::Printer;
 use super::questions::Questions;
 use super::turn::Chat;
 use crate::commands::events::take_events;
 use crate::output::{faint, remark};
-
-/// The status of a program that was interrupted.
-const INTERRUPTED: u8 = 130;
 
 impl Chat {
     /// Follows a turn from a place in the log to its end.
@@ -51,7 +48,7 @@ impl Chat {
                         }
                         if let Some(end) = end {
                             printer.end()?;
-                            return Ok(end);
+                            return Ok(if is_stopped { end.interrupted() } else { end });
                         }
                     }
                 }
@@ -79,7 +76,7 @@ impl Chat {
             }
         }
         printer.end()?;
-        Ok(End::Badly("the daemon hung up; `provost sessions` shows what was said".to_owned()))
+        Ok(End::failed("the daemon hung up; `provost sessions` shows what was said"))
     }
 
     /// The event with its body, also if that is long and kept beside the log.

@@ -2,11 +2,13 @@
 
 use std::process::ExitCode;
 
-use provost_proto::session::{Author, ItemContent, Part, SessionDetail, SessionStatus};
+use provost_proto::session::{
+    Author, FinishReason, ItemContent, Part, SessionDetail, SessionStatus,
+};
 use provost_runner::model::Usd;
 
 use super::command::{HELP, Typed};
-use super::end::End;
+use super::end::{End, lacks};
 use super::keyboard::Keyboard;
 use super::leaving::Leaving;
 use super::markdown::Markdown;
@@ -44,9 +46,16 @@ pub(super) async fn talk(mut chat: Chat, is_old: bool) -> anyhow::Result<ExitCod
         // Whoever closed the input has said everything.
         let mut back = chat.keyboard.take();
         match end {
-            Ok(End::Well) => {}
-            Ok(End::Badly(why)) => remark(&plain_lines(&why)),
-            Ok(End::Stopped(why)) => {
+            Ok(End::Well(reason)) => {
+                if let Some((what, _)) = lacks(reason) {
+                    remark(what);
+                }
+                if reason == FinishReason::MaxTokens {
+                    remark(&faint("/continue goes on."));
+                }
+            }
+            Ok(End::Badly { why, .. }) => remark(&plain_lines(&why)),
+            Ok(End::Stopped { why, .. }) => {
                 remark(&plain_lines(&why));
                 tell_held(back.as_mut().map_or(&[], Keyboard::hold));
             }

@@ -1,0 +1,81 @@
+//! `provost chat -p`, as a script uses it: what it takes in, and with what it ends.
+
+use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply};
+use serde_json::{Value, json};
+
+use super::{ALL, Home};
+
+impl Home {
+    /// Says something with this piped in; the status, what was printed and remarked.
+    fn pipes(&self, args: &[&str], piped: impl Into<Vec<u8>>) -> (i32, String, String) {
+        let mut chat = self.provost(&["chat", "--project", "app"]);
+        let output = chat.args(args).write_stdin(piped).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    }
+}
+
+/// What the user said in the last request, of Chat Completions.
+fn asked(model: &FakeModel) -> String {
+    let body = model.received().pop().unwrap().body;
+    body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_piped_in_follows_what_is_asked() {
+    let home = Home::new();
+    let model = FakeModel::replying(vec![Reply::Say(Answer::text("I see."))]).await.unwrap();
+    let _daemon = home.with_model(&model, ALL[1], "");
+    for (args, piped, said) in [
+        (&["-p", "Explain this:"][..], "an error\n", "Explain this:\n\nan error\n"),
+        (&["-p", "Hello"], "", "Hello"),
+        (&["-p", "-"], "only this\n", "only this\n"),
+        (&[], "only this\n", "only this\n"),
+    ] {
+        let (status, printed, _) = home.pipes(args, piped);
+        assert_eq!((status, printed.as_str()), (0, "I see.\n"), "{args:?}");
+        assert_eq!(asked(&model), said, "{args:?}");
+    }
+    let n_asked = model.received().len();
+    for (piped, why) in [
+        (vec![b'x'; 300 * 1024], "longer than a message may be, which is 262144 bytes"),
+        (vec![0xff; 8], "is not text"),
+    ] {
+        let (status, _, complaint) = home.pipes(&["-p", "Explain this:"], piped);
+        assert_eq!(status, 1);
+        assert!(complaint.contains(why) && complaint.contains("hint:"), "{complaint}");
+    }
+    assert_eq!(home.pipes(&[], "").0, 1);
+    assert_eq!(model.received().len(), n_asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_not_whole_says_why_and_has_a_status_of_its_own() {
+    let ends = |reason: &str| {
+        let whole = Answer::text("So far").events(Format::Chat).concat();
+        let cut = whole.replace("\"stop\"", &format!("\"{reason}\""));
+        assert_ne!(whole, cut);
+        Reply::raw(cut, Ending::Whole)
+    };
+    let read = || Reply::Say(Answer::call("c", "fs_stat", json!({ "path": "hello.txt" })));
+    let poor = "[budget]\nsession_tokens = 10\n";
+    for (reply, more, status, why, finished) in [
+        (Reply::Say(Answer::text("All.")), "", 0, "", json!("done")),
+        (ends("length"), "", 7, "as many tokens as it may", json!("maxTokens")),
+        (ends("content_filter"), "", 8, "declined", json!("refused")),
+        (read(), "[turn]\ncalls = 1\n", 9, "(TURN_LIMIT)", Value::Null),
+        (read(), poor, 9, "(BUDGET_EXCEEDED)", Value::Null),
+    ] {
+        let home = Home::new();
+        let model = FakeModel::replying(vec![reply]).await.unwrap();
+        let _daemon = home.with_model(&model, ALL[1], more);
+        let (told, _, remarks) = home.pipes(&["-p", "Go"], "");
+        assert_eq!(told, status, "{why}: {remarks}");
+        assert!(remarks.contains(why), "{why}: {remarks}");
+        let (told, events, remarks) = home.pipes(&["--json", "-p", "Go"], "");
+        assert_eq!(told, status, "{why}");
+        assert!(remarks.contains(why), "{why}: {remarks}");
+        let last: Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+        assert_eq!(last["body"]["reason"], finished, "{last}");
+    }
+}
