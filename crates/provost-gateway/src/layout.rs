@@ -41,6 +41,37 @@ impl Gateway {
     }
 }
 
+impl Gateway {
+    /// The first folder in the home folder that was made like this before, and in which
+    /// each of its files still is what it was.
+    pub async fn untouched(&self, folder: NewFolder) -> Result<Option<String>, GatewayError> {
+        let places = self.places.clone();
+        let found = tokio::task::spawn_blocking(move || {
+            let names = places.home.iter().flat_map(|home| names(home, folder.name));
+            names.into_iter().find(|path| is_as_made(path, folder.files))
+        });
+        let found = found.await.map_err(|_| GatewayError::Stopping)?;
+        Ok(found.map(|path| path.to_string_lossy().into_owned()))
+    }
+}
+
+fn is_as_made(path: &Path, files: &[(&str, &str)]) -> bool {
+    let is_same = |root: &Root, (file, text): &(&str, &str)| {
+        let read = root.read(Path::new(file), u64::try_from(text.len()).unwrap_or(u64::MAX));
+        read.is_ok_and(|bytes| bytes == text.as_bytes())
+    };
+    Root::open(path).is_ok_and(|root| files.iter().all(|file| is_same(&root, file)))
+}
+
+/// The places where such a folder is made, in their order.
+fn names(home: &Path, name: &str) -> Vec<PathBuf> {
+    let numbered = |number| match number {
+        1 => home.join(name),
+        _ => home.join(format!("{name}-{number}")),
+    };
+    (1..=NAMES).map(numbered).collect()
+}
+
 fn make(folder: &NewFolder, places: &Places) -> Result<PathBuf, GatewayError> {
     let path = match &folder.path {
         Some(text) => {
@@ -77,11 +108,7 @@ fn free(name: &str, places: &Places) -> Result<PathBuf, GatewayError> {
     let why = || "there is no home folder; name one".to_owned();
     let home =
         places.home.as_ref().ok_or_else(|| GatewayError::Invalid { field: "path", why: why() })?;
-    for number in 1..=NAMES {
-        let path = match number {
-            1 => home.join(name),
-            _ => home.join(format!("{name}-{number}")),
-        };
+    for path in names(home, name) {
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -124,6 +151,10 @@ mod tests {
         assert_eq!(make(&folder(None), &places).unwrap(), home.join("tour-2"));
         assert_eq!(fs::read_to_string(home.join("tour/c.txt")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(home.join("tour-2/a/b.txt")).unwrap(), "b");
+
+        assert!(!is_as_made(&home.join("tour"), FILES), "somebody wrote into it");
+        assert!(is_as_made(&home.join("tour-2"), FILES));
+        assert!(!is_as_made(&home.join("tour-3"), FILES), "it is not there");
 
         let path = |path: PathBuf| Some(path.to_str().unwrap().to_owned());
         assert_eq!(make(&folder(Some("~/mine".to_owned())), &places).unwrap(), home.join("mine"));

@@ -3366,7 +3366,8 @@ unpriced: number,
  */
 today: number, 
 /**
- * The day on which the prices were looked up.
+ * The day on which the prices were looked up; several of them, with `and` between
+ * them, where the rows have their prices from several tables.
  */
 pricesAsOf: string, };
 

@@ -95,7 +95,8 @@ body! {
         pub unpriced: u64,
         /// Today, as rows count days.
         pub today: u32,
-        /// The day on which the prices were looked up.
+        /// The day on which the prices were looked up; several of them, with `and` between
+        /// them, where the rows have their prices from several tables.
         pub prices_as_of: String,
     }
 

@@ -146,7 +146,14 @@ pub struct Prices {
     pub as_of: String,
     /// Where they come from.
     pub source: String,
-    models: BTreeMap<String, Price>,
+    models: BTreeMap<String, Dated>,
+}
+
+/// A price, and the day of the table in which it stands.
+#[derive(Debug, Clone, PartialEq)]
+struct Dated {
+    price: Price,
+    as_of: String,
 }
 
 #[derive(Deserialize)]
@@ -180,7 +187,8 @@ impl Prices {
             if all.iter().flatten().any(|price| !price.is_finite() || *price < 0.0) {
                 return Err(NotPrices(format!("`{}` has a price below nothing", row.name)));
             }
-            if models.insert(row.name.clone(), row.price).is_some() {
+            let dated = Dated { price: row.price, as_of: table.as_of.clone() };
+            if models.insert(row.name.clone(), dated).is_some() {
                 return Err(NotPrices(format!("`{}` is there twice", row.name)));
             }
         }
@@ -203,8 +211,23 @@ impl Prices {
     /// `-latest` has the price of the name without. `None` if it is not known: that
     /// a price is unknown must never look like nothing to pay.
     pub fn of(&self, model: &str) -> Option<&Price> {
+        self.dated(model).map(|dated| &dated.price)
+    }
+
+    fn dated(&self, model: &str) -> Option<&Dated> {
         let plain = without_date(model);
         self.models.get(model).or_else(|| self.models.get(plain))
+    }
+
+    /// The days of the tables in which the prices of these models stand, the oldest first;
+    /// that of the program's own table if none of them is priced.
+    pub fn days<'a>(&self, models: impl Iterator<Item = &'a str>) -> Vec<&str> {
+        let mut days: Vec<&str> = models
+            .filter_map(|model| self.dated(model).map(|dated| dated.as_of.as_str()))
+            .collect();
+        days.sort_unstable();
+        days.dedup();
+        if days.is_empty() { vec![&self.as_of] } else { days }
     }
 
     /// How many tokens the model holds; `None` if it is not known.

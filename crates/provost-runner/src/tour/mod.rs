@@ -3,13 +3,14 @@
 //!
 //! Its words are written down (`script.toml`) and labelled as a script everywhere;
 //! what it does is real and goes down the road of all actions. The example is made
-//! in a new folder each time, so that nothing of anybody is ever written over.
+//! in a new folder, so that nothing of anybody is ever written over; one that was made
+//! before and is as it was made is taken again.
 
 use std::sync::Arc;
 
 use provost_core::role::Role;
-use provost_gateway::{GatewayError, NewFolder, Operator, Request};
-use provost_proto::session::{OpenSession, SessionView, TakeTour, TourBegun};
+use provost_gateway::{GatewayError, NewFolder, Opened, Operator, Request};
+use provost_proto::session::{OpenSession, SessionStatus, SessionView, TakeTour, TourBegun};
 use provost_proto::{Fact, Governing, Project, Trust};
 use provost_store::Idempotency;
 
@@ -64,7 +65,11 @@ impl Runner {
             return Ok(TourBegun { project, session });
         }
         let folder = NewFolder { path: wanted.path, name: FOLDER, files: FILES };
-        let project = self.gateway.make_project(Request { by, command: None }, folder).await?;
+        let request = || Request { by, command: None };
+        let project = match self.unused(request(), &folder).await? {
+            Some(project) => project,
+            None => self.gateway.make_project(request(), folder).await?,
+        };
         self.trust_guide(by, &project).await?;
         let open = OpenSession {
             project: project.id.uuid().to_string(),
@@ -77,6 +82,27 @@ impl Runner {
             self.send(by, session.id, FIRST.to_owned().into()).await?;
         }
         Ok(TourBegun { project, session: self.view(session.id).await? })
+    }
+
+    /// A project of the tour in which nothing was changed and nobody is on it.
+    async fn unused(
+        &self,
+        request: Request<'_>,
+        folder: &NewFolder,
+    ) -> Result<Option<Project>, RunnerError> {
+        if folder.path.is_some() {
+            return Ok(None);
+        }
+        let Some(path) = self.gateway.untouched(folder.clone()).await? else { return Ok(None) };
+        let project = match self.gateway.open_project(request, &path).await? {
+            Opened::Fresh(project) | Opened::Already(project) => project,
+        };
+        let is_on = |session: &SessionView| {
+            let is_open = session.status != SessionStatus::Closed;
+            session.project == project.id && is_open && session.status != SessionStatus::Idle
+        };
+        let is_taken = self.list().await?.sessions.iter().any(is_on);
+        Ok((!is_taken).then_some(project))
     }
 
     /// The session that the same request began before.

@@ -76,7 +76,17 @@ fn a_turn_costs_what_its_parts_cost() {
     let reported = Usage { reported_usd: Some(0.00085), ..usage(10, 10, 0, 0) };
     assert_eq!(prices.cost("p/unknown", &reported), Some(Usd::from_nanos(850_000)));
     let other = table.replace("3.0", "1.0");
+    let other = other.replace("2026-01-01", "2026-12-24").replace("p/plain", "p/other");
     let changed = prices.overridden(Prices::parse(&other).unwrap());
+    let days = |models: &[&'static str]| changed.days(models.iter().copied()).join(" and ");
+    for (models, tables) in [
+        (&["p/m", "p/m-latest"][..], "2026-12-24"),
+        (&["p/plain"], "2026-01-01"),
+        (&["p/m", "p/unknown", "p/plain"], "2026-01-01 and 2026-12-24"),
+        (&[], "2026-01-01"),
+    ] {
+        assert_eq!(days(models), tables, "{models:?}");
+    }
     assert_eq!(changed.cost("p/m", &usage(1000, 0, 0, 0)), Some(Usd::from_nanos(1_000_000)));
     assert_eq!(Usd::from_nanos(1_234_567_890).to_string(), "$1.2346");
 }

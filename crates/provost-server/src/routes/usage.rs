@@ -15,7 +15,11 @@ use crate::auth::Op;
 /// Show what models used and cost.
 #[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = Problem)))]
 pub(crate) async fn report(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<UsageReport> {
-    Ok(Json(door.runner.usage().await?))
+    let mut report = door.runner.usage().await?;
+    // A table of the person's own has a date of its own.
+    let models = report.rows.iter().map(|row| row.model.as_str());
+    report.prices_as_of = door.runner.prices().days(models).join(" and ");
+    Ok(Json(report))
 }
 
 /// List the models that can be asked: scripts, those of servers on this machine, the

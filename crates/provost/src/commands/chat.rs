@@ -1,5 +1,6 @@
 //! `provost chat`: talking with a model in a role.
 
+mod cards;
 mod command;
 mod end;
 mod follow;
@@ -20,6 +21,7 @@ use provost_proto::session::{FinishReason, OpenSession, SessionList, SessionView
 use provost_proto::{Project, RoleList};
 
 use super::place::{pick, project, short};
+use super::up;
 use crate::args::ChatArgs;
 use crate::client::Client;
 use crate::config::Config;
@@ -32,7 +34,7 @@ use turn::{Begin, Chat};
 pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitCode> {
     // What cannot be said begins nothing.
     let message = input::message(args.prompt.as_deref()).await?;
-    let client = Client::connect(config)?;
+    let client = daemon(&args, config).await?;
     let (session, project) = match session(&args, &client).await {
         Ok(found) => found,
         Err(error) => return Err(tour::hinted(error, &args, &client).await),
@@ -50,10 +52,31 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
     }
 }
 
+/// The daemon that runs; for a person, or for the tour, one that is started.
+async fn daemon(args: &ChatArgs, config: &Config) -> anyhow::Result<Client> {
+    if let Some(client) = Client::find(config)? {
+        return Ok(client);
+    }
+    if !can_answer() && !tour::is_named(args) {
+        bail!(
+            "no daemon is running\nhint: `provost up` in the folder of your project starts one; \
+             the tour, `provost chat --model {}`, needs neither project nor model",
+            tour::MODEL
+        );
+    }
+    let client = up::start(config).await?;
+    remark(&faint("A daemon was started; `provost down` stops it."));
+    Ok(client)
+}
+
 async fn once(chat: &mut Chat, text: String) -> anyhow::Result<ExitCode> {
     let mut leaving = Leaving::listen()?;
     match chat.turn(Begin::Say(text), &mut leaving).await? {
         End::Well(reason) => {
+            if chat.session.model == tour::MODEL {
+                let id = short(&chat.session.id.to_string());
+                remark(&faint(&format!("The tour goes on with `provost chat --session {id}`.")));
+            }
             let Some((what, status)) = lacks(reason) else { return Ok(ExitCode::SUCCESS) };
             remark(what);
             if reason == FinishReason::MaxTokens {

@@ -67,7 +67,7 @@ pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCod
 }
 
 /// Starts a daemon in the background and waits until it answers.
-async fn start(config: &Config) -> anyhow::Result<Client> {
+pub(crate) async fn start(config: &Config) -> anyhow::Result<Client> {
     let folder = Folder::create(&config.data.value)?;
     let log = folder.daemon_log();
     if fs::metadata(&log).is_ok_and(|log| log.len() > LOG_LIMIT) {

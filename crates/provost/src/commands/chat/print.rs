@@ -1,16 +1,13 @@
 //! A turn on the screen, as it comes.
 
-use provost_proto::session::ToolStatus;
+use std::collections::HashMap;
+
+use provost_proto::session::{Place, ToolReturned, ToolStatus};
 use provost_proto::{Event, Fact};
 
+use super::cards::{called, lines, returned};
 use super::markdown::Markdown;
 use crate::output::{bytes, faint, line, on_terminal, plain, plain_lines, plain_pieces};
-
-/// The longest excerpt of a call, or of a line of its result.
-const EXCERPT: usize = 160;
-
-/// The most lines of a result.
-const LINES: usize = 8;
 
 /// What was printed last.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,12 +23,14 @@ pub(super) struct Printer {
     last: Last,
     /// Only a terminal shows more than letters.
     markdown: Option<Markdown>,
+    /// The tools that were called and have not returned.
+    tools: HashMap<Place, String>,
 }
 
 impl Printer {
     pub(super) fn new(json: bool) -> Self {
         let markdown = on_terminal().then(Markdown::new);
-        Self { json, last: Last::Nothing, markdown }
+        Self { json, last: Last::Nothing, markdown, tools: HashMap::new() }
     }
 
     pub(super) fn event(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -53,16 +52,12 @@ impl Printer {
             bytes(thought.as_bytes())
         } else if let Fact::ToolCalled(call) = fact {
             self.end()?;
-            line(&faint(&format!("· {} {}", plain(&call.tool), excerpt(&call.arguments))))
+            line(&faint(&format!("· {}", called(&call.tool, &call.arguments))))?;
+            self.tools.insert(call.item, call.tool);
+            Ok(())
         } else if let Fact::ToolReturned(returned) = fact {
             self.end()?;
-            let how = match returned.status {
-                ToolStatus::Ok => "→",
-                ToolStatus::Error => "→ failed:",
-                ToolStatus::Denied => "→ denied:",
-                ToolStatus::Cancelled => "→ cancelled:",
-            };
-            line(&faint(&format!("  {how} {}", lines(&returned.output))))
+            self.returned(&returned)
         } else if let Fact::AttemptFailed(failed) = fact {
             self.end()?;
             line(&faint(&format!(
@@ -83,6 +78,17 @@ impl Printer {
         }
     }
 
+    fn returned(&mut self, call: &ToolReturned) -> anyhow::Result<()> {
+        let tool = self.tools.remove(&call.item).unwrap_or_default();
+        let (how, what) = match call.status {
+            ToolStatus::Ok => ("→", returned(&tool, &call.output)),
+            ToolStatus::Error => ("→ failed:", lines(&call.output)),
+            ToolStatus::Denied => ("→ denied:", lines(&call.output)),
+            ToolStatus::Cancelled => ("→ cancelled:", lines(&call.output)),
+        };
+        line(&faint(&format!("  {how} {what}")))
+    }
+
     fn switch(&mut self, to: Last) -> anyhow::Result<()> {
         if self.last != to {
             self.end()?;
@@ -99,52 +105,5 @@ impl Printer {
         }
         self.last = Last::Nothing;
         Ok(())
-    }
-}
-
-/// The beginning of a text, on one line.
-fn excerpt(text: &str) -> String {
-    let flat = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    cut(flat.trim())
-}
-
-fn cut(text: &str) -> String {
-    let begins: String = text.chars().take(EXCERPT).collect();
-    let more = if text.chars().count() > EXCERPT { "…" } else { "" };
-    format!("{}{more}", plain_lines(&begins))
-}
-
-/// The first lines of what came of a call, below each other.
-fn lines(text: &str) -> String {
-    let text = text.trim_end();
-    let mut shown: Vec<String> = text.lines().take(LINES).map(cut).collect();
-    match text.lines().count().saturating_sub(LINES) {
-        0 => {}
-        1 => shown.push("… 1 more line".to_owned()),
-        more => shown.push(format!("… {more} more lines")),
-    }
-    shown.join("\n    ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lines_of_a_result_are_lines_and_steer_nothing() {
-        let long = "x".repeat(200);
-        let many = "n\n".repeat(20);
-        for (text, looks) in [
-            ("one\ntwo\n", "one\n    two".to_owned()),
-            ("a\tb\r\nc", "a\tb\n    c".to_owned()),
-            ("\x1b[2Jx\u{202e}\n\0", "\\u{1b}[2Jx\\u{202e}\n    \\u{0}".to_owned()),
-            ("a\rb", "a\\u{d}b".to_owned()),
-            ("", String::new()),
-            (&long, format!("{}…", "x".repeat(EXCERPT))),
-            (&many, format!("{}… 12 more lines", "n\n    ".repeat(LINES))),
-        ] {
-            assert_eq!(lines(text), looks, "{text:?}");
-        }
-        assert_eq!(excerpt("{\n  \"path\": \"a\"\n}"), "{ \"path\": \"a\" }");
     }
 }

@@ -2,7 +2,7 @@
 
 use provost_proto::Project;
 use provost_proto::session::{ModelList, SessionView, TakeTour, TourBegun};
-use provost_runner::tour;
+pub(super) use provost_runner::tour::MODEL;
 
 use crate::args::ChatArgs;
 use crate::client::Client;
@@ -25,8 +25,8 @@ pub(super) async fn wanted(
     Ok(Some((session, project)))
 }
 
-fn is_named(args: &ChatArgs) -> bool {
-    args.model.as_deref() == Some(tour::MODEL)
+pub(super) fn is_named(args: &ChatArgs) -> bool {
+    args.model.as_deref() == Some(MODEL)
 }
 
 /// Whether a person who could ask no model takes the tour instead.
@@ -57,12 +57,11 @@ pub(super) async fn hinted(
     client: &Client,
 ) -> anyhow::Error {
     let said = format!("{error:#}");
-    let is_new = args.session.is_none() && args.model.is_none() && !said.contains(tour::MODEL);
+    let is_new = args.session.is_none() && args.model.is_none() && !said.contains(MODEL);
     if !is_new || has_model(client).await.unwrap_or(true) {
         return error;
     }
     anyhow::anyhow!(
-        "{said}\nhint: no model can be asked here, and the tour needs none: `provost chat --model {}`",
-        tour::MODEL
+        "{said}\nhint: no model can be asked here, and the tour needs none: `provost chat --model {MODEL}`"
     )
 }

@@ -26,7 +26,7 @@ async fn chat(home: &Home, args: &str, steps: &'static [(&'static str, &'static 
     let mut script = assert_cmd::Command::new("/bin/bash");
     script.args(["-c", &line]).env_clear().env("PATH", "/usr/bin:/bin");
     script.env("HOME", home.folder.path()).env("TERM", "xterm");
-    script.env("PROVOST_DATA", home.data()).timeout(LONG);
+    script.env("PROVOST_DATA", home.data()).env("PROVOST_LISTEN", "127.0.0.1:0").timeout(LONG);
     let running = tokio::task::spawn_blocking(move || script.output().unwrap());
     let typing = tokio::task::spawn_blocking(move || {
         let mut typed = fs::File::options().write(true).open(keyboard).unwrap();
@@ -244,6 +244,17 @@ async fn who_has_no_model_is_offered_the_tour_and_a_plain_yes_takes_it() {
     assert!(home.path("provost-tour/site/board.json").exists());
     let sessions = daemon.get("/api/sessions").await;
     assert_eq!(sessions["sessions"][0]["model"], "script/tour");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_no_daemon_gets_one_and_is_offered_the_tour() {
+    let home = Home::new();
+    let steps = &[("A daemon was started", ""), ("Take the tour instead?", ""), ("[y/N] ", "n\n")];
+    let ended = chat(&home, "", steps).await;
+    let shown = said(&ended);
+    assert!(!ended.status.success() && shown.contains("`provost up` opens it"), "{shown}");
+    assert!(shown.contains("provost chat --model script/tour"), "{shown}");
+    assert!(home.says(&["status"]).contains("127.0.0.1"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

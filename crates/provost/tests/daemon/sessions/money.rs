@@ -10,7 +10,7 @@ use super::{ALL, Home, Running, texts};
 
 /// What an answer may cost at most with this price: more than 16 cents, of which what
 /// is asked is a few.
-const PRICES: &str = "as_of = \"2026-11-16\"\nsource = \"a test\"\n[[model]]\nname = \"fake/model-1\"\ninput = 10.0\noutput = 10.0\ncontext = 1000\n";
+const PRICES: &str = "as_of = \"2001-02-03\"\nsource = \"a test\"\n[[model]]\nname = \"fake/model-1\"\ninput = 10.0\noutput = 10.0\ncontext = 1000\n";
 
 impl Home {
     /// A daemon whose model has a price.
@@ -25,6 +25,18 @@ fn fault(detail: &Value) -> (String, String) {
     let fault = &detail["session"]["turn"]["fault"];
     let text = |name: &str| fault[name].as_str().unwrap().to_owned();
     (text("code"), text("message"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_prices_are_of_the_day_of_the_table_in_which_they_stand() {
+    let home = Home::new();
+    let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+    let daemon = home.with_prices(&model, "");
+    let built_in = daemon.get("/api/usage").await["pricesAsOf"].clone();
+    assert_ne!(built_in, "2001-02-03");
+    home.says(&["chat", "--project", "app", "-p", "Hello"]);
+    let usage = home.says(&["usage"]);
+    assert!(usage.contains("Prices as of 2001-02-03."), "{usage}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

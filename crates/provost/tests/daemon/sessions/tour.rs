@@ -7,6 +7,17 @@ use serde_json::{Value, json};
 use super::{Home, Running, texts, tools};
 
 impl Running {
+    /// The one session, as soon as there is one.
+    async fn only_session_soon(&self) -> String {
+        loop {
+            let list = self.get("/api/sessions").await;
+            if let Some(id) = list["sessions"][0]["id"].as_str() {
+                return id.to_owned();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+
     /// Waits for the next question of a session, answers it, and tells what it was.
     async fn decide(&self, session: &str, decision: &str) -> String {
         let open = loop {
@@ -105,13 +116,7 @@ async fn the_tour_is_taken_from_the_command_line_too() {
     let daemon = home.up();
     let says = || home.says(&["chat", "--model", "script/tour", "-p", "Hello"]);
     let answers = async {
-        let session = loop {
-            let list = daemon.get("/api/sessions").await;
-            if let Some(id) = list["sessions"][0]["id"].as_str() {
-                break id.to_owned();
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        };
+        let session = daemon.only_session_soon().await;
         for _ in 0..3 {
             daemon.decide(&session, "deny").await;
         }
@@ -126,6 +131,81 @@ async fn the_tour_is_taken_from_the_command_line_too() {
     });
     assert!(said.contains("I am a script, not a model"), "{said}");
     assert!(said.contains("Send me any message"), "{said}");
+    // What it calls is told in words, as is where to look without a page.
+    for words in [
+        "· fs.listFiles: list the files of the project",
+        "→ README.md",
+        "· fs.editFile: make an edit in site/board.json",
+        "· terminal.runCommand: run `sh check.sh`",
+        "· runtime.run: build the project if that is needed and run its dev server",
+        "`provost run`",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("{\"entries\"") && !said.contains("Allow once"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tour_that_changed_nothing_leaves_its_folder_to_the_next() {
+    let home = Home::new();
+    let tour = ["chat", "--model", "script/tour"];
+    // Nothing is said, so that nothing begins: neither a folder nor a daemon.
+    let complaint = home.complains(&tour, 1);
+    assert!(complaint.contains("nothing to say"), "{complaint}");
+    assert!(!home.path("provost-tour").exists() && !home.data().join("daemon.json").exists());
+
+    let daemon = home.up();
+    let begin = async |body: Value| {
+        let (status, begun) = daemon.post("/api/tour", &daemon.token, &body).await;
+        assert_eq!(status, 201, "{begun}");
+        let path = begun["project"]["path"].as_str().unwrap().to_owned();
+        let name = path.rsplit_once('/').unwrap().1.to_owned();
+        (name, begun["session"]["id"].as_str().unwrap().to_owned())
+    };
+    let silent = || json!({ "silent": true });
+    let (first, session) = begin(silent()).await;
+    let (again, other) = begin(silent()).await;
+    assert_eq!((first.as_str(), again.as_str()), ("provost-tour", "provost-tour"));
+    assert_ne!(session, other);
+    // Whoever is on it is not disturbed.
+    daemon.say(&session, "Hello").await;
+    daemon.session_until(&session, |now| tools(now).len() == 3).await;
+    assert_eq!(begin(silent()).await.0, "provost-tour-2");
+    daemon.post(&format!("/api/sessions/{session}/cancel"), &daemon.token, &json!({})).await;
+    assert_eq!(begin(silent()).await.0, "provost-tour");
+    // What somebody changed is theirs.
+    fs::write(home.path("provost-tour/README.md"), "Mine.\n").unwrap();
+    assert_eq!(begin(silent()).await.0, "provost-tour-2");
+    assert_eq!(fs::read_to_string(home.path("provost-tour/README.md")).unwrap(), "Mine.\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_daemon_the_tour_starts_one_and_anything_else_says_what_to_type() {
+    let home = Home::new();
+    let complaint = home.complains(&["chat", "-p", "Hello"], 1);
+    for words in ["no daemon is running", "`provost up`", "`provost chat --model script/tour`"] {
+        assert!(complaint.contains(words), "{words}: {complaint}");
+    }
+    let says = || home.says(&["chat", "--model", "script/tour", "-p", "Hello"]);
+    let answers = async {
+        while !home.data().join("daemon.json").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let daemon = home.running();
+        let session = daemon.only_session_soon().await;
+        for _ in 0..3 {
+            daemon.decide(&session, "deny").await;
+        }
+    };
+    let runtime = tokio::runtime::Handle::current();
+    let said = tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let said = scope.spawn(says);
+            runtime.block_on(answers);
+            said.join().unwrap()
+        })
+    });
+    assert!(said.contains("I am a script, not a model"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
