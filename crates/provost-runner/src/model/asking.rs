@@ -80,11 +80,17 @@ impl Asking {
                     Err(error) => self.failed(error),
                 },
                 State::Read(mut response, decoder) => {
-                    let idle = self.way.timeouts.idle;
-                    let patience = if decoder.has_begun() { idle } else { self.patience() };
+                    let Timeouts { idle, end, .. } = self.way.timeouts;
+                    let patience = match (decoder.has_begun(), decoder.has_stopped()) {
+                        (_, true) => end.min(idle),
+                        (true, false) => idle,
+                        (false, false) => self.patience(),
+                    };
                     match tokio::time::timeout(patience, response.chunk()).await {
-                        Err(_) => self.failed(ModelError::Stalled(patience)),
-                        Ok(Err(error)) => self.broken(*decoder, told(error)),
+                        Err(_) => self.broken(*decoder, ModelError::Stalled(patience)),
+                        Ok(Err(error)) => {
+                            self.broken(*decoder, ModelError::Truncated(told(error)));
+                        }
                         Ok(Ok(piece)) => self.read(response, decoder, piece),
                     }
                 }
@@ -145,15 +151,16 @@ impl Asking {
         }
     }
 
-    /// The connection broke. If the model had said before why it stopped, nothing is
-    /// missing but an ornament, and what is complete is not asked for again.
-    fn broken(&mut self, decoder: Decoder, why: String) {
+    /// The connection broke, or nothing more comes. If the model had said before why it
+    /// stopped, nothing is missing but an ornament, and what is complete is not asked for
+    /// again.
+    fn broken(&mut self, decoder: Decoder, why: ModelError) {
         let mut events = Vec::new();
         let finished = decoder.finish(&mut events);
         self.take(&mut events);
         match finished {
             Ok(()) => self.state = State::Over,
-            Err(_) => self.failed(ModelError::Truncated(why)),
+            Err(_) => self.failed(why),
         }
     }
 

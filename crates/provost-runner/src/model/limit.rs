@@ -195,13 +195,12 @@ mod tests {
         let room = 10 * BYTES + SPARE;
         assert!(text.len() <= room && text.len() + 1 >= room, "{} of {room}", text.len());
         assert_eq!(stop, StopReason::MaxTokens);
-        let shown: String = events
-            .iter()
-            .filter_map(|event| match event {
-                ModelEvent::TextDelta { text } => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
+        let mut shown = String::new();
+        for event in &events {
+            if let ModelEvent::TextDelta { text } = event {
+                shown.push_str(text);
+            }
+        }
         assert_eq!(shown, text, "what is kept is what was shown");
     }
 

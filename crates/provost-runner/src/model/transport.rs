@@ -24,6 +24,8 @@ pub struct Timeouts {
     pub first_of_silent: Duration,
     /// Between two pieces of the answer.
     pub idle: Duration,
+    /// Between the end of what is said and that of the stream.
+    pub end: Duration,
 }
 
 impl Default for Timeouts {
@@ -34,6 +36,7 @@ impl Default for Timeouts {
             first: idle,
             first_of_silent: Duration::from_mins(5),
             idle,
+            end: Duration::from_secs(5),
         }
     }
 }

@@ -153,6 +153,26 @@ async fn a_server_that_keeps_the_connection_after_the_end_does_not_hold_the_turn
 }
 
 #[tokio::test]
+async fn an_answer_that_is_complete_is_not_asked_for_again_because_its_stream_has_no_end() {
+    // Gemini has no last event, and some servers leave theirs out.
+    for format in Format::ALL {
+        let events = Answer::text("Hi").events(format);
+        let n_told = events.len() - usize::from(matches!(format, Format::Chat | Format::Messages));
+        let told = events[..n_told].concat();
+        let server = FakeModel::replying(vec![Reply::raw(told, Ending::Silent)]).await.unwrap();
+        let brief = Duration::from_millis(100);
+        // That of Gemini is given up only after the usual while.
+        let idle = if format == Format::Gemini { brief } else { Timeouts::default().idle };
+        let timeouts = Timeouts { end: brief, idle, ..Timeouts::default() };
+        let models = models_at(server.base(format), format, QUICK, timeouts);
+        let (events, result) = all(&models, &hello()).await;
+        result.unwrap();
+        assert_eq!(turn(&events).text(), "Hi", "{format:?}");
+        assert_eq!((turn(&events).usage.input, server.received().len()), (100, 1), "{format:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_stream_is_said_to_be_none() {
     for (reply, expected) in [
         (Reply::status(200, json!({ "choices": [] })), "Protocol"),

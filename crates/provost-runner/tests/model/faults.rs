@@ -181,6 +181,14 @@ fn final_statuses() -> Vec<(u16, Value, &'static str)> {
         ),
         (
             400,
+            error(
+                "invalid_request_error",
+                "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000",
+            ),
+            "ContextLength",
+        ),
+        (
+            400,
             json!({ "error": { "code": 400, "type": "exceed_context_size_error", "message": "the request exceeds the available context size" } }),
             "ContextLength",
         ),

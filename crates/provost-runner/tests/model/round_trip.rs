@@ -3,7 +3,8 @@
 
 use crate::support::{origin, turn};
 use provost_runner::model::{
-    CallId, Dialect, Message, Origin, Request, ResultStatus, Tool, ToolResult, Turn, Wire,
+    CallId, Dialect, Message, Origin, Request, ResultStatus, StopReason, Tool, ToolResult, Turn,
+    Wire,
 };
 use serde_json::{Value, json};
 
@@ -127,6 +128,87 @@ fn what_a_person_says_beside_results_comes_after_them_in_one_message() {
     assert_eq!(kinds, ["tool_result", "tool_result", "text", "text"]);
     assert_eq!(body["messages"].as_array().unwrap().len(), 3);
     assert!(last.iter().all(|block| block["text"] != "  "), "an empty text is refused");
+}
+
+/// A turn that was cut off in a thought, or declined, and what is said next.
+fn after(wire: Wire, stream: &str, change: impl Fn(&mut Turn)) -> Value {
+    let mut turn = turn(wire, stream.as_bytes());
+    change(&mut turn);
+    let turn = Box::new(turn);
+    let messages = vec![
+        Message::user("Hello"),
+        Message::Assistant { turn: Box::new(spoken_before(wire)) },
+        Message::user("Hi"),
+        Message::Assistant { turn },
+        Message::user("Go on"),
+    ];
+    body(wire, &request(messages), &origin(wire))
+}
+
+/// An answer that is in order.
+fn spoken_before(wire: Wire) -> Turn {
+    let mut turn = spoken(wire);
+    turn.items.retain(|item| item.text().is_some());
+    turn.stop = StopReason::EndTurn;
+    turn
+}
+
+#[test]
+fn a_thought_that_was_cut_off_is_not_sent_back() {
+    let cut = r#"data: {"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_9","summary":[],"encrypted_content":"gAAA"}}
+
+data: {"type":"response.incomplete","response":{"id":"r","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}}
+
+"#;
+    let body = after(Wire::Responses, cut, |_| {});
+    assert!(!body.to_string().contains("rs_9"), "nothing follows it: {body}");
+    let cut = r#"data: {"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm, hm"}}
+
+data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":4}}
+
+data: {"type":"message_stop"}
+
+"#;
+    let body = after(Wire::Messages, cut, |_| {});
+    assert!(!body.to_string().contains("Hm, hm"), "it has no signature: {body}");
+    let roles: Vec<_> =
+        body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+}
+
+#[test]
+fn what_messages_declined_is_not_sent_again_with_what_asked_for_it() {
+    let declined = include_str!("../streams/messages/declined.sse");
+    let body = after(Wire::Messages, declined, |_| {});
+    let text = body["messages"].to_string();
+    assert!(text.contains("Hello") && text.contains("Go on"), "{text}");
+    assert!(!text.contains("Hi") && !text.contains("Blocked"), "{text}");
+    // What another provider's filter stopped is told.
+    let filtered = |turn: &mut Turn| turn.stop = StopReason::ContentFilter;
+    let body = after(Wire::Messages, declined, filtered);
+    assert!(body["messages"].to_string().contains("Hi"));
+}
+
+#[test]
+fn what_a_filter_says_is_not_put_into_the_models_mouth() {
+    let filtered = include_str!("../streams/gemini/filtered.sse");
+    let body = after(Wire::Gemini, filtered, |_| {});
+    let contents = body["contents"].as_array().unwrap();
+    assert!(contents.contains(&json!({ "role": "model", "parts": [{ "text": "A" }] })), "{body}");
+}
+
+#[test]
+fn a_limit_is_never_smaller_than_responses_take() {
+    for (most, sent) in [(1, 16), (16, 16), (500, 500)] {
+        let request =
+            Request { max_output_tokens: Some(most), ..request(vec![Message::user("Hi")]) };
+        let body = body(Wire::Responses, &request, &origin(Wire::Responses));
+        assert_eq!(body["max_output_tokens"], sent, "{most}");
+    }
 }
 
 #[test]

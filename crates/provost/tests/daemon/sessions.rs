@@ -3,6 +3,7 @@
 
 mod chat;
 mod cli;
+mod completions;
 mod handoff;
 mod leave;
 mod long;
@@ -14,6 +15,7 @@ mod real;
 mod survive;
 mod telemetry;
 mod tour;
+mod wires;
 
 use std::fs;
 use std::time::Duration;

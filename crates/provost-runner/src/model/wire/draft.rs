@@ -129,6 +129,16 @@ impl Draft {
         if self.n_calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn }
     }
 
+    /// Whether there is neither text nor a call.
+    pub(super) fn is_silent(&self) -> bool {
+        let is_said = |item: &Item| match &item.content {
+            Content::Text { text } | Content::Refusal { text } => !text.is_empty(),
+            Content::ToolCall(_) | Content::Other { .. } => true,
+            Content::Reasoning { .. } => false,
+        };
+        !self.items.iter().any(is_said)
+    }
+
     pub(super) fn end(self, stop: StopReason) -> Turn {
         Turn {
             origin: self.origin,

@@ -108,9 +108,10 @@ impl Fault {
 }
 
 /// How providers say that a conversation is too long.
-const TOO_LONG: [&str; 9] = [
+const TOO_LONG: [&str; 10] = [
     "maximum context length",
     "context length",
+    "context limit",
     "context window",
     "context size",
     "prompt is too long",

@@ -164,6 +164,11 @@ impl Decoder {
         self.n_bytes > 0
     }
 
+    /// Whether the model has said why it stopped. What it used may still come.
+    pub fn has_stopped(&self) -> bool {
+        self.decode.has_stopped()
+    }
+
     /// Whether the provider has said that nothing more comes.
     pub fn is_done(&self) -> bool {
         self.decode.is_done()
@@ -171,7 +176,8 @@ impl Decoder {
 
     /// The body has ended: adds what was left, and the end of the turn.
     ///
-    /// If the model has not said why it stopped, the answer is [`ModelError::Truncated`].
+    /// If the model has not said why it stopped, or stopped for a reason that is not known
+    /// here and said nothing, the answer is [`ModelError::Truncated`].
     /// If it has, half an event at the end changes nothing.
     pub fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let last = std::mem::take(&mut self.sse).finish();
@@ -180,7 +186,14 @@ impl Decoder {
         }
         let stop = self.decode.finish(&mut self.draft);
         out.append(&mut self.draft.out);
-        let turn = self.draft.end(stop?);
+        let stop = stop?;
+        if let StopReason::Other { native } = &stop
+            && self.draft.is_silent()
+        {
+            let why = format!("the model stopped without an answer ({native})");
+            return Err(ModelError::Truncated(why));
+        }
+        let turn = self.draft.end(stop);
         out.push(ModelEvent::End { turn: Box::new(turn) });
         Ok(())
     }
@@ -196,6 +209,8 @@ fn is_half(event: &SseEvent) -> bool {
 trait Decode {
     /// Takes one event.
     fn push(&mut self, event: &SseEvent, draft: &mut Draft) -> Result<(), ModelError>;
+    /// Whether the model has said why it stopped.
+    fn has_stopped(&self) -> bool;
     /// Whether nothing more comes.
     fn is_done(&self) -> bool;
     /// Completes what is open, and says why the model stopped.

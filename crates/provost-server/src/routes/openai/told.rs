@@ -152,18 +152,25 @@ pub(super) struct Chunks {
     counts: bool,
     used: TokenUsage,
     has_begun: bool,
-    /// Something was said in an answer that is over, and nothing since.
-    is_between: bool,
-    /// Something was said at all.
-    has_said: bool,
+    text: Text,
+}
+
+/// How it stands with the text of the turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Text {
+    /// Nothing was said yet.
+    None,
+    /// Something was.
+    Said,
+    /// That answer is over, and more would be of another.
+    Over,
 }
 
 impl Chunks {
     pub(super) fn new(id: String, created: u64, asked: &Asked) -> Self {
         let (model, counts) = (asked.model.clone(), asked.counts);
         let (used, has_begun) = (TokenUsage::default(), false);
-        let (is_between, has_said) = (false, false);
-        Self { id, model, created, counts, used, has_begun, is_between, has_said }
+        Self { id, model, created, counts, used, has_begun, text: Text::None }
     }
 
     /// What the client is sent for this.
@@ -194,15 +201,17 @@ impl Chunks {
 
     fn fact(&mut self, fact: &Fact) -> String {
         if let Fact::TextDelta(delta) = fact {
-            let gap = if std::mem::take(&mut self.is_between) { GAP } else { "" };
-            self.has_said = true;
+            let before = std::mem::replace(&mut self.text, Text::Said);
+            let gap = if before == Text::Over { GAP } else { "" };
             self.delta(&json!({ "content": format!("{gap}{}", delta.text) }), None)
         } else if let Fact::ReasoningDelta(delta) = fact {
             self.delta(&json!({ "reasoning_content": delta.text }), None)
         } else if let Fact::AttemptRestarted(_) = fact {
             self.delta(&json!({ "content": "\n\n[the answer begins anew]\n\n" }), None)
         } else if let Fact::MessageAdded(_) = fact {
-            self.is_between = self.has_said;
+            if self.text == Text::Said {
+                self.text = Text::Over;
+            }
             String::new()
         } else {
             if let Fact::UsageRecorded(usage) = fact {

@@ -74,6 +74,10 @@ impl Decode for Answer {
         Ok(())
     }
 
+    fn has_stopped(&self) -> bool {
+        self.stop.is_some()
+    }
+
     fn is_done(&self) -> bool {
         self.done && self.stop.is_some()
     }

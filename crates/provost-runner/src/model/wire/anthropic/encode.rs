@@ -2,13 +2,16 @@
 //!
 //! Rules of the format that are kept here: messages of the two sides alternate, so
 //! neighbors are joined; results come first in their message; no text is empty; the
-//! blocks of a turn are sent back as they came, thoughts with their signatures.
+//! blocks of a turn are sent back as they came, thoughts with their signatures; what
+//! was declined is not sent again, with what asked for it.
 
 use serde_json::{Value, json};
 
 use super::super::history::{Said, Step, alternate, fit, steps};
 use super::super::{Encoded, Ids};
-use crate::model::{Content, Effort, ModelError, Origin, Request, Thinking, ToolChoice};
+use crate::model::{
+    Content, Effort, ModelError, Origin, Request, StopReason, Thinking, ToolChoice,
+};
 
 const IDS: Ids = Ids::Short(64);
 
@@ -22,7 +25,7 @@ const LEAST_THOUGHT: u32 = 1024;
 
 /// Writes a request.
 pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Encoded, ModelError> {
-    let steps = steps(request, origin)?;
+    let steps = accepted(steps(request, origin)?);
     let mut messages: Vec<Value> = Vec::new();
     for step in &steps {
         match step {
@@ -64,6 +67,26 @@ pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Enc
     Ok(Encoded { path: "/v1/messages".to_owned(), headers, body })
 }
 
+/// The conversation without what was declined. With it, the provider goes on to decline
+/// whatever is said later, as its documentation warns.
+fn accepted(steps: Vec<Step<'_>>) -> Vec<Step<'_>> {
+    let mut kept: Vec<Step<'_>> = Vec::new();
+    let n_steps = steps.len();
+    for (n, step) in steps.into_iter().enumerate() {
+        let is_declined = match &step {
+            Step::User(_) => false,
+            Step::Turn(said) => said.verbatim && said.turn.stop == StopReason::Refusal,
+        };
+        if is_declined && n + 1 < n_steps {
+            let asked = kept.iter().rposition(|step| matches!(step, Step::User(_)));
+            kept.truncate(asked.unwrap_or(0));
+        } else {
+            kept.push(step);
+        }
+    }
+    kept
+}
+
 fn tool(tool: &crate::model::Tool) -> Value {
     json!({
         "name": tool.name(),
@@ -89,6 +112,8 @@ fn blocks(said: &Said<'_>) -> Vec<Value> {
         let native = item.native.as_ref().filter(|_| said.verbatim);
         let block = match (&item.content, native) {
             (Content::Text { text }, _) if text.trim().is_empty() => continue,
+            // A thought that was cut off has no signature, and is refused without.
+            (Content::Reasoning { .. }, Some(native)) if is_unsigned(native) => continue,
             (_, Some(native)) => native.clone(),
             (Content::Text { text }, None) => json!({ "type": "text", "text": text }),
             (Content::ToolCall(call), None) => json!({
@@ -107,6 +132,10 @@ fn blocks(said: &Said<'_>) -> Vec<Value> {
         blocks.push(block);
     }
     blocks
+}
+
+fn is_unsigned(native: &Value) -> bool {
+    native["type"] == "thinking" && native["signature"].as_str().unwrap_or_default().is_empty()
 }
 
 fn results(said: &Said<'_>) -> Vec<Value> {

@@ -69,6 +69,10 @@ impl Decode for Answer {
         Ok(())
     }
 
+    fn has_stopped(&self) -> bool {
+        self.finish.is_some()
+    }
+
     fn is_done(&self) -> bool {
         self.done
     }

@@ -10,7 +10,7 @@ use super::super::draft::{Begun, Draft, count};
 use super::super::fault::Fault;
 use super::super::{Decode, json, truncated};
 use super::arguments;
-use crate::model::{Content, ModelError, SseEvent, StopReason, Usage};
+use crate::model::{Content, Item, ModelError, SseEvent, StopReason, Usage};
 
 /// An answer while it is read.
 #[derive(Default)]
@@ -58,6 +58,11 @@ impl Decode for Answer {
         Ok(())
     }
 
+    fn has_stopped(&self) -> bool {
+        // Early models give a reason with every chunk.
+        false
+    }
+
     fn is_done(&self) -> bool {
         // There is no last event; the body ends.
         false
@@ -68,6 +73,9 @@ impl Decode for Answer {
             draft.usage(used(&self.usage), &self.usage);
         }
         let Some(finish) = self.finish.take() else { return Err(truncated()) };
+        if let Some(error) = broken(&finish, &self.message) {
+            return Err(error);
+        }
         for mut part in std::mem::take(&mut self.parts) {
             part.close(draft);
             part.keep(draft);
@@ -75,7 +83,10 @@ impl Decode for Answer {
         let stop = stop(&finish, draft);
         if matches!(stop, StopReason::Refusal | StopReason::ContentFilter) {
             let message = std::mem::take(&mut self.message);
-            draft.refusal(if message.is_empty() { &finish } else { &message });
+            let text = if message.is_empty() { finish } else { message };
+            draft.refusal(&text);
+            // Said beside the content, so there is no part to send back.
+            draft.items.push(Item { content: Content::Refusal { text }, native: None });
         }
         Ok(stop)
     }
@@ -185,13 +196,28 @@ fn is_plain(part: &Map<String, Value>) -> bool {
     part.keys().all(|key| key == "text" || key == "thought")
 }
 
+/// What is no end but a failure: what the model wrote could not be read, which another
+/// attempt may mend; or the conversation itself is at fault, which none does.
+fn broken(finish: &str, message: &str) -> Option<ModelError> {
+    let said = if message.is_empty() { String::new() } else { format!(": {message}") };
+    match finish {
+        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "MALFORMED_RESPONSE" => {
+            let why = format!("what the model called could not be read ({finish}){said}");
+            Some(ModelError::Truncated(why))
+        }
+        "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" => {
+            Some(ModelError::BadRequest(format!("{finish}{said}")))
+        }
+        _ => None,
+    }
+}
+
 fn stop(finish: &str, draft: &Draft) -> StopReason {
     match finish {
         "STOP" => draft.natural_stop(),
         "MAX_TOKENS" => StopReason::MaxTokens,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
-            StopReason::ContentFilter
-        }
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE"
+        | "IMAGE_SAFETY" => StopReason::ContentFilter,
         blocked if blocked.starts_with("blocked: ") => StopReason::Refusal,
         other => StopReason::Other { native: other.to_owned() },
     }

@@ -66,6 +66,8 @@ fn parts(said: &Said<'_>, model: &str) -> Vec<Value> {
     let mut unsigned = needs_signature(model) && !said.verbatim;
     let mut part = |item: &Item| match (&item.content, item.native.as_ref()) {
         (_, Some(native)) if said.verbatim => Some(native.clone()),
+        // A filter said it, not the model.
+        (Content::Refusal { .. }, None) if said.verbatim => None,
         (Content::Text { text } | Content::Refusal { text }, _) if !text.is_empty() => {
             Some(json!({ "text": text }))
         }

@@ -86,6 +86,10 @@ impl Decode for Answer {
         Ok(())
     }
 
+    fn has_stopped(&self) -> bool {
+        self.end.is_some()
+    }
+
     fn is_done(&self) -> bool {
         self.end.is_some()
     }

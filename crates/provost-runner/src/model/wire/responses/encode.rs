@@ -7,13 +7,17 @@ use serde_json::{Value, json};
 
 use super::super::history::{Said, Step, fit, steps};
 use super::super::{Encoded, Ids};
-use crate::model::{Content, ModelError, Origin, Request, ToolChoice};
+use crate::model::{Content, Item, ModelError, Origin, Request, ToolChoice};
 
 const IDS: Ids = Ids::Short(64);
 
 /// Models that do not reason, and refuse to be asked for what they reasoned. All
 /// others are asked: a new model more likely reasons than not.
 const PLAIN: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-4", "gpt-5-chat"];
+
+/// The smallest limit of an answer that is taken; what is said beyond a smaller one is
+/// cut by whoever reads the stream.
+const LEAST: u32 = 16;
 
 /// Writes a request.
 pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Encoded, ModelError> {
@@ -53,7 +57,7 @@ pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Enc
         }
     }
     if let Some(most) = request.max_output_tokens {
-        body["max_output_tokens"] = json!(most);
+        body["max_output_tokens"] = json!(most.max(LEAST));
     }
     if let Some(key) = &request.cache_key {
         body["prompt_cache_key"] = json!(key);
@@ -76,7 +80,10 @@ fn said_by_model(said: &Said<'_>, input: &mut Vec<Value>) {
     let id = |id: &str| {
         if said.verbatim { json!(id) } else { json!(fit(id, IDS)) }
     };
-    for item in &said.turn.items {
+    // Reasoning that nothing followed, since the answer was cut, is refused.
+    let is_thought = |item: &&Item| matches!(item.content, Content::Reasoning { .. });
+    let n_cut = said.turn.items.iter().rev().take_while(is_thought).count();
+    for item in said.turn.items.iter().take(said.turn.items.len() - n_cut) {
         if let Some(native) = item.native.as_ref().filter(|_| said.verbatim) {
             if is_readable(native) {
                 input.push(native.clone());

@@ -1,0 +1,98 @@
+//! `/v1`: all of a turn, in either form, and no more of it than was asked for.
+
+use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply, Said, Tokens};
+use serde_json::{Value, json};
+
+use super::openai::content;
+use super::{ALL, Home, Running, call};
+
+impl Running {
+    /// Asks, and tells the content and why it ended, from either form.
+    async fn completes(&self, stream: bool, most: Option<u32>) -> (String, String, Value) {
+        let messages = json!([{ "role": "user", "content": "Tell me." }]);
+        let mut body = json!({ "model": "role/dev", "stream": stream, "messages": messages });
+        if stream {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+        body["max_tokens"] = json!(most);
+        let http = provost_runner::model::plain_http().build().unwrap();
+        let asked = http.post(format!("{}/v1/chat/completions", self.base)).json(&body);
+        let told = asked.bearer_auth(&self.token).send().await.unwrap().text().await.unwrap();
+        if !stream {
+            let told: Value = serde_json::from_str(&told).unwrap();
+            let choice = &told["choices"][0];
+            let (said, why) = (&choice["message"]["content"], &choice["finish_reason"]);
+            let [said, why] = [said, why].map(|text| text.as_str().unwrap().to_owned());
+            return (said, why, told["usage"].clone());
+        }
+        let pieces = told.lines().filter_map(|line| line.strip_prefix("data: {"));
+        let pieces: Vec<Value> =
+            pieces.map(|rest| serde_json::from_str(&format!("{{{rest}")).unwrap()).collect();
+        let why = pieces.iter().find_map(|one| one["choices"][0]["finish_reason"].as_str());
+        let usage = pieces.last().unwrap()["usage"].clone();
+        (content(&told), why.unwrap().to_owned(), usage)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_is_said_in_a_turn_is_told_in_either_form_with_what_it_used() {
+    let home = Home::new();
+    let model = FakeModel::answering(|n, _| {
+        let read = |id| call(id, "fs_readFile", json!({ "path": "hello.txt" }));
+        Reply::Say(match n % 3 {
+            0 => Answer::new(vec![read("a")]),
+            1 => Answer::new(vec![Said::Say("I look twice.".to_owned()), read("b"), read("c")]),
+            _ => Answer::text("It says hello."),
+        })
+    });
+    let model = model.await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    for stream in [false, true] {
+        let (said, why, usage) = daemon.completes(stream, None).await;
+        assert_eq!(said, "I look twice.\n\nIt says hello.", "{stream}");
+        assert_eq!(why, "stop", "{stream}");
+        let used = json!({
+            "prompt_tokens": 300, "completion_tokens": 60, "total_tokens": 360,
+            "prompt_tokens_details": { "cached_tokens": 192 },
+            "completion_tokens_details": { "reasoning_tokens": 36 },
+        });
+        assert_eq!(usage, used, "{stream}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_before_an_answer_began_anew_stays() {
+    let home = Home::new();
+    let half: String =
+        Answer::text("It may say").events(Format::Chat).into_iter().take(2).collect();
+    let read = call("a", "fs_readFile", json!({ "path": "hello.txt" }));
+    let replies = vec![
+        Reply::Say(Answer::new(vec![Said::Say("I look.".to_owned()), read])),
+        Reply::raw(half, Ending::Broken),
+        Reply::Say(Answer::text("It says hello.")),
+    ];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let (said, ..) = daemon.completes(false, None).await;
+    assert_eq!(said, "I look.\n\nIt says hello.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_a_provider_that_keeps_no_limit_ends_at_it() {
+    for (n_words, wire) in [(20, ALL[1]), (20_000, ALL[0]), (20_000, ALL[2]), (20_000, ALL[3])] {
+        let home = Home::new();
+        let output = u64::try_from(n_words).unwrap();
+        let tokens = Tokens { input: 100, cached: 0, output, thinking: 0 };
+        let long = Answer { tokens, ..Answer::text(&"word ".repeat(n_words)) };
+        let model = FakeModel::replying(vec![Reply::Say(long)]).await.unwrap();
+        let daemon = home.with_model(&model, wire, "");
+        let (said, why, _) = daemon.completes(false, Some(16)).await;
+        assert!(!said.is_empty() && said.len() <= 16 * 5, "{wire:?} {}: {said}", said.len());
+        assert_eq!(why, "length", "{wire:?}");
+        // What was sent cannot be taken back; but it does not go on.
+        let (said, why, _) = daemon.completes(true, Some(16)).await;
+        assert!(said.len() <= 16 * 8 + 64, "{wire:?} {}", said.len());
+        assert_eq!(why, "length", "{wire:?}");
+        model.until_idle().await;
+    }
+}
