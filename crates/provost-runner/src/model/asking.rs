@@ -9,6 +9,7 @@ use reqwest::{Client, Response};
 
 use super::key::scrub;
 use super::transport::{connect, told, with_headers};
+use super::wire::forget::forget;
 use super::wire::{Decoder, Encoded};
 use super::{ModelError, ModelEvent, Origin, Provider, Retry, Timeouts, Wire, answer};
 
@@ -179,6 +180,12 @@ impl Asking {
 
     fn failed(&mut self, error: ModelError) {
         let error = error.map(|text| scrub(self.way.provider.secrets(), text));
+        if error.is_about_reasoning()
+            && let Some((_, encoded)) = &mut self.ready
+            && forget(self.way.provider.wire, &mut encoded.body)
+        {
+            return self.again(&error, Duration::ZERO);
+        }
         let mut chance = [0];
         // Without randomness the waits are not spread, which is no reason to fail.
         let chance = getrandom::fill(&mut chance).map_or(128, |()| chance[0]);
@@ -189,6 +196,11 @@ impl Asking {
             self.state = State::Fail(error);
             return;
         };
+        self.again(&error, wait);
+    }
+
+    /// Makes another attempt after a while.
+    fn again(&mut self, error: &ModelError, wait: Duration) {
         tracing::info!(provider = %self.way.provider.name, attempt = self.attempt, %error, "retrying");
         self.attempt += 1;
         self.is_void = self.was_shown;

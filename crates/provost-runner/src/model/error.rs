@@ -95,6 +95,17 @@ impl ModelError {
         }
     }
 
+    /// Whether the provider cannot read what it is said to have thought.
+    pub(super) fn is_about_reasoning(&self) -> bool {
+        let Self::BadRequest(message) = self else { return false };
+        let message = message.to_ascii_lowercase();
+        let says = |words: &[&str]| words.iter().all(|word| message.contains(word));
+        says(&["encrypted content", "could not be"])
+            || says(&["signature", "thinking"])
+            || says(&["thought signature"])
+            || says(&["thought_signature"])
+    }
+
     /// How long the provider wants to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } = self {

@@ -11,4 +11,5 @@ mod prices;
 mod recorded;
 mod round_trip;
 mod script;
+mod stale;
 mod support;

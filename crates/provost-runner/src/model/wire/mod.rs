@@ -4,6 +4,7 @@ mod anthropic;
 mod chat;
 mod draft;
 pub(crate) mod fault;
+pub(crate) mod forget;
 mod gemini;
 mod history;
 mod responses;

@@ -8,7 +8,7 @@ use crate::model::{Content, Effort, Item, ModelError, Origin, Request, Thinking,
 
 /// What Gemini documents for calls that another model made: without a signature,
 /// its models since the third refuse them.
-const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+pub(in super::super) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Writes a request.
 pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Encoded, ModelError> {

@@ -5,4 +5,4 @@ mod decode;
 mod encode;
 
 pub(super) use decode::Answer;
-pub(super) use encode::encode;
+pub(super) use encode::{NO_SIGNATURE, encode};

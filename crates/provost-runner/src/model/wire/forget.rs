@@ -1,0 +1,102 @@
+//! Leaving out what only the one who wrote it can read.
+//!
+//! Encrypted reasoning and signatures are read by the provider, and by the account, that
+//! made them. Where they are not any more, such as after a change of the key, a
+//! conversation would be refused for ever with them, and goes on without.
+
+use serde_json::{Value, json};
+
+use super::Wire;
+use super::gemini::NO_SIGNATURE;
+
+/// Takes it out of a request; tells whether there was any.
+pub(crate) fn forget(wire: Wire, body: &mut Value) -> bool {
+    match wire {
+        Wire::Responses => retain(&mut body["input"], |item| item["type"] != "reasoning"),
+        Wire::Messages => {
+            let signed = ["thinking", "redacted_thinking"];
+            let is_plain = |block: &Value| !signed.iter().any(|kind| block["type"] == *kind);
+            within(&mut body["messages"], "content", |blocks| retain(blocks, is_plain))
+        }
+        Wire::Gemini => within(&mut body["contents"], "parts", unsigned),
+        // What was thought is told in plain text here.
+        Wire::Chat => false,
+    }
+}
+
+/// Keeps the elements of a list that are so; tells whether others were there.
+fn retain(list: &mut Value, is_kept: impl Fn(&Value) -> bool) -> bool {
+    let Value::Array(list) = list else { return false };
+    let n_before = list.len();
+    list.retain(is_kept);
+    list.len() < n_before
+}
+
+/// Changes the parts of each message; one of which none are left goes too.
+fn within(messages: &mut Value, field: &str, change: impl Fn(&mut Value) -> bool) -> bool {
+    let mut is_changed = false;
+    for message in messages.as_array_mut().into_iter().flatten() {
+        is_changed |= change(&mut message[field]);
+    }
+    retain(messages, |message| message[field].as_array().is_none_or(|parts| !parts.is_empty()));
+    is_changed
+}
+
+fn unsigned(parts: &mut Value) -> bool {
+    let mut is_changed = false;
+    for part in parts.as_array_mut().into_iter().flatten() {
+        let is_call = part["functionCall"].is_object();
+        let Value::Object(fields) = part else { continue };
+        let signature = fields.remove("thoughtSignature");
+        is_changed |= signature.as_ref().is_some_and(|signature| signature != NO_SIGNATURE);
+        if is_call && signature.is_some() {
+            fields.insert("thoughtSignature".to_owned(), json!(NO_SIGNATURE));
+        }
+    }
+    let is_thought = |part: &Value| part["thought"] == true;
+    let is_empty = |part: &Value| part.as_object().is_some_and(serde_json::Map::is_empty);
+    let is_silent = |part: &Value| part["text"] == "";
+    let others = |part: &Value| !is_thought(part) && !is_empty(part) && !is_silent(part);
+    retain(parts, others) || is_changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_signed_is_left_out_and_everything_else_stays() {
+        for (wire, mut body, left) in [
+            (
+                Wire::Responses,
+                json!({ "input": [{ "type": "reasoning" }, { "type": "function_call" }] }),
+                json!({ "input": [{ "type": "function_call" }] }),
+            ),
+            (
+                Wire::Messages,
+                json!({ "messages": [
+                    { "content": [{ "type": "thinking" }, { "type": "text" }] },
+                    { "content": [{ "type": "redacted_thinking" }] },
+                ] }),
+                json!({ "messages": [{ "content": [{ "type": "text" }] }] }),
+            ),
+            (
+                Wire::Gemini,
+                json!({ "contents": [{ "parts": [
+                    { "text": "Hm", "thought": true },
+                    { "text": "A", "thoughtSignature": "x" },
+                    { "functionCall": {}, "thoughtSignature": "x" },
+                    { "text": "", "thoughtSignature": "x" },
+                ] }] }),
+                json!({ "contents": [{ "parts": [
+                    { "text": "A" },
+                    { "functionCall": {}, "thoughtSignature": NO_SIGNATURE },
+                ] }] }),
+            ),
+        ] {
+            assert!(forget(wire, &mut body), "{wire:?}");
+            assert_eq!(body, left, "{wire:?}");
+            assert!(!forget(wire, &mut body), "{wire:?} has nothing more to forget");
+        }
+    }
+}
