@@ -3,20 +3,25 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { write } from './agent.ts'
 import { Daemon, expect, login, test } from './provost.ts'
-import { bar, inside, isNow, look, server, SERVER, viteProject, viteWithApi, work } from './work.ts'
+import { bar, inside, isNow, look, server, SERVER, viteProject, viteWithApi, webpackProject, work } from './work.ts'
 
-test('an edit shows in the preview of a real Vite project without a reload', async ({ page, daemon }) => {
-  const app = await viteProject(daemon)
-  await login(page, daemon)
-  await look(page, daemon, app, 'preview')
-  await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
-  await expect(inside(page).locator('#greeting')).toHaveText('before', { timeout: 30_000 })
-  // What a person typed into the page would be lost by a reload.
-  await inside(page).locator('#field').fill('typed')
-  await write(app.folder, 'greeting.js', "export const greeting = 'after'\n")
-  await expect(inside(page).locator('#greeting')).toHaveText('after')
-  await expect(inside(page).locator('#field')).toHaveValue('typed')
-})
+for (const { bundler, project, source } of [
+  { bundler: 'Vite', project: viteProject, source: 'greeting.js' },
+  { bundler: 'webpack', project: webpackProject, source: 'src/greeting.js' },
+]) {
+  test(`an edit shows in the preview of a real ${bundler} project without a reload`, async ({ page, daemon }) => {
+    const app = await project(daemon)
+    await login(page, daemon)
+    await look(page, daemon, app, 'preview')
+    await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
+    await expect(inside(page).locator('#greeting')).toHaveText('before', { timeout: 30_000 })
+    // What a person typed into the page would be lost by a reload.
+    await inside(page).locator('#field').fill('typed')
+    await write(app.folder, source, "export const greeting = 'after'\n")
+    await expect(inside(page).locator('#greeting')).toHaveText('after')
+    await expect(inside(page).locator('#field')).toHaveValue('typed')
+  })
+}
 
 test('Vite passes requests on to the server of its own project, behind the wall', async ({ page, daemon }) => {
   const app = await viteWithApi(daemon)

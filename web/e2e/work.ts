@@ -91,7 +91,29 @@ export async function viteProject(daemon: Daemon): Promise<Work> {
   })
 }
 
-/** The same with a server of its own for `/api`, to which Vite passes requests on. */
+/** A project of webpack and its dev server, as they are without any setting for previews. */
+export async function webpackProject(daemon: Daemon): Promise<Work> {
+  const folder = await daemon.folder('app')
+  await mkdir(join(folder, 'node_modules'), { recursive: true })
+  for (const name of ['webpack', 'webpack-dev-server']) {
+    await symlink(resolve(import.meta.dirname, '../node_modules', name), join(folder, 'node_modules', name))
+  }
+  return work(daemon, {
+    'package.json': '{ "name": "app", "private": true }',
+    'provost.toml': '[runtime]\ndev = "node dev.js"\n',
+    'dev.js': `
+const webpack = require('webpack')
+const DevServer = require('webpack-dev-server')
+const compiler = webpack({ mode: 'development', entry: './src/main.js', output: { filename: 'main.js' } })
+new DevServer({ static: './public', port: 'auto' }, compiler).start()
+`,
+    'public/index.html': '<!doctype html><title>webpack app</title><h1 id="greeting"></h1><input id="field"><script src="/main.js"></script>',
+    'src/main.js': "import { greeting } from './greeting.js'\nconst show = () => (document.getElementById('greeting').textContent = greeting)\nshow()\nif (module.hot) module.hot.accept('./greeting.js', show)\n",
+    'src/greeting.js': "export const greeting = 'before'\n",
+  })
+}
+
+/** The project of Vite with a server of its own for `/api`, to which Vite passes requests on. */
 export async function viteWithApi(daemon: Daemon): Promise<Work> {
   const app = await viteProject(daemon)
   const files = {
