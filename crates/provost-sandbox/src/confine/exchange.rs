@@ -4,7 +4,8 @@
 //! are, and cannot be widened later. So the filter asks us about each `connect`,
 //! and the caller stands still meanwhile. Only what goes to this machine's
 //! loopback, to a port on which nobody but a process of the same run listens, is
-//! connected; everything else is refused as it was before.
+//! connected, or to a socket with a path in the project or in the run's folder for
+//! temporary files ([`named`]); everything else is refused as it was before.
 //!
 //! ```text
 //! caller ── connect(fd, address) ──▶ exchange (a thread of ours, outside of the wall)
@@ -28,6 +29,7 @@
 
 mod address;
 mod desk;
+mod named;
 mod owners;
 mod twin;
 
@@ -44,6 +46,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use super::SandboxError;
 use desk::{Call, Desk};
+pub(super) use named::Named;
 use owners::{Owners, Whose};
 
 /// The name of the thread, at most 15 bytes.
@@ -61,10 +64,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// Takes the calls of a run that has just begun, of which this is the warden.
-pub(super) fn attend(control: BorrowedFd<'_>, warden: u32) -> Result<(), SandboxError> {
+pub(super) fn attend(
+    control: BorrowedFd<'_>,
+    warden: u32,
+    named: Named,
+) -> Result<(), SandboxError> {
     let desk = Desk::new(receive(control).map_err(SandboxError::os("hear the run's calls"))?);
     let owners = Owners::new(warden).map_err(SandboxError::io("ask for listening sockets"))?;
-    let exchange = Exchange { desk, owners, waiting: Vec::new() };
+    let exchange = Exchange { desk, owners, named, waiting: Vec::new() };
     std::thread::Builder::new()
         .name(NAME.to_owned())
         .stack_size(STACK)
@@ -89,6 +96,7 @@ fn receive(control: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
 struct Exchange {
     desk: Desk,
     owners: Owners,
+    named: Named,
     waiting: Vec<Connecting>,
 }
 
@@ -96,10 +104,17 @@ struct Exchange {
 struct Connecting {
     call: Call,
     socket: OwnedFd,
-    to: SocketAddr,
+    to: To,
     /// How the caller has its socket open.
     flags: OFlags,
     until: Instant,
+}
+
+/// Where a connection was to lead.
+#[derive(Clone, Copy)]
+enum To {
+    Port(SocketAddr),
+    Path,
 }
 
 impl Exchange {
@@ -150,11 +165,22 @@ impl Exchange {
         let said = call.address()?;
         let taken = call.socket()?;
         let flags = call.flags(taken.as_fd())?;
+        let path = address::path(&said)?.map(|path| Ok(call.folder()?.join(path))).transpose()?;
         // The numbers of process and socket meant the caller as long as it waits.
         if !self.desk.still_waits(&call) {
             return Err(Errno::PERM);
         }
-        let to = address::loopback(&said)?;
+        let (socket, to) = match path {
+            Some(path) => (self.named.connect(taken.as_fd(), &path)?, To::Path),
+            None => self.call_port(taken.as_fd(), &said)?,
+        };
+        let patience = if flags.contains(OFlags::NONBLOCK) { MOMENT } else { PATIENCE };
+        Ok(Connecting { call, socket, to, flags, until: Instant::now() + patience })
+    }
+
+    /// Begins a connection to a port.
+    fn call_port(&mut self, taken: BorrowedFd<'_>, said: &[u8]) -> Result<(OwnedFd, To), Errno> {
+        let to = address::loopback(said)?;
         match self.owners.whose(to.canonical) {
             Ok(Whose::Ours) => {}
             Ok(Whose::Nobodys) => return Err(Errno::CONNREFUSED),
@@ -163,14 +189,11 @@ impl Exchange {
         if self.waiting.len() >= WAITING {
             return Err(Errno::TIMEDOUT);
         }
-        let socket = twin::of(taken.as_fd(), to.asked)?;
+        let socket = twin::of(taken, to.asked)?;
         match rustix::net::connect(&socket, &to.asked) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(errno) => return Err(errno),
+            Ok(()) | Err(Errno::INPROGRESS) => Ok((socket, To::Port(to.canonical))),
+            Err(errno) => Err(errno),
         }
-        let patience = if flags.contains(OFlags::NONBLOCK) { MOMENT } else { PATIENCE };
-        let until = Instant::now() + patience;
-        Ok(Connecting { call, socket, to: to.canonical, flags, until })
     }
 
     /// Answers whoever waits for a connection that is there by now, or never will be.
@@ -199,10 +222,19 @@ impl Exchange {
 
     /// Whether the other end is the run's.
     fn verify(&mut self, connecting: &Connecting) -> Result<(), Errno> {
+        let to = match connecting.to {
+            To::Port(to) => to,
+            // Who put the socket there need not be of the run, though it lies in its folders.
+            To::Path => {
+                let listener = twin::listener(&connecting.socket);
+                let is_ours = listener.is_some_and(|pid| self.owners.is_ours(pid));
+                return is_ours.then_some(()).ok_or(Errno::PERM);
+            }
+        };
         let own = rustix::net::getsockname(&connecting.socket)?;
         let own = SocketAddr::try_from(own).map_err(|_| Errno::PERM)?;
         let own = SocketAddr::new(own.ip().to_canonical(), own.port());
-        match self.owners.leads(connecting.to, own) {
+        match self.owners.leads(to, own) {
             Ok(Some(true)) => Ok(()),
             Ok(None) => Err(Errno::CONNRESET),
             Ok(Some(false)) | Err(_) => Err(Errno::PERM),

@@ -70,7 +70,8 @@ impl Wall {
         }
         let child = started?;
         if self.applied.own_ports {
-            exchange::attend(child.run.control.as_fd(), pid)?;
+            let named = exchange::Named::new(&self.policy, self.applied.private_tmp)?;
+            exchange::attend(child.run.control.as_fd(), pid, named)?;
         }
         Ok(child)
     }

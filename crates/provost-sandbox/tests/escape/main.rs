@@ -16,6 +16,7 @@ mod namespaces;
 mod network;
 mod output_flood;
 mod own_ports;
+mod own_sockets;
 mod payload;
 mod pinned_script;
 mod private_tmp;
@@ -58,6 +59,10 @@ const TESTS: &[Test] = &[
     ("own_ports_full_queue", own_ports::full_queue),
     ("own_ports_leave_nothing", own_ports::leave_nothing),
     ("own_ports_without_notification", own_ports::without_notification),
+    ("own_sockets_are_reached", own_sockets::reached),
+    ("own_sockets_only", own_sockets::only),
+    ("own_sockets_swapped", own_sockets::swapped),
+    ("own_sockets_datagrams", own_sockets::datagrams),
     ("pinned_script", pinned_script::test),
     ("private_tmp", private_tmp::test),
     ("proc_root", proc_root::test),

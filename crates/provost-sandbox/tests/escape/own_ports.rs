@@ -14,7 +14,7 @@ use provost_sandbox::profile::Profile;
 use crate::yard::{LAYERS, Report, Yard, finish};
 
 /// Walls through which a server can call itself; on a machine that can ask there is one.
-fn each(test: impl Fn(&Yard, Layers)) {
+pub(crate) fn each(test: impl Fn(&Yard, Layers)) {
     let yard = Yard::new();
     assert!(yard.machine.notification.is_available(), "{:?}", yard.machine.notification);
     for layers in LAYERS {
@@ -23,14 +23,14 @@ fn each(test: impl Fn(&Yard, Layers)) {
     }
 }
 
-fn serve(yard: &Yard, layers: Layers, name: &str, args: &[&str]) -> Report {
+pub(crate) fn serve(yard: &Yard, layers: Layers, name: &str, args: &[&str]) -> Report {
     let report = yard.confined(Profile::Serve, layers, name, args);
     println!("  {name} {args:?}: {}", report.text.trim());
     report
 }
 
 #[track_caller]
-fn denied(report: &Report) {
+pub(crate) fn denied(report: &Report) {
     assert_eq!(report.exit, Exit::Code(1), "{report:?}");
     assert!(report.text.contains("(os error 1)"), "{report:?}");
 }
@@ -112,7 +112,7 @@ pub(crate) fn only() {
     assert_eq!(came(&ours) + came(&wide) + six.iter().map(came).sum::<usize>(), 0);
 }
 
-fn first_line(child: &mut Child) -> String {
+pub(crate) fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     let output = File::from(child.stdout.take().unwrap());
     BufReader::new(&output).read_line(&mut line).unwrap();

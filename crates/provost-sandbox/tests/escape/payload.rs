@@ -3,6 +3,7 @@
 mod calls;
 mod files;
 mod network;
+mod sockets;
 
 use std::ffi::{CString, c_long};
 use std::fs::{self, File};
@@ -15,6 +16,7 @@ type Attack = io::Result<String>;
 pub(crate) fn main(name: &str, args: &[&str]) -> ExitCode {
     let attack = files::attack(name, args).or_else(|| network::attack(name, args));
     let attack = attack.or_else(|| calls::attack(name, args));
+    let attack = attack.or_else(|| sockets::attack(name, args));
     let Some(result) = attack.or_else(|| attack_processes(name, args)) else {
         return ExitCode::from(9);
     };

@@ -1,6 +1,9 @@
 //! The address that a caller gave, as bytes.
 
+use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use rustix::io::Errno;
 
@@ -9,6 +12,9 @@ const INET: u16 = libc::AF_INET as u16;
 #[expect(clippy::cast_possible_truncation, reason = "families are 16 bits wide in an address")]
 const INET6: u16 = libc::AF_INET6 as u16;
 
+#[expect(clippy::cast_possible_truncation, reason = "families are 16 bits wide in an address")]
+const UNIX: u16 = libc::AF_UNIX as u16;
+
 /// Where a call on loopback goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct To {
@@ -16,6 +22,17 @@ pub(super) struct To {
     pub(super) asked: SocketAddr,
     /// The same without IPv6 clothes around IPv4.
     pub(super) canonical: SocketAddr,
+}
+
+/// The path in an address, if it is one of a socket with a path. The names that have
+/// no path are shared by all on the machine, and refused.
+pub(super) fn path(bytes: &[u8]) -> Result<Option<&Path>, Errno> {
+    if u16::from_ne_bytes(array(bytes, 0)?) != UNIX {
+        return Ok(None);
+    }
+    let name = bytes.get(2..).unwrap_or_default().split(|byte| *byte == 0).next();
+    let name = name.filter(|name| !name.is_empty()).ok_or(Errno::PERM)?;
+    Ok(Some(Path::new(OsStr::from_bytes(name))))
 }
 
 /// Reads an address; what is not on this machine's loopback is refused.
@@ -87,6 +104,25 @@ mod tests {
                 assert_eq!(to.asked.is_ipv4(), given.is_ipv4(), "{given} keeps its kind");
             }
         }
+    }
+
+    #[test]
+    fn a_path_ends_where_the_kernel_ends_it_and_other_names_are_refused() {
+        let table: [(&[u8], Result<Option<&str>, Errno>); 7] = [
+            (b"/a/b", Ok(Some("/a/b"))),
+            (b"a\0rest of the buffer", Ok(Some("a"))),
+            (&[b'x'; 108], Ok(Some(&"x".repeat(108)))),
+            (b"", Err(Errno::PERM)),
+            (b"\0", Err(Errno::PERM)),
+            (b"\0abstract", Err(Errno::PERM)),
+            (b"\0\0", Err(Errno::PERM)),
+        ];
+        for (name, expected) in table {
+            let address = [&UNIX.to_ne_bytes(), name].concat();
+            assert_eq!(path(&address), expected.map(|path| path.map(Path::new)), "{name:?}");
+        }
+        assert_eq!(path(&bytes(INET, 80, "127.0.0.1".parse().unwrap())), Ok(None));
+        assert_eq!(path(&[1]), Err(Errno::INVAL));
     }
 
     #[test]

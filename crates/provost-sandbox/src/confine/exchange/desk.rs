@@ -3,13 +3,14 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
-/// The longest address that is read; those of IPv6 have 28 bytes.
-const ADDRESS: usize = 28;
+/// The longest address that is read: that of a socket with a path.
+const ADDRESS: usize = size_of::<libc::sockaddr_un>();
 
 /// Makes the handle of one thread, where the kernel can (`PIDFD_THREAD`).
 const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
@@ -164,6 +165,12 @@ impl Call {
         let flags = line.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
         let flags = OFlags::from_bits_retain(flags.ok_or(Errno::BADF)?);
         Ok((opened & OFlags::NONBLOCK) | (flags & OFlags::CLOEXEC))
+    }
+
+    /// Where the caller is, to whom a path may be relative.
+    pub(super) fn folder(&self) -> Result<PathBuf, Errno> {
+        let link = format!("/proc/{}/cwd", self.thread);
+        fs::read_link(link).map_err(|_| Errno::PERM)
     }
 
     fn pid(&self) -> Result<i32, Errno> {

@@ -95,6 +95,11 @@ impl Owners {
         likely.into_iter().any(is_there) || self.processes().any(is_there)
     }
 
+    /// Whether this process is one of the run.
+    pub(super) fn is_ours(&self, pid: u32) -> bool {
+        self.processes().any(|other| other == pid)
+    }
+
     fn processes(&self) -> impl Iterator<Item = u32> + use<> {
         let warden = self.warden;
         tree(warden).into_iter().filter(move |pid| *pid != warden)

@@ -8,9 +8,10 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
 use libc::{
-    IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, SO_KEEPALIVE, SO_LINGER, SO_OOBINLINE, SO_PRIORITY,
-    SO_RCVBUF, SO_RCVLOWAT, SO_RCVTIMEO, SO_SNDBUF, SO_SNDTIMEO, SOL_SOCKET, TCP_CORK, TCP_KEEPCNT,
-    TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_QUICKACK, TCP_USER_TIMEOUT, c_int,
+    IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, SO_KEEPALIVE, SO_LINGER, SO_OOBINLINE, SO_PASSCRED,
+    SO_PRIORITY, SO_RCVBUF, SO_RCVLOWAT, SO_RCVTIMEO, SO_SNDBUF, SO_SNDTIMEO, SOL_SOCKET, TCP_CORK,
+    TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_QUICKACK,
+    TCP_USER_TIMEOUT, c_int,
 };
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
@@ -20,6 +21,7 @@ const OPTIONS: &[(c_int, c_int)] = &[
     (SOL_SOCKET, SO_KEEPALIVE),
     (SOL_SOCKET, SO_LINGER),
     (SOL_SOCKET, SO_OOBINLINE),
+    (SOL_SOCKET, SO_PASSCRED),
     (SOL_SOCKET, SO_PRIORITY),
     (SOL_SOCKET, SO_RCVBUF),
     (SOL_SOCKET, SO_RCVLOWAT),
@@ -61,6 +63,41 @@ pub(super) fn of(socket: BorrowedFd<'_>, to: SocketAddr) -> Result<OwnedFd, Errn
     let twin = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     OPTIONS.iter().try_for_each(|option| carry(*option, socket, &twin))?;
     Ok(twin)
+}
+
+/// Makes the twin of a socket for paths that is neither bound nor connected.
+pub(super) fn of_named(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    if sockopt::socket_domain(socket)? != AddressFamily::UNIX {
+        return Err(Errno::INVAL);
+    }
+    if sockopt::socket_type(socket)? != SocketType::STREAM {
+        return Err(Errno::PERM);
+    }
+    if sockopt::socket_acceptconn(socket)? || rustix::net::getpeername(socket).is_ok() {
+        return Err(Errno::ISCONN);
+    }
+    // Without a name, all there is of its address is the family.
+    if usize::try_from(rustix::net::getsockname(socket)?.addr_len()) != Ok(size_of::<u16>()) {
+        return Err(Errno::PERM);
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let twin = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    OPTIONS.iter().try_for_each(|option| carry(*option, socket, &twin))?;
+    Ok(twin)
+}
+
+/// The process that began to listen where this socket is connected; none if it is out
+/// of our sight.
+pub(super) fn listener(socket: &OwnedFd) -> Option<u32> {
+    let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = libc::socklen_t::try_from(size_of_val(&who)).ok()?;
+    // SAFETY: the place is as long as is said, and any bytes are a value of it.
+    let result = unsafe {
+        let place = (&raw mut who).cast();
+        let fd = socket.as_raw_fd();
+        libc::getsockopt(fd, SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length)
+    };
+    u32::try_from(who.pid).ok().filter(|pid| result == 0 && *pid > 0)
 }
 
 fn carry(option: (c_int, c_int), from: BorrowedFd<'_>, to: &OwnedFd) -> Result<(), Errno> {
@@ -105,7 +142,9 @@ fn set((level, name): (c_int, c_int), socket: &OwnedFd, value: Value) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::SocketAddrUnix;
     use std::os::fd::AsFd as _;
+    use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
     use std::time::Duration;
 
     fn plain(family: AddressFamily) -> OwnedFd {
@@ -127,6 +166,24 @@ mod tests {
             let (asked, has) = (get(*option, socket.as_raw_fd()), get(*option, twin.as_raw_fd()));
             assert_eq!(asked, has, "{option:?}");
         }
+    }
+
+    #[test]
+    fn what_is_no_fresh_socket_for_paths_has_no_twin() {
+        let of = |socket: BorrowedFd<'_>| of_named(socket).map(drop);
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("a")).unwrap();
+        assert_eq!(of(listener.as_fd()), Err(Errno::ISCONN));
+        let stream = UnixStream::connect(folder.path().join("a")).unwrap();
+        assert_eq!(of(stream.as_fd()), Err(Errno::ISCONN));
+        assert_eq!(super::listener(&stream.into()), Some(std::process::id()));
+        let datagram = UnixDatagram::bind(folder.path().join("b")).unwrap();
+        assert_eq!(of(datagram.as_fd()), Err(Errno::PERM));
+        let bound = plain(AddressFamily::UNIX);
+        rustix::net::bind(&bound, &SocketAddrUnix::new(folder.path().join("c")).unwrap()).unwrap();
+        assert_eq!(of(bound.as_fd()), Err(Errno::PERM));
+        assert_eq!(of(plain(AddressFamily::INET).as_fd()), Err(Errno::INVAL));
+        assert_eq!(of(plain(AddressFamily::UNIX).as_fd()), Ok(()));
     }
 
     #[test]

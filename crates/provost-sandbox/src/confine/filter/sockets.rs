@@ -3,8 +3,11 @@
 //! Packets, vsock, Bluetooth, the crypto interface …: no program we run for
 //! others needs them, and each is a way out or into the kernel. Of netlink, only
 //! the question for the machine's addresses is left to servers, which print them;
-//! several end themselves without an answer. Pathname sockets (docker's, an agent's) pass Landlock up to interface 8, so their
-//! family is denied whole; pairs without a name stay.
+//! several end themselves without an answer.
+//!
+//! Sockets with a path (docker's, an agent's) pass Landlock up to interface 8, so their
+//! family is denied whole, but to those whose connections are asked for. Pairs without
+//! a name stay, as long as they cannot send elsewhere.
 
 use libc::{EAFNOSUPPORT, EPERM};
 
@@ -33,6 +36,8 @@ const ROUTE: &[u32] = &[libc::NETLINK_ROUTE as u32];
 const UNIX: u32 = libc::AF_UNIX as u32;
 const STREAM: u32 = libc::SOCK_STREAM as u32;
 const DGRAM: u32 = libc::SOCK_DGRAM as u32;
+/// Pairs that lead to each other and nowhere else. Datagrams can be sent to any name.
+const PAIRS: &[u32] = &[STREAM, libc::SOCK_SEQPACKET as u32];
 /// The type of a socket without its flags.
 const KIND: u32 = 0xf;
 /// Protocols that Landlock takes for TCP: the default one and TCP itself.
@@ -44,6 +49,7 @@ const FASTOPEN: u32 = libc::MSG_FASTOPEN as u32;
 const NONE: &[Rule] = &[
     deny(libc::SYS_socket, Always, EAFNOSUPPORT, "no network, no sockets with a name"),
     deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
+    deny(libc::SYS_socketpair, IsAndNotIn((0, UNIX), (1, KIND), PAIRS), EPERM, "datagrams go to any name"),
 ];
 
 /// Any internet socket: the network namespace leads nowhere.
@@ -53,6 +59,7 @@ const ISOLATED: &[Rule] = &[
     deny(libc::SYS_socket, IsAndNotIn((0, INET), (1, KIND), &[STREAM, DGRAM]), EPERM, "raw packets"),
     deny(libc::SYS_socket, IsAndNotIn((0, INET6), (1, KIND), &[STREAM, DGRAM]), EPERM, "raw packets"),
     deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
+    deny(libc::SYS_socketpair, IsAndNotIn((0, UNIX), (1, KIND), PAIRS), EPERM, "datagrams go to any name"),
 ];
 
 /// Internet sockets, and the question for the addresses.
@@ -63,12 +70,12 @@ const INTERNET: &[Rule] = &[
     deny(libc::SYS_socket, IsAndNotIn((0, INET), (1, KIND), &[STREAM, DGRAM]), EPERM, "raw packets"),
     deny(libc::SYS_socket, IsAndNotIn((0, INET6), (1, KIND), &[STREAM, DGRAM]), EPERM, "raw packets"),
     deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
+    deny(libc::SYS_socketpair, IsAndNotIn((0, UNIX), (1, KIND), PAIRS), EPERM, "datagrams go to any name"),
 ];
 
 /// TCP, without a way to call out but `connect`.
 #[rustfmt::skip]
 const LISTEN: &[Rule] = &[
-    deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK]), EAFNOSUPPORT, "only internet sockets"),
     deny(libc::SYS_socket, IsAndNotIn((0, NETLINK), (2, u32::MAX), ROUTE), EPERM, "servers ask for the machine's addresses, nothing else"),
     deny(libc::SYS_socket, NotIn(2, TCP), EPERM, "Landlock takes other stream protocols for harmless"),
     deny(libc::SYS_socket, IsAndNotIn((0, INET), (1, KIND), &[STREAM]), EPERM, "UDP carries data out past Landlock"),
@@ -77,18 +84,31 @@ const LISTEN: &[Rule] = &[
     deny(libc::SYS_sendmsg, Has(2, FASTOPEN), EPERM, "connects without connect"),
     deny(libc::SYS_sendmmsg, Has(3, FASTOPEN), EPERM, "connects without connect"),
     deny(libc::SYS_socketpair, NotIn(0, &[UNIX]), EAFNOSUPPORT, "pairs are for processes of the sandbox"),
+    deny(libc::SYS_socketpair, IsAndNotIn((0, UNIX), (1, KIND), PAIRS), EPERM, "datagrams go to any name"),
 ];
 
-const SILENT: Rule = deny(libc::SYS_connect, Always, EPERM, "it may listen, not call");
-const ASKING: Rule = ask(libc::SYS_connect, "it may call itself, which a filter cannot tell");
+/// And without that.
+#[rustfmt::skip]
+const SILENT: &[Rule] = &[
+    deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK]), EAFNOSUPPORT, "only internet sockets"),
+    deny(libc::SYS_connect, Always, EPERM, "it may listen, not call"),
+];
+
+/// Or with that asked for, also of sockets with a path.
+#[rustfmt::skip]
+const ASKING: &[Rule] = &[
+    deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK, UNIX]), EAFNOSUPPORT, "only these can be asked for"),
+    deny(libc::SYS_socket, IsAndNotIn((0, UNIX), (1, KIND), &[STREAM]), EPERM, "datagrams go to any name without connect"),
+    ask(libc::SYS_connect, "it may call itself, which a filter cannot tell"),
+];
 
 /// The rules for this kind.
 pub(super) fn rules(sockets: Sockets) -> Vec<Rule> {
     match sockets {
         Sockets::None => NONE.to_vec(),
         Sockets::Isolated => ISOLATED.to_vec(),
-        Sockets::Listen => [LISTEN, &[SILENT]].concat(),
-        Sockets::ListenAndAsk => [LISTEN, &[ASKING]].concat(),
+        Sockets::Listen => [LISTEN, SILENT].concat(),
+        Sockets::ListenAndAsk => [LISTEN, ASKING].concat(),
         Sockets::Internet => INTERNET.to_vec(),
     }
 }

@@ -1,0 +1,141 @@
+//! A server calls its own sockets by their paths, and tries to make the calls lead elsewhere.
+
+use std::io::Read as _;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::{UnixDatagram, UnixListener};
+
+use provost_sandbox::confine::Exit;
+use provost_sandbox::profile::Profile;
+
+use crate::own_ports::{denied, each, first_line, serve};
+use crate::yard::{Yard, finish};
+
+pub(crate) fn reached() {
+    each(|yard, layers| {
+        let absolute = yard.text("project/src/s");
+        let mut table = vec![
+            ("src/s", "src/s"),
+            ("src/s", "./src/s"),
+            ("src/s", "src/../src/s"),
+            (absolute.as_str(), absolute.as_str()),
+            ("src/s", absolute.as_str()),
+            ("$TMPDIR/s", "$TMPDIR/s"),
+        ];
+        if yard.wall(Profile::Serve, layers).applied().private_tmp {
+            table.extend([("/tmp/s", "/var/tmp/s"), ("/var/tmp/s", "/tmp/s")]);
+        }
+        for (bind, to) in table {
+            for kind in ["blocking", "nonblocking"] {
+                let report = serve(yard, layers, "own-socket", &[bind, to, kind]);
+                assert!(report.did_harm(), "{bind} {to} {kind}: {report:?}");
+                for name in ["project/src/s", "scratch/s"] {
+                    drop(std::fs::remove_file(yard.at(name)));
+                }
+            }
+        }
+        let report = serve(yard, layers, "unix", &["nobody"]);
+        assert!(report.text.contains("(os error 2)"), "as anywhere: {report:?}");
+        let report = serve(yard, layers, "unix", &["attacker"]);
+        assert!(report.text.contains("(os error 111)"), "as anywhere: {report:?}");
+    });
+}
+
+/// What came to a listener that does not wait, and said something.
+fn heard(listener: &UnixListener) -> Vec<u8> {
+    let mut heard = Vec::new();
+    listener.set_nonblocking(true).unwrap();
+    while let Ok((mut stream, _)) = listener.accept() {
+        stream.set_nonblocking(false).unwrap();
+        stream.read_to_end(&mut heard).unwrap();
+    }
+    heard
+}
+
+fn came(listener: &UnixListener) -> usize {
+    listener.set_nonblocking(true).unwrap();
+    std::iter::from_fn(|| listener.accept().ok()).count()
+}
+
+/// Ours are everybody's whom a run must not reach: docker, an agent, a database.
+pub(crate) fn only() {
+    each(|_, layers| {
+        let yard = &Yard::new();
+        let outside = UnixListener::bind(yard.at("outside/docker.sock")).unwrap();
+        let link = yard.at("project/link.sock");
+        symlink(yard.at("outside/docker.sock"), &link).unwrap();
+        symlink(yard.at("outside"), yard.at("project/folder")).unwrap();
+        symlink("/proc/self/root", yard.at("project/root")).unwrap();
+        let rooted = format!("root{}", yard.text("outside/docker.sock"));
+        let paths = [
+            &yard.text("outside/docker.sock"),
+            "../outside/docker.sock",
+            "src/../../outside/docker.sock",
+            "link.sock",
+            link.to_str().unwrap(),
+            "folder/docker.sock",
+            &rooted,
+            "/proc/self/cwd/../outside/docker.sock",
+            &format!("{}/../outside/docker.sock", yard.text("project")),
+            &format!("{}/../outside/docker.sock", yard.text("scratch")),
+            "/tmp/../run/docker.sock",
+        ];
+        for path in paths {
+            denied(&serve(yard, layers, "unix", &[path]));
+        }
+        assert_eq!(came(&outside), 0);
+        yard.works_without_wall("unix", &["link.sock"]);
+        // In the project, and somebody else's: another run's, or that of no run.
+        let inside = UnixListener::bind(yard.at("project/theirs.sock")).unwrap();
+        denied(&serve(yard, layers, "unix", &["theirs.sock"]));
+        assert!(heard(&inside).is_empty());
+        let wall = yard.wall(Profile::Serve, layers);
+        let mut other = yard.spawn(&wall, "hold-socket", &["src/other.sock"]);
+        assert_eq!(first_line(&mut other), "listening");
+        denied(&serve(yard, layers, "unix", &["src/other.sock"]));
+        assert_eq!(finish(other).exit, Exit::Code(0), "it was called, and told nothing");
+        denied(&serve(yard, layers, "own-abstract", &[]));
+    });
+}
+
+pub(crate) fn swapped() {
+    each(|_, layers| {
+        let yard = &Yard::new();
+        let outside = UnixListener::bind(yard.at("outside/docker.sock")).unwrap();
+        let report = serve(yard, layers, "swap-link", &[&yard.text("outside/docker.sock")]);
+        denied(&report);
+        assert!(!report.text.starts_with("0 connections"), "no contest: {report:?}");
+        assert_eq!(came(&outside), 0);
+        let inside = UnixListener::bind(yard.at("project/src/b.sock")).unwrap();
+        let drained = std::thread::spawn(move || heard_until_closed(&inside));
+        let report = serve(yard, layers, "swap-path", &[]);
+        denied(&report);
+        assert!(!report.text.starts_with("0 connections"), "no contest: {report:?}");
+        std::os::unix::net::UnixStream::connect(yard.at("project/src/b.sock"))
+            .and_then(|mut last| std::io::Write::write_all(&mut last, b"end"))
+            .unwrap();
+        assert_eq!(drained.join().unwrap(), b"end", "the run said something to somebody else");
+    });
+}
+
+/// What was said to a listener, up to somebody who says something.
+fn heard_until_closed(listener: &UnixListener) -> Vec<u8> {
+    let mut heard = Vec::new();
+    while heard.is_empty() {
+        listener.accept().unwrap().0.read_to_end(&mut heard).unwrap();
+    }
+    heard
+}
+
+/// Half of a pair for datagrams sends to whoever has a path.
+pub(crate) fn datagrams() {
+    let yard = Yard::new();
+    let path = yard.text("outside/log");
+    let log = UnixDatagram::bind(&path).unwrap();
+    log.set_nonblocking(true).unwrap();
+    for attack in ["datagram", "datagram-connect"] {
+        yard.works_without_wall(attack, &[&path]);
+        assert!(log.recv(&mut [0; 16]).is_ok());
+        yard.must_be_denied(attack, &[&path]);
+        assert!(log.recv(&mut [0; 16]).is_err(), "{attack}: a datagram went out");
+    }
+}
