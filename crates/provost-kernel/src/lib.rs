@@ -13,6 +13,7 @@ pub mod host;
 mod pin;
 mod place;
 mod project;
+mod quiet;
 mod spool;
 mod terminal;
 mod wire;

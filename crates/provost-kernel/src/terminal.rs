@@ -8,11 +8,12 @@ use provost_proto::Code;
 use provost_proto::kernel::{Ask, Fault, RUNTIME};
 use provost_proto::limits::TERMINAL_FRAME;
 use provost_proto::terminal::{Attached, FromTerminal, ToTerminal};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use crate::handle::{hello, question, result};
+use crate::quiet::{self, Outgoing};
 use crate::wire::{self, Frame};
 use crate::{KernelError, Place};
 
@@ -25,13 +26,13 @@ const READ: usize = 128 * 1024;
 /// What the terminal sends.
 #[derive(Debug)]
 pub struct Look {
-    read: OwnedReadHalf,
+    read: pipe::Receiver,
     buffer: BytesMut,
 }
 
 /// What the client sends.
 #[derive(Debug)]
-pub struct Keys(OwnedWriteHalf);
+pub struct Keys(Outgoing);
 
 /// Attaches to the terminal of the kernel that is here: from a byte on, or with
 /// what it looks like now; with a window of this size.
@@ -55,6 +56,8 @@ pub async fn attach(
     let Ok(Some(Frame::Answer(answer))) = answer else { return Err(KernelError::Lost) };
     let attached = result(answer)?.read().map_err(|_| KernelError::Lost)?;
     let (read, buffer) = read.into_rest();
+    let stream = read.reunite(write).map_err(|_| KernelError::Lost)?;
+    let (read, write) = quiet::split(stream).map_err(|_| KernelError::Lost)?;
     Ok((attached, Look { read, buffer }, Keys(write)))
 }
 
@@ -83,8 +86,15 @@ impl Look {
 }
 
 impl Keys {
+    /// Stays awake for the answer to what was typed, for at most so long; the thread
+    /// does nothing else meanwhile. A processor that was sent to sleep takes longer to
+    /// wake up than most programs take to answer.
+    pub fn stay_awake(&self, at_most: Duration) {
+        self.0.stay_awake(at_most);
+    }
+
     /// Sends one frame.
     pub async fn send(&mut self, frame: &ToTerminal) -> io::Result<()> {
-        self.0.write_all(&frame.encode().map_err(io::Error::other)?).await
+        self.0.send(&frame.encode().map_err(io::Error::other)?).await
     }
 }

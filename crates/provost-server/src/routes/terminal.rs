@@ -23,6 +23,10 @@ use crate::{Door, pump};
 /// sends too much can be told so; beyond this the connection is cut.
 const READ: usize = 8 * pump::MESSAGE;
 
+/// What is read at once. Little, because it is cleared each time before something is
+/// read into it, and what comes is a letter as a rule.
+const BUFFER: usize = 4 * 1024;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct How {
@@ -64,6 +68,6 @@ pub(crate) async fn attach(
         Failure::new(Code::InvalidRequest, why)
     })?;
     let view = View { after, cols, rows };
-    let socket = socket.max_message_size(READ).max_frame_size(READ);
+    let socket = socket.read_buffer_size(BUFFER).max_message_size(READ).max_frame_size(READ);
     Ok(socket.on_upgrade(move |socket| pump::run(door, socket, seat, project, view)))
 }

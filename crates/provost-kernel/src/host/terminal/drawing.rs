@@ -16,7 +16,7 @@ const PIECE: usize = 128 * 1024;
 const BUSY: u64 = 64 * 1024;
 
 /// How long to wait for it …
-const REST: Duration = Duration::from_millis(15);
+const REST: Duration = Duration::from_millis(40);
 
 /// … and how much of it.
 const FLOOD: u64 = 2 * 1024 * 1024;
@@ -44,7 +44,7 @@ pub(super) fn draw(line: &Arc<Line>, input: &Arc<Input>) {
         position: start,
         known_size: 0,
         buffer: Vec::new(),
-        drawn_up_to: start,
+        skim_from: start,
     };
     while drawing.go_on() {}
 }
@@ -56,8 +56,8 @@ struct Drawing<'a> {
     position: u64,
     known_size: u64,
     buffer: Vec<u8>,
-    /// Up to here everything must be drawn.
-    drawn_up_to: u64,
+    /// From here on it is worth to look again whether something can be left out.
+    skim_from: u64,
 }
 
 enum Work {
@@ -106,7 +106,7 @@ impl Drawing<'_> {
                 state.enough = 0;
                 continue;
             }
-            let flood = ahead.min(until) >= SKIM && self.position >= self.drawn_up_to;
+            let flood = ahead.min(until) >= SKIM && self.position >= self.skim_from;
             let flood = flood && self.is_whole(&state);
             let most = if flood { 2 * FLOOD } else { count(PIECE) }.min(until);
             let most = usize::try_from(most).unwrap_or(PIECE);
@@ -148,7 +148,7 @@ impl Drawing<'_> {
                     self.line.drew(self.position);
                     self.tell(said);
                 }
-                Err(drawn) => self.drawn_up_to = self.position + count(drawn.max(PIECE)),
+                Err(drawn) => self.skim_from = self.position + count(drawn.max(PIECE)),
             },
             Work::Settle => {
                 let said = self.screen.settle();

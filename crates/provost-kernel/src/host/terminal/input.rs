@@ -81,12 +81,14 @@ impl Input {
 
     /// Types what waits whenever the program takes it.
     pub(super) async fn pass_on(&self) -> io::Result<()> {
-        let Some(controller) = self.waiting().controller.clone() else { return Ok(()) };
-        // A terminal becomes writable like a pipe does, and is polled the same way.
-        let end = pipe::Sender::from_owned_fd_unchecked(controller.as_fd().try_clone_to_owned()?)?;
-        drop(controller);
         loop {
             self.more.notified().await;
+            let Some(controller) = self.waiting().controller.clone() else { return Ok(()) };
+            // A terminal becomes writable like a pipe does, and is polled the same way; but
+            // only now, since it says so whenever its program has read a letter.
+            let end = controller.as_fd().try_clone_to_owned()?;
+            let end = pipe::Sender::from_owned_fd_unchecked(end)?;
+            drop(controller);
             while !self.waiting().bytes.is_empty() {
                 end.writable().await?;
                 let mut waiting = self.waiting();

@@ -6,7 +6,7 @@
 //! other if that falls too far behind, and so the program that prints does.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use provost_proto::limits::TERMINAL_RING;
@@ -14,6 +14,7 @@ use provost_sandbox::confine::Exit;
 use provost_sandbox::pty::Size;
 use tokio::sync::{oneshot, watch};
 
+use super::outlet::Outlet;
 use super::ring::{Ring, count};
 use super::screen::Text;
 
@@ -90,8 +91,10 @@ pub(super) struct Line {
     work: Condvar,
     /// The screen has come further.
     room: Condvar,
-    /// Counts what happened, for those that wait without a thread.
+    /// Counts what happened but was not printed, for those that wait without a thread.
     news: watch::Sender<u64>,
+    /// To whom what is printed goes.
+    outlets: Mutex<Vec<Weak<Outlet>>>,
 }
 
 impl Line {
@@ -113,7 +116,8 @@ impl Line {
             closed: false,
         };
         let (news, _) = watch::channel(0);
-        Self { state: Mutex::new(state), work: Condvar::new(), room: Condvar::new(), news }
+        let (work, room) = (Condvar::new(), Condvar::new());
+        Self { state: Mutex::new(state), work, room, news, outlets: Mutex::default() }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -125,11 +129,6 @@ impl Line {
         change(&mut self.state());
         self.work.notify_one();
         self.room.notify_all();
-        self.tell();
-    }
-
-    /// Tells those that wait without a thread.
-    pub(super) fn tell(&self) {
         self.news.send_modify(|n| *n += 1);
     }
 
@@ -137,25 +136,43 @@ impl Line {
         self.news.subscribe()
     }
 
-    /// Adds what was printed, and waits while the screen is too far behind. Little is
-    /// not drawn at once, so that those who look on get it first: tells whether the
-    /// screen must be told of it, soon.
+    /// From now on, what is printed is offered to this one, for as long as it is there.
+    pub(super) fn join(&self, outlet: &Arc<Outlet>) {
+        let mut outlets = self.outlets.lock().unwrap_or_else(PoisonError::into_inner);
+        outlets.push(Arc::downgrade(outlet));
+    }
+
+    /// Offers what was printed to all who look on.
+    pub(super) fn pass_on(&self) {
+        let mut outlets = self.outlets.lock().unwrap_or_else(PoisonError::into_inner);
+        outlets.retain(|outlet| outlet.upgrade().inspect(|outlet| outlet.offer(self)).is_some());
+    }
+
+    /// Adds what was printed. Little is not drawn at once, so that those who look on
+    /// get it first: tells whether the screen must be told of it, soon.
     pub(super) fn printed(&self, bytes: &[u8]) -> bool {
         let mut state = self.state();
         state.ring.push(bytes);
         if state.ring.end() - state.drawn < LITTLE {
-            drop(state);
-            self.tell();
             return true;
         }
-        self.tell();
         if state.ring.end() >= state.enough {
             self.work.notify_one();
         }
-        while state.ring.end() - state.drawn > count(LAG) && !state.closed {
+        false
+    }
+
+    /// Whether the screen is so far behind that it must be waited for.
+    pub(super) fn is_ahead(&self) -> bool {
+        is_ahead(&self.state())
+    }
+
+    /// Waits while the screen is too far behind.
+    pub(super) fn keep_pace(&self) {
+        let mut state = self.state();
+        while is_ahead(&state) {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        false
     }
 
     /// Has the little that was printed drawn.
@@ -213,6 +230,10 @@ impl Line {
         self.wish(Wish::Text { at, above, reply });
         answer.await.ok()
     }
+}
+
+fn is_ahead(state: &State) -> bool {
+    state.ring.end() - state.drawn > count(LAG) && !state.closed
 }
 
 impl State {

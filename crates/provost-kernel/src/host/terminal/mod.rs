@@ -1,7 +1,8 @@
 //! The project's terminal: exactly one, shared by all who look at it.
 //!
 //! ```text
-//! program ⇄ PTY ─▶ reader (thread) ─▶ ring ─┬─▶ client, client, … (tasks)
+//!                    ┌─────────────▶ clients that wait for it
+//! program ⇄ PTY ─▶ reader (thread) ─▶ ring ─┬─▶ clients that are behind (tasks)
 //!            ▲                              └─▶ screen (thread) ─▶ snapshots
 //!            └── what is typed, and what the screen answers
 //! ```
@@ -15,16 +16,17 @@ mod drawing;
 mod input;
 mod line;
 mod opening;
+mod outlet;
 mod reader;
 mod reading;
 mod ring;
 mod screen;
+mod sending;
 mod stream;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::BytesMut;
 use provost_core::action::{OpenPty, ReadPty, WritePty};
 use provost_core::redact::Redactor;
 use provost_proto::kernel::Fault;
@@ -37,7 +39,6 @@ use provost_sandbox::confine::Exit;
 use provost_sandbox::profile::Places;
 use provost_sandbox::pty::Size;
 use serde_json::{Value, json};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::ActionError;
@@ -47,6 +48,7 @@ use input::{Input, NotTyped};
 use line::{Ended, Line};
 use opening::Beginning;
 pub(super) use opening::Shell;
+pub(super) use stream::Client;
 
 /// The least time between two changes of the size: whoever drags a window would
 /// otherwise keep the program busy with nothing else.
@@ -260,21 +262,6 @@ impl Terminal {
 fn epoch() -> u64 {
     // JavaScript counts exactly up to 2^53, and there must be room to go on.
     uuid::Uuid::new_v4().as_u64_pair().1 & ((1 << 52) - 1)
-}
-
-/// Someone who may look on.
-#[derive(Debug)]
-pub(super) struct Client {
-    live: Arc<Live>,
-    after: Option<u64>,
-    size: Size,
-}
-
-impl Client {
-    /// Serves until it or the terminal is gone.
-    pub(super) async fn serve(self, read: (OwnedReadHalf, BytesMut), write: OwnedWriteHalf) {
-        stream::serve(&self.live, read, write, self.after, self.size).await;
-    }
 }
 
 /// Tells the daemon. A kernel that cannot keep a report is about to end.

@@ -14,6 +14,14 @@ use super::line::Line;
 /// has no more or this is full.
 const READ: usize = 64 * 1024;
 
+/// A program that prints more than this without a pause is not waited for letter by
+/// letter: what it prints is passed on in pieces of this size …
+const FLOOD: usize = 32 * 1024;
+const PIECE: usize = 64 * 1024;
+
+/// … or when there was nothing, or nothing was passed on, for so long.
+const QUIET: Duration = Duration::from_millis(1);
+
 /// What was printed is drawn when the program pauses for so long …
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
@@ -26,11 +34,13 @@ pub(super) fn read(controller: &Controller, stop: &OwnedFd, line: &Arc<Line>) {
     if let Err(error) = copy(controller, stop, line) {
         tracing::warn!(%error, "the terminal cannot be read any more");
     }
+    line.pass_on();
     line.change(|state| state.silent = true);
 }
 
 fn copy(controller: &Controller, stop: &OwnedFd, line: &Line) -> io::Result<()> {
     let mut buffer = vec![0; READ];
+    let mut flow = Flow::new(Instant::now());
     // Since when something waits to be drawn.
     let mut undrawn: Option<Instant> = None;
     loop {
@@ -38,6 +48,13 @@ fn copy(controller: &Controller, stop: &OwnedFd, line: &Line) -> io::Result<()> 
         if length > 0 {
             let waits = line.printed(&buffer[..length]);
             undrawn = if waits { undrawn.or_else(|| Some(Instant::now())) } else { None };
+            let is_ahead = line.is_ahead();
+            if flow.is_due(length, Instant::now()) || is_ahead {
+                flow.pass_on(line);
+            }
+            if is_ahead {
+                line.keep_pace();
+            }
         }
         if undrawn.is_some_and(|since| since.elapsed() >= LONGEST) {
             undrawn = None;
@@ -50,8 +67,14 @@ fn copy(controller: &Controller, stop: &OwnedFd, line: &Line) -> io::Result<()> 
                     PollFd::from_borrowed_fd(controller.as_fd(), PollFlags::IN),
                     PollFd::new(stop, PollFlags::IN),
                 ];
-                match rustix::event::poll(&mut lines, undrawn.and(Some(&PAUSE))) {
-                    Ok(0) if undrawn.take().is_some() => line.draw(),
+                let patience = (flow.gathered > 0 || undrawn.is_some()).then_some(&PAUSE);
+                match rustix::event::poll(&mut lines, patience) {
+                    Ok(0) => {
+                        flow.pass_on(line);
+                        if undrawn.take().is_some() {
+                            line.draw();
+                        }
+                    }
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -60,6 +83,46 @@ fn copy(controller: &Controller, stop: &OwnedFd, line: &Line) -> io::Result<()> 
                 }
             }
             More::Never => return Ok(()),
+        }
+    }
+}
+
+/// When what was printed is passed on: at once, but in a flood in pieces, because
+/// the terminal gives little at a time and each piece wakes everyone on its way.
+struct Flow {
+    /// How much was printed without a pause.
+    run: usize,
+    /// When something was printed last.
+    last: Instant,
+    /// How much of it was not passed on yet …
+    gathered: usize,
+    /// … and since when.
+    since: Instant,
+}
+
+impl Flow {
+    fn new(now: Instant) -> Self {
+        Self { run: 0, last: now, gathered: 0, since: now }
+    }
+
+    /// Whether to pass on what there is, now that so much came.
+    fn is_due(&mut self, length: usize, now: Instant) -> bool {
+        if now.duration_since(self.last) >= QUIET {
+            self.run = 0;
+        }
+        if self.gathered == 0 {
+            self.since = now;
+        }
+        self.last = now;
+        self.run += length;
+        self.gathered += length;
+        let is_late = now.duration_since(self.since) >= QUIET;
+        self.run <= FLOOD || self.gathered >= PIECE || is_late
+    }
+
+    fn pass_on(&mut self, line: &Line) {
+        if std::mem::take(&mut self.gathered) > 0 {
+            line.pass_on();
         }
     }
 }
@@ -84,4 +147,37 @@ fn fill(controller: &Controller, buffer: &mut [u8]) -> io::Result<(usize, More)>
         }
     }
     Ok((length, More::Now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_is_passed_on_at_once_and_a_flood_in_pieces() {
+        let begin = Instant::now();
+        let mut flow = Flow::new(begin);
+        // So many bytes, after so many microseconds: what has been gathered by then is due.
+        let table = [
+            ("a letter", 1, 0, true),
+            ("one soon after it", 1, 10, true),
+            ("a screen full", 8192, 20, true),
+            ("much in one piece", 24 * 1024, 30, false),
+            ("more of it", 4096, 60, false),
+            ("and more", 4096, 90, false),
+            ("a whole piece", 40 * 1024, 120, true),
+            ("the beginning of the next", 4096, 150, false),
+            ("more of that", 4096, 700, false),
+            ("it has waited for long", 4096, 1150, true),
+            ("the flood goes on", 4096, 1200, false),
+            ("a letter after a pause", 1, 3000, true),
+        ];
+        for (sentence, length, micros, expected) in table {
+            let is_due = flow.is_due(length, begin + Duration::from_micros(micros));
+            assert_eq!(is_due, expected, "{sentence}");
+            if is_due {
+                flow.gathered = 0;
+            }
+        }
+    }
 }

@@ -1,0 +1,258 @@
+//! How far a client is, and what comes next for it.
+//!
+//! It is sent what was printed from where it is, at once. One that does not
+//! acknowledge is sent no more than a window; when it does again it gets the
+//! missing bytes if they are few, else what the terminal looks like by then. So
+//! it costs one buffer however slow it is.
+
+use std::io;
+
+use bytes::{Buf as _, Bytes};
+use provost_proto::limits::{TERMINAL_BEHIND, TERMINAL_WINDOW};
+use provost_proto::terminal::{DATA_HEAD, FromTerminal, data_head};
+use provost_sandbox::confine::Exit;
+use provost_sandbox::pty::Size;
+use tokio::sync::watch;
+
+use super::line::{Ended, Line, Resized, Snapshot, State};
+use super::ring::count;
+use super::stream::Heard;
+use crate::quiet::Outgoing;
+
+/// Bytes sent at once.
+const PIECE: usize = 64 * 1024;
+
+/// How often a client is shown what the terminal looks like without having
+/// acknowledged anything in between. One that reads and says nothing gets no more.
+const UNHEARD: u8 = 4;
+
+/// What is to be done for a client now that all is sent that could be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing, until there is more.
+    Rest,
+    /// Its connection takes no more for now.
+    Full,
+    /// It needs to be shown what the terminal looks like.
+    Snapshot,
+    /// It knows that it is over.
+    Last,
+}
+
+#[derive(Debug)]
+pub(super) struct Sending {
+    heard: watch::Receiver<Heard>,
+    /// What was to be done when it was looked at last.
+    step: Step,
+    /// The next byte to be sent; none if it needs a snapshot first.
+    cursor: Option<u64>,
+    /// The size where it goes on, until it is told.
+    welcome: Option<Resized>,
+    /// Where it began, or was put by the last snapshot.
+    base: u64,
+    /// Whether its window was full.
+    lagging: bool,
+    /// How many snapshots it was sent since it acknowledged something.
+    n_unheard: u8,
+    /// What it had acknowledged by then.
+    heard_last: u64,
+    /// What it knows: changes of the size, titles, bells.
+    n_sizes: u64,
+    n_titles: u64,
+    n_bells: u64,
+    /// What is on its way: this, as far as it is not sent yet, and then the rest.
+    buffer: Vec<u8>,
+    n_sent: usize,
+    rest: Bytes,
+    /// Whether nothing follows it.
+    is_last: bool,
+}
+
+/// What comes next.
+enum Next {
+    /// This, which is on its way now.
+    Sent,
+    Step(Step),
+}
+
+impl Sending {
+    /// For a client that has seen all up to `after`, if that is still kept.
+    pub(super) fn new(line: &Line, heard: watch::Receiver<Heard>, after: Option<u64>) -> Self {
+        let state = line.state();
+        let kept = state.ring.oldest()..=state.ring.end();
+        let cursor = after.filter(|after| kept.contains(after));
+        let size = cursor.map(|at| state.size_before(at));
+        Self {
+            heard,
+            step: Step::Full,
+            cursor,
+            // It is told the size anew, and then goes on as if it had never been away.
+            welcome: size,
+            base: cursor.unwrap_or(0),
+            lagging: false,
+            n_unheard: 0,
+            heard_last: 0,
+            n_sizes: size.map_or(0, |size| size.number),
+            n_titles: 0,
+            n_bells: state.n_bells,
+            buffer: Vec::new(),
+            n_sent: 0,
+            rest: Bytes::new(),
+            is_last: false,
+        }
+    }
+
+    /// What was to be done when it was looked at last.
+    pub(super) fn step(&self) -> Step {
+        self.step
+    }
+
+    /// Sends all that can be sent without waiting.
+    pub(super) fn go_on(&mut self, line: &Line, write: &Outgoing) -> io::Result<Step> {
+        self.step = loop {
+            if !self.flush(write)? {
+                break Step::Full;
+            }
+            if self.is_last {
+                break Step::Last;
+            }
+            match self.next(line)? {
+                Next::Sent => {}
+                Next::Step(step) => break step,
+            }
+        };
+        Ok(self.step)
+    }
+
+    /// Sends what is on its way; tells whether all of it is gone.
+    fn flush(&mut self, write: &Outgoing) -> io::Result<bool> {
+        loop {
+            let first = self.buffer.get(self.n_sent..).unwrap_or_default();
+            let piece = if first.is_empty() { &self.rest[..] } else { first };
+            if piece.is_empty() {
+                self.buffer.clear();
+                self.n_sent = 0;
+                return Ok(true);
+            }
+            match write.try_send(piece) {
+                Ok(n_sent) if first.is_empty() => self.rest.advance(n_sent),
+                Ok(n_sent) => self.n_sent += n_sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn say(&mut self, what: &FromTerminal) -> io::Result<()> {
+        let (head, rest) = what.encode().map_err(io::Error::other)?;
+        // Not replaced by it, because it has room for more.
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&head);
+        self.rest = rest;
+        Ok(())
+    }
+
+    fn resize(&mut self, offset: u64, Size { cols, rows }: Size) -> io::Result<Next> {
+        self.say(&FromTerminal::Resize { offset, cols, rows })?;
+        Ok(Next::Sent)
+    }
+
+    /// The last word.
+    fn end(&mut self, what: &FromTerminal) -> io::Result<Next> {
+        self.is_last = true;
+        self.say(what)?;
+        Ok(Next::Sent)
+    }
+
+    /// What the terminal looks like, in place of what was printed before.
+    pub(super) fn show(&mut self, snapshot: Snapshot) -> io::Result<()> {
+        let Snapshot { offset, size: Size { cols, rows }, n_sizes, bytes } = snapshot;
+        (self.cursor, self.base) = (Some(offset), offset);
+        (self.n_unheard, self.lagging) = (self.n_unheard + 1, false);
+        self.n_sizes = n_sizes;
+        self.say(&FromTerminal::Snapshot { offset, cols, rows, bytes })
+    }
+
+    fn next(&mut self, line: &Line) -> io::Result<Next> {
+        let state = line.state();
+        let (acknowledged, fault) = {
+            let heard = self.heard.borrow();
+            (heard.acknowledged, heard.fault.clone())
+        };
+        if let Some(fault) = fault {
+            return self.end(&FromTerminal::Error(fault));
+        }
+        if acknowledged > self.heard_last {
+            (self.heard_last, self.n_unheard) = (acknowledged, 0);
+        }
+        let anew = if self.n_unheard < UNHEARD { Step::Snapshot } else { Step::Rest };
+        let Some(cursor) = self.cursor else { return Ok(Next::Step(anew)) };
+        if let Some(Resized { size, .. }) = self.welcome.take() {
+            return self.resize(cursor, size);
+        }
+        let unacknowledged = cursor - acknowledged.clamp(self.base.min(cursor), cursor);
+        let stalled = self.lagging && unacknowledged > TERMINAL_WINDOW / 2;
+        if cursor < state.ring.oldest() {
+            return Ok(Next::Step(if stalled { Step::Rest } else { anew }));
+        }
+        let size = state.next_size(self.n_sizes);
+        if let Some(Resized { number, offset, size }) = size.filter(|size| size.offset <= cursor) {
+            self.n_sizes = number;
+            return self.resize(offset, size);
+        }
+        if let Some(what) = beside(&state, &mut self.n_titles, &mut self.n_bells) {
+            self.say(&what)?;
+            return Ok(Next::Sent);
+        }
+        let behind = state.ring.end() - cursor;
+        if stalled {
+            return Ok(Next::Step(Step::Rest));
+        }
+        if std::mem::take(&mut self.lagging) && behind > TERMINAL_BEHIND {
+            return Ok(Next::Step(anew));
+        }
+        if behind == 0 {
+            return match state.ended {
+                Some(Ended(exit)) => self.end(&exit_of(exit)),
+                None => Ok(Next::Step(Step::Rest)),
+            };
+        }
+        let room = TERMINAL_WINDOW.saturating_sub(unacknowledged);
+        if room == 0 {
+            self.lagging = true;
+            return Ok(Next::Step(Step::Rest));
+        }
+        let until = size.map_or(room, |size| room.min(size.offset - cursor));
+        self.print(&state, cursor, until)
+    }
+
+    /// Sends what was printed from here on, up to so many bytes.
+    fn print(&mut self, state: &State, cursor: u64, most: u64) -> io::Result<Next> {
+        let most = usize::try_from(most).unwrap_or(PIECE).min(PIECE);
+        self.buffer.resize(DATA_HEAD, 0);
+        let n_read = state.ring.read(cursor, most, &mut self.buffer).unwrap_or(0);
+        let head = data_head(cursor, n_read).map_err(io::Error::other)?;
+        self.buffer[..DATA_HEAD].copy_from_slice(&head);
+        self.cursor = Some(cursor + count(n_read));
+        Ok(Next::Sent)
+    }
+}
+
+/// What is told beside what was printed.
+fn beside(state: &State, n_titles: &mut u64, n_bells: &mut u64) -> Option<FromTerminal> {
+    if *n_titles < state.n_titles {
+        *n_titles = state.n_titles;
+        return Some(FromTerminal::Title(state.title.to_string()));
+    }
+    if *n_bells < state.n_bells {
+        *n_bells = state.n_bells;
+        return Some(FromTerminal::Bell);
+    }
+    None
+}
+
+fn exit_of(exit: Option<Exit>) -> FromTerminal {
+    let (exit_code, signal) = super::parts(exit);
+    FromTerminal::Exit { exit_code, signal }
+}
