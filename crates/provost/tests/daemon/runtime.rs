@@ -11,7 +11,7 @@ const STATUS: &str = "/api/projects/app/runtime/status";
 
 impl Running {
     /// Waits until the status says so; the status.
-    pub(super) async fn until_status(&self, is: impl Fn(&Value) -> bool) -> Value {
+    pub(super) async fn until_status(&self, mut is: impl FnMut(&Value) -> bool) -> Value {
         loop {
             let status = self.get(STATUS).await;
             if is(&status) {

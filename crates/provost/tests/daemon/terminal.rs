@@ -122,6 +122,15 @@ impl Client {
         }
     }
 
+    /// Reads so many bytes, and keeps none of them.
+    async fn pass(&mut self, size: u64) {
+        let end = self.at + size;
+        while self.at < end {
+            self.seen.clear();
+            assert!(self.next().await, "it ended: {:?}", self.said);
+        }
+    }
+
     async fn hear_out(&mut self) -> &[TerminalSays] {
         while self.next().await {}
         &self.said
@@ -269,43 +278,68 @@ fn memory(pid: i64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flood_past_a_client_that_stalls_leaves_the_memory_of_kernel_and_daemon_flat() {
-    // A gigabyte takes minutes without optimizations; what grows with the output shows sooner.
-    const SIZE: u64 = if cfg!(debug_assertions) { 50_000_000 } else { 1_000_000_000 };
+async fn a_gigabyte_past_clients_that_stall_leaves_the_memory_of_kernel_and_daemon_flat() {
+    const ALL: u64 = 1_000_000_000;
+    /// So much of it is also read to its last byte.
+    const READ: u64 = 50_000_000;
+    const MILLION: u64 = 1_000_000;
     let home = Home::new();
     let daemon = home.up();
     let mut client = daemon.attach(None).await;
-    let flood = |size: u64, word: &str| {
-        format!("head -c {size} /dev/zero | tr '\\0' x; echo; echo {word}-$((1))\r")
-    };
+    // In lines, as programs print; the terminal adds a return to each.
+    let line = "x".repeat(78);
+    let flood =
+        |size: u64, word: &str| format!("yes {line} | head -c {size}; echo; echo {word}-$((1))\r");
     // What the terminal keeps for itself is full before it is measured.
     client.types(&flood(12_000_000, "full")).await;
-    client.until("\nfull-1").await;
+    client.pass(12_000_000).await;
+    client.until("full-1").await;
     let stalled = daemon.attach(None).await;
     let status = daemon.get("/api/projects/app/runtime/status").await;
     let kernel = status["kernel"]["pid"].as_i64().unwrap();
     let pids = [kernel, i64::from(daemon.pid.as_raw_nonzero().get())];
     let before = pids.map(memory);
     let (begin, mut most) = (client.at, before);
-    client.seen.clear();
-    client.types(&flood(SIZE, "end")).await;
-    let is_over = |seen: &[u8]| {
-        let last = &seen[seen.len().saturating_sub(8192)..];
-        last.windows(6).any(|part| part == b"\nend-1")
-    };
-    while !is_over(&client.seen) {
-        assert!(client.next().await);
-        if client.seen.len() > 1_000_000 {
-            client.seen.drain(..900_000);
-            most = [0, 1].map(|n| most[n].max(memory(pids[n])));
-        }
+    let mut measure = || most = [0, 1].map(|n| memory(pids[n]).max(most[n]));
+    client.types(&flood(ALL, "end")).await;
+    for _ in 0..READ / MILLION {
+        client.pass(MILLION).await;
+        measure();
     }
-    assert!(client.at - begin > SIZE, "{} bytes were printed", client.at - begin);
+    // From here on it stalls too.
+    let is_over = |status: &Value| {
+        measure();
+        status["terminal"]["offset"].as_u64().is_some_and(|offset| offset - begin > ALL)
+    };
+    daemon.until_status(is_over).await;
+    let mut late = daemon.attach(None).await;
+    late.until("end-1").await;
+    assert!(late.at - begin > ALL, "{} bytes were printed", late.at - begin);
+    measure();
     for (name, before, most) in [("kernel", before[0], most[0]), ("daemon", before[1], most[1])] {
         let grown = most.saturating_sub(before);
         assert!(grown < 16 * 1024 * 1024, "the {name} grew by {grown} bytes from {before}");
     }
     drop(stalled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_typed_in_the_terminal_reaches_the_projects_dev_server() {
+    let home = Home::new();
+    home.put(
+        "server.js",
+        "require('http').createServer((_, answer) => answer.end('served-' + 6 * 7)).listen(0, '127.0.0.1')",
+    );
+    home.put("provost.toml", "[runtime]\ndev = \"node server.js\"\n");
+    let daemon = home.up();
+    daemon.runtime("run").await;
+    let status = daemon.until_status(|status| status["preview"]["status"] == "ready").await;
+    let port = &status["preview"]["port"];
+    let mut client = daemon.attach(None).await;
+    let script =
+        format!("fetch(`http://localhost:{port}/`).then((a) => a.text()).then(console.log)");
+    client.types(&format!("node -e '{script}'\r")).await;
+    client.until("served-42").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
