@@ -1,13 +1,16 @@
 //! The terminal's benchmark: output and keystrokes through kernel, daemon and
 //! WebSocket against a bare terminal that is only read.
 //!
-//! `cargo xtask bench terminal`, which builds the release binary first.
+//! `cargo xtask bench terminal`, which builds the release binary first. The example
+//! itself takes the names of parts, to measure only those: `seq`, `logs`, `memory`,
+//! `snapshot`, `echo`, `port`, `stop`.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a benchmark prints, and fails loudly"
 )]
 
+mod client;
 #[path = "../daemon/mod.rs"]
 mod daemon;
 mod peers;
@@ -16,16 +19,12 @@ mod runtime;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use futures::{SinkExt as _, StreamExt as _};
-use provost_proto::limits::TERMINAL_ACK;
 use provost_sandbox::confine::{Command, Layers, Limits, Wall};
 use provost_sandbox::profile::{Places, Policy, Profile};
 use provost_sandbox::{probe, pty};
-use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{WebSocketStream, client_async};
+use serde_json::json;
 
+use client::Client;
 use daemon::{Daemon, resident_kib};
 
 const ROUNDS: usize = 5;
@@ -38,6 +37,8 @@ const SIZE: pty::Size = pty::Size { cols: 80, rows: 24 };
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
+    let parts: Vec<String> = std::env::args().skip(1).collect();
+    let wants = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let daemon = Daemon::start(&[("SHELL", "/bin/bash")]).await;
     let logs = daemon.folder.path().join("app/logs");
     std::fs::write(&logs, colored(200_000_000)).unwrap();
@@ -45,52 +46,65 @@ async fn main() {
     let mut client = daemon.attach().await;
     client.run("PS1=; bind 'set enable-bracketed-paste off'").await;
     let logs = format!("cat {}", logs.display());
-    for (what, line) in [("seq 1 3000000", "seq 1 3000000"), ("a colored log of 200 MB", &logs)] {
-        let (mut one, mut three, mut passed) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
-        let mut others = vec![Vec::new(); peers.len()];
-        for _ in 0..ROUNDS {
-            // One after the other in one loop, so that whatever else runs disturbs all alike.
-            let bare = bare(&daemon, line);
-            // One that is not read for a while is taken for gone.
-            client = daemon.attach().await;
-            client.run("true").await;
-            one.push(client.run(line).await / bare);
-            passed[0].push(client.passed);
-            let stalled = daemon.attach().await;
-            let mut second = daemon.attach().await;
-            let reading = tokio::spawn(async move { while second.next().await.is_some() {} });
-            three.push(client.run(line).await / bare);
-            passed[1].push(client.passed);
-            reading.abort();
-            drop(stalled);
-            for (peer, rates) in peers.iter_mut().zip(&mut others) {
-                rates.push(peer.run(line).await / bare);
-            }
-        }
-        report(&format!("bytes/s of {what} to one client / bare"), &mut one, "≥ 0.8");
-        report(
-            &format!("bytes/s of {what}, three clients, one stalled / bare"),
-            &mut three,
-            "≥ 0.6",
-        );
-        for (peer, rates) in peers.iter().zip(&mut others) {
-            report(&format!("bytes/s of {what} through {} / bare", peer.name), rates, "less");
-        }
-        for (who, passed) in ["one client", "three clients"].into_iter().zip(&mut passed) {
-            passed.sort_by(f64::total_cmp);
-            let share = passed[ROUNDS / 2] * 100.0;
-            println!(
-                "  {who}: {share:.0} % of it came byte by byte, the rest as what it looks like"
-            );
-        }
-        println!();
+    if wants("seq") {
+        output(&daemon, &mut peers, "seq 1 3000000", "seq 1 3000000").await;
     }
-    memory(&daemon, &mut client).await;
-    snapshot(&daemon, &mut client).await;
-    echo(&mut client, &mut peers).await;
+    if wants("logs") {
+        output(&daemon, &mut peers, "a colored log of 200 MB", &logs).await;
+    }
+    // One that is not read for a while is taken for gone.
+    client = daemon.attach().await;
+    if wants("memory") {
+        memory(&daemon, &mut client).await;
+    }
+    if wants("snapshot") {
+        snapshot(&daemon, &mut client).await;
+    }
+    if wants("echo") {
+        echo(&mut client, &mut peers).await;
+    }
     drop(peers);
-    runtime::port(&daemon).await;
-    runtime::stop(&daemon).await;
+    if wants("port") {
+        runtime::port(&daemon).await;
+    }
+    if wants("stop") {
+        runtime::stop(&daemon).await;
+    }
+}
+
+/// How fast what a line prints is seen to its end, in turns with the others.
+async fn output(daemon: &Daemon, peers: &mut [peers::Peer], what: &str, line: &str) {
+    let (mut one, mut three, mut passed) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
+    let mut others = vec![Vec::new(); peers.len()];
+    for _ in 0..ROUNDS {
+        // One after the other in one loop, so that whatever else runs disturbs all alike.
+        let bare = bare(daemon, line);
+        let mut client = daemon.attach().await;
+        client.run("true").await;
+        one.push(client.run(line).await / bare);
+        passed[0].push(client.passed);
+        let stalled = daemon.attach().await;
+        let mut second = daemon.attach().await;
+        let reading = tokio::spawn(async move { while second.next().await.is_some() {} });
+        three.push(client.run(line).await / bare);
+        passed[1].push(client.passed);
+        reading.abort();
+        drop(stalled);
+        for (peer, rates) in peers.iter_mut().zip(&mut others) {
+            rates.push(peer.run(line).await / bare);
+        }
+    }
+    report(&format!("bytes/s of {what} to one client / bare"), &mut one, "≥ 0.8");
+    report(&format!("bytes/s of {what}, three clients, one stalled / bare"), &mut three, "≥ 0.6");
+    for (peer, rates) in peers.iter().zip(&mut others) {
+        report(&format!("bytes/s of {what} through {} / bare", peer.name), rates, "less");
+    }
+    for (who, passed) in ["one client", "three clients"].into_iter().zip(&mut passed) {
+        passed.sort_by(f64::total_cmp);
+        let share = passed[ROUNDS / 2] * 100.0;
+        println!("  {who}: {share:.0} % of it came byte by byte, the rest as what it looks like");
+    }
+    println!();
 }
 
 /// How soon a letter that is typed is there to be shown, in turns.
@@ -233,113 +247,4 @@ async fn snapshot(daemon: &Daemon, client: &mut Client) {
         "attach with 1000 lines: {took:.1} ms with the ticket, {} bytes (promised ≤ 150 kB)",
         late.seen.len()
     );
-}
-
-struct Client {
-    socket: WebSocketStream<TcpStream>,
-    seen: Vec<u8>,
-    at: u64,
-    acknowledged: u64,
-    n_snapshots: usize,
-    snapshot: bool,
-    /// Bytes of output that came.
-    n_bytes: usize,
-    /// The share of the output of the last line that came, and was not skipped.
-    passed: f64,
-}
-
-impl Client {
-    async fn next(&mut self) -> Option<()> {
-        match self.socket.next().await?.ok()? {
-            Message::Binary(bytes) => {
-                let (place, output) = bytes.split_first_chunk::<8>()?;
-                self.at = u64::from_be_bytes(*place);
-                if !std::mem::take(&mut self.snapshot) {
-                    self.at += u64::try_from(output.len()).ok()?;
-                    self.n_bytes += output.len();
-                }
-                self.seen.extend_from_slice(output);
-                // As the page does.
-                if self.at.saturating_sub(self.acknowledged) < TERMINAL_ACK {
-                    return Some(());
-                }
-                self.acknowledged = self.at;
-                let ack = json!({ "type": "ack", "offset": self.at }).to_string();
-                self.socket.send(Message::Text(ack.into())).await.ok()
-            }
-            Message::Text(text) => {
-                let said: Value = serde_json::from_str(&text).ok()?;
-                self.snapshot = said["type"] == "snapshot";
-                self.n_snapshots += usize::from(self.snapshot);
-                if said["type"] == "ping" {
-                    let pong = json!({ "type": "pong" }).to_string();
-                    self.socket.send(Message::Text(pong.into())).await.ok()?;
-                }
-                Some(())
-            }
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Some(()),
-            Message::Close(_) => None,
-        }
-    }
-
-    async fn say(&mut self, keys: &str) {
-        self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
-    }
-
-    /// Microseconds until each letter of a turn comes back.
-    async fn echoes(&mut self, times: &mut Vec<f64>) {
-        for letter in letters() {
-            let began = Instant::now();
-            self.say(&char::from(letter).to_string()).await;
-            self.seen.clear();
-            while !self.seen.contains(&letter) {
-                self.next().await.unwrap();
-            }
-            times.push(began.elapsed().as_secs_f64() * 1e6);
-        }
-    }
-
-    /// Runs a line to its end; returns bytes per second.
-    async fn run(&mut self, line: &str) -> f64 {
-        let (began, from) = (Instant::now(), self.at);
-        (self.n_snapshots, self.n_bytes) = (0, 0);
-        self.seen.clear();
-        let line = Line::new(line);
-        self.say(&line.typed).await;
-        while !line.is_done(&self.seen) {
-            let keep = self.seen.len().saturating_sub(64);
-            self.seen.drain(..keep);
-            self.next().await.unwrap();
-        }
-        let all = usize::try_from(self.at - from).unwrap();
-        self.passed = share(self.n_bytes, all);
-        rate(all, began)
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a ratio")]
-fn share(part: usize, all: usize) -> f64 {
-    part as f64 / all.max(1) as f64
-}
-
-impl Daemon {
-    async fn attach(&self) -> Client {
-        let ticket = self.post("/api/projects/app/terminal/ticket", json!({})).await;
-        let ticket = ticket["ticket"].as_str().unwrap();
-        let path = format!("/api/projects/app/terminal/attach?cols=80&rows=24&ticket={ticket}");
-        let stream = TcpStream::connect(&self.address).await.unwrap();
-        stream.set_nodelay(true).unwrap();
-        let (socket, _) =
-            client_async(format!("ws://{}{path}", self.address), stream).await.unwrap();
-        Client {
-            socket,
-            seen: Vec::new(),
-            at: 0,
-            acknowledged: 0,
-            n_snapshots: 0,
-            snapshot: false,
-            n_bytes: 0,
-            passed: 1.0,
-        }
-    }
 }
