@@ -25,12 +25,14 @@ pub(super) struct Printer {
     markdown: Option<Markdown>,
     /// The tools that were called and have not returned.
     tools: HashMap<Place, String>,
+    /// They were called together, so that each result must say whose it is.
+    are_many: bool,
 }
 
 impl Printer {
     pub(super) fn new(json: bool) -> Self {
         let markdown = on_terminal().then(Markdown::new);
-        Self { json, last: Last::Nothing, markdown, tools: HashMap::new() }
+        Self { json, last: Last::Nothing, markdown, tools: HashMap::new(), are_many: false }
     }
 
     pub(super) fn event(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -53,6 +55,7 @@ impl Printer {
         } else if let Fact::ToolCalled(call) = fact {
             self.end()?;
             line(&faint(&format!("· {}", called(&call.tool, &call.arguments))))?;
+            self.are_many |= !self.tools.is_empty();
             self.tools.insert(call.item, call.tool);
             Ok(())
         } else if let Fact::ToolReturned(returned) = fact {
@@ -86,7 +89,9 @@ impl Printer {
             ToolStatus::Denied => ("→ denied:", lines(&call.output)),
             ToolStatus::Cancelled => ("→ cancelled:", lines(&call.output)),
         };
-        line(&faint(&format!("  {how} {what}")))
+        let whose = if self.are_many { format!("{} ", plain(&tool)) } else { String::new() };
+        self.are_many &= !self.tools.is_empty();
+        line(&faint(&format!("  {whose}{how} {what}")))
     }
 
     fn switch(&mut self, to: Last) -> anyhow::Result<()> {

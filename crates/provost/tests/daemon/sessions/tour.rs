@@ -134,7 +134,8 @@ async fn the_tour_is_taken_from_the_command_line_too() {
     // What it calls is told in words, as is where to look without a page.
     for words in [
         "· fs.listFiles: list the files of the project",
-        "→ README.md",
+        "  fs.listFiles → README.md",
+        "  fs.readFile → {",
         "· fs.editFile: make an edit in site/board.json",
         "· terminal.runCommand: run `sh check.sh`",
         "· runtime.run: build the project if that is needed and run its dev server",
