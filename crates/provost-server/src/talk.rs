@@ -103,7 +103,7 @@ impl Talk {
         });
         let why = "the turn before was stopped, so that this message waits; continue the session \
                    to send it, or take it back";
-        Ok(if waits { bad(Code::Cancelled, why.to_owned()) } else { None })
+        Ok(waits.then(|| bad(Code::Cancelled, why.to_owned())))
     }
 
     fn ended(&self, fact: &Fact) -> Option<Ended> {
@@ -111,26 +111,26 @@ impl Talk {
         if let Fact::TurnFinished(end) = fact {
             own(end.turn).then_some(Ended::Well(end.reason))
         } else if let Fact::TurnFailed(end) = fact {
-            own(end.turn).then(|| bad(end.fault.code, end.fault.message.clone())).flatten()
+            own(end.turn).then(|| bad(end.fault.code, end.fault.message.clone()))
         } else if let Fact::TurnCancelled(end) = fact {
             let why = "the turn was cancelled".to_owned();
-            own(end.turn).then(|| bad(Code::Cancelled, why)).flatten()
+            own(end.turn).then(|| bad(Code::Cancelled, why))
         } else if let Fact::TurnInterrupted(end) = fact {
-            own(end.turn).then(|| bad(Code::Unavailable, end.why.clone())).flatten()
+            own(end.turn).then(|| bad(Code::Unavailable, end.why.clone()))
         } else if let Fact::MessageWithdrawn(taken) = fact {
             let why = "the message was taken back".to_owned();
-            (taken.message == self.message).then(|| bad(Code::Cancelled, why)).flatten()
+            (taken.message == self.message).then(|| bad(Code::Cancelled, why))
         } else if let Fact::SessionClosed(_) = fact {
-            bad(Code::SessionClosed, "the session was closed".to_owned())
+            Some(bad(Code::SessionClosed, "the session was closed".to_owned()))
         } else {
             None
         }
     }
 }
 
-fn bad(code: Code, error: String) -> Option<Ended> {
+fn bad(code: Code, error: String) -> Ended {
     let (status, details) = (code.status(), None);
-    Some(Ended::Badly(Box::new(Problem { error, code, status, details })))
+    Ended::Badly(Box::new(Problem { error, code, status, details }))
 }
 
 /// Whether what waits may go on waiting after this.

@@ -140,9 +140,9 @@ impl Turn {
         Ok(State {
             view,
             history,
-            line,
             progress,
             pending_usage,
+            line,
             answered,
             guard,
             compacted,
