@@ -8,9 +8,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{SendFlags, Shutdown};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -39,19 +37,6 @@ impl Outgoing {
     pub(crate) async fn writable(&self) -> io::Result<()> {
         let end = self.socket.as_fd().try_clone_to_owned()?;
         pipe::Sender::from_owned_fd_unchecked(end)?.writable().await
-    }
-
-    /// Keeps the processor awake until something comes in, or for so long.
-    pub(crate) fn stay_awake(&self, at_most: Duration) {
-        let began = Instant::now();
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let is_quiet = || {
-            let mut lines = [PollFd::new(&self.socket, PollFlags::IN)];
-            matches!(rustix::event::poll(&mut lines, Some(&at_once)), Ok(0))
-        };
-        while is_quiet() && began.elapsed() < at_most {
-            std::hint::spin_loop();
-        }
     }
 
     /// Sends all of it.
@@ -95,19 +80,6 @@ mod tests {
         far.read_to_end(&mut read).await.unwrap();
         assert!(read == expected, "{} bytes", read.len());
         sending.await.unwrap().unwrap();
-    }
-
-    #[tokio::test]
-    async fn nobody_stays_awake_for_longer_than_was_said_nor_when_something_came() {
-        let (near, mut far) = UnixStream::pair().unwrap();
-        let (_incoming, outgoing) = split(near).unwrap();
-        let began = Instant::now();
-        outgoing.stay_awake(Duration::from_millis(2));
-        assert!(began.elapsed() >= Duration::from_millis(2));
-        far.write_all(b"x").await.unwrap();
-        outgoing.stay_awake(Duration::from_secs(3600));
-        drop(far);
-        outgoing.stay_awake(Duration::from_secs(3600));
     }
 
     #[tokio::test]

@@ -86,13 +86,6 @@ impl Look {
 }
 
 impl Keys {
-    /// Stays awake for the answer to what was typed, for at most so long; the thread
-    /// does nothing else meanwhile. A processor that was sent to sleep takes longer to
-    /// wake up than most programs take to answer.
-    pub fn stay_awake(&self, at_most: Duration) {
-        self.0.stay_awake(at_most);
-    }
-
     /// Sends one frame.
     pub async fn send(&mut self, frame: &ToTerminal) -> io::Result<()> {
         self.0.send(&frame.encode().map_err(io::Error::other)?).await

@@ -28,7 +28,7 @@ async fn what_is_run_is_told_of_and_running_it_again_starts_no_second() {
 
 #[tokio::test]
 async fn of_many_who_run_at_once_one_starts_something() {
-    let toml = runtime("dev = \"echo one >> starts; exec sleep 1000\"");
+    let toml = runtime("dev = \"echo one >> starts; echo up; exec sleep 1000\"");
     let kernel = Kernel::of(&[("provost.toml", &toml), ("starts", "")]).await;
     let (a, b, c, d) = tokio::join!(kernel.run(), kernel.run(), kernel.run(), kernel.run());
     let answers = [a, b, c, d].map(Result::unwrap);
@@ -36,6 +36,10 @@ async fn of_many_who_run_at_once_one_starts_something() {
     assert_eq!(started, 1, "{answers:?}");
     let pids: Vec<_> = answers.iter().map(|a| a["runtime"]["devServer"]["pid"].clone()).collect();
     assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
+    // It was started; now it has also come to say so.
+    while !kernel.logs(0).await.0.contains("\nup\n") {
+        tokio::task::yield_now().await;
+    }
     kernel.stop().await;
     assert_eq!(std::fs::read_to_string(kernel.app("starts")).unwrap(), "one\n");
 }

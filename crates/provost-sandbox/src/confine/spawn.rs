@@ -70,8 +70,8 @@ impl Wall {
         }
         let child = started?;
         if self.applied.own_ports {
-            let named = exchange::Named::new(&self.policy, self.applied.private_tmp)?;
-            exchange::attend(child.run.control.as_fd(), pid, named)?;
+            let sockets = exchange::Named::new(&self.policy, self.applied.private_tmp)?;
+            exchange::attend(child.run.control.as_fd(), pid, sockets)?;
         }
         Ok(child)
     }

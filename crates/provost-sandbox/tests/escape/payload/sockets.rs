@@ -29,7 +29,7 @@ pub(super) fn attack(name: &str, args: &[&str]) -> Option<Attack> {
 
 /// Expands what only the run knows: where it may put temporary files.
 fn expand(path: &str) -> String {
-    path.replace("$TMPDIR", &std::env::var("TMPDIR").unwrap_or_default())
+    path.replace("$TMPDIR", std::env::temp_dir().to_str().unwrap())
 }
 
 fn own_socket(bind: &str, to: &str, nonblocking: bool) -> Attack {
