@@ -190,10 +190,10 @@ async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
             execute(host, id, (&action, params), (&limits, terms)).await
         }
         Ask::Cancel { id } => {
-            let found = host.commands.cancel(id) || host.runtime.cancel(id);
+            let found = host.commands.book.cancel(id) || host.runtime.cancel(id);
             Ok(json!({ "found": found }))
         }
-        Ask::Outcomes { ids } => Ok(json!(host.commands.outcomes(&ids))),
+        Ask::Outcomes { ids } => Ok(json!(host.commands.book.outcomes(&ids))),
         Ask::Shutdown {} => {
             host.stop_all().await;
             host.end.notify_one();
@@ -280,7 +280,7 @@ async fn on_files(
         pinned::guard(holds, &root, &action)?;
     }
     let began = std::time::Instant::now();
-    let stop = host.commands.begin(id);
+    let stop = host.commands.book.begin(id);
     let task = tokio::task::spawn_blocking(move || {
         let stop = || stop.load(std::sync::atomic::Ordering::Relaxed);
         files::execute_within(&root, &action, sight.as_ref(), &stop)
@@ -290,7 +290,7 @@ async fn on_files(
     });
     drop(held);
     let result = redacted(redactor, result);
-    host.commands.done(id, &result, began.elapsed());
+    host.commands.book.done(id, &result, began.elapsed());
     result
 }
 
@@ -304,13 +304,13 @@ async fn on_runtime(
     match action {
         RuntimeAction::Open(params) => {
             let began = std::time::Instant::now();
-            drop(host.commands.begin(id));
-            let opened = match host.commands.places() {
+            drop(host.commands.book.begin(id));
+            let opened = match host.commands.walls.places() {
                 Ok(places) => host.terminal.open(id, &params, &places).await,
                 Err(error) => Err(error),
             };
             let opened = redacted(redactor, opened);
-            host.commands.done(id, &opened, began.elapsed());
+            host.commands.book.done(id, &opened, began.elapsed());
             opened
         }
         RuntimeAction::Read(params) => {
@@ -327,7 +327,7 @@ async fn on_runtime(
             let began = std::time::Instant::now();
             let result = redacted(redactor, host.runtime.execute(id, action, &host.root).await);
             // A daemon that was away asks what became of it.
-            host.commands.done(id, &result, began.elapsed());
+            host.commands.book.done(id, &result, began.elapsed());
             result
         }
     }

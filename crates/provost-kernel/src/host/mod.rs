@@ -114,13 +114,15 @@ impl Host {
             boot: self.boot,
             pid: std::process::id(),
             version: self.version.clone(),
-            running: [self.commands.running(), self.runtime.running()].concat(),
+            running: [self.commands.book.running(), self.runtime.running()].concat(),
         }
     }
 
     /// Whether something runs here that must be let run.
     fn is_busy(&self) -> bool {
-        self.terminal.is_live() || self.runtime.is_busy() || !self.commands.running().is_empty()
+        self.terminal.is_live()
+            || self.runtime.is_busy()
+            || !self.commands.book.running().is_empty()
     }
 
     /// Ends all that runs here; when it returns, nothing of it is left.
@@ -128,7 +130,7 @@ impl Host {
         tokio::join!(
             self.terminal.stop(StopCause::Shutdown),
             self.runtime.shut_down(),
-            self.commands.stop_all()
+            self.commands.book.stop_all()
         );
     }
 }

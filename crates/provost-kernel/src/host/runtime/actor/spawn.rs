@@ -43,7 +43,7 @@ impl Actor {
     fn start(&mut self, which: Which, action: ActionId, plan: &Plan) -> Result<u32, String> {
         let redactor = self.means.redacting.redactor().map_err(|error| error.message)?;
         if self.wall.is_none() {
-            let wall = self.means.commands.wall_to_serve(&self.means.own);
+            let wall = self.means.commands.walls.to_serve(&self.means.own);
             self.wall = Some(wall.map_err(|error| error.message)?);
         }
         let Some(wall) = &self.wall else { return Err("there is no sandbox".to_owned()) };

@@ -1,0 +1,101 @@
+//! The walls of a project, and the places they are made from.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use provost_proto::Code;
+use provost_sandbox::confine::{Layers, Limits, SandboxError, Wall};
+use provost_sandbox::probe;
+use provost_sandbox::profile::{Places, Policy, Profile};
+
+use crate::ActionError;
+use crate::host::HostOptions;
+use crate::host::standby::Kept;
+use crate::place::{Place, Scratch};
+
+/// The walls of one project, each made when it is needed first.
+#[derive(Debug)]
+pub(in crate::host) struct Walls {
+    project: PathBuf,
+    home: PathBuf,
+    data: PathBuf,
+    pub(super) place: Place,
+    scratch: OnceLock<Scratch>,
+    wall: OnceLock<Arc<Kept>>,
+    open_wall: OnceLock<Arc<Kept>>,
+}
+
+impl Walls {
+    pub(super) fn new(options: &HostOptions) -> Self {
+        Self {
+            project: options.project.clone(),
+            home: options.home.clone(),
+            data: options.data.clone(),
+            place: Place::at(&options.place),
+            scratch: OnceLock::new(),
+            wall: OnceLock::new(),
+            open_wall: OnceLock::new(),
+        }
+    }
+
+    /// The wall of commands; another for those that were granted the network.
+    pub(super) fn of_commands(&self, network: bool) -> Result<&Arc<Kept>, ActionError> {
+        let kept = if network { &self.open_wall } else { &self.wall };
+        if kept.get().is_none() {
+            let policy = Policy::new(Profile::Build, &self.places()?);
+            let policy = if network { policy.with_network() } else { policy };
+            let machine = probe::machine();
+            let wall = Wall::new(policy, &machine, Layers::Auto, Limits::default())
+                .map_err(|error| refused(&error))?;
+            // Two that come at once make two, and one of them is used.
+            drop(kept.set(Arc::new(Kept::new(wall))));
+        }
+        kept.get().ok_or_else(|| ActionError::new(Code::Internal, "the sandbox could not be kept"))
+    }
+
+    /// The wall of the dev server and of builds, through which our own program can
+    /// be read: it serves files.
+    pub(in crate::host) fn to_serve(&self, own: &Path) -> Result<Wall, ActionError> {
+        let mut policy = Policy::new(Profile::Serve, &self.places()?);
+        policy.readable.push(own.to_owned());
+        Wall::new(policy, &probe::machine(), Layers::Auto, Limits::default())
+            .map_err(|error| refused(&error))
+    }
+
+    /// Where a command may be, with a folder for what it keeps for a while.
+    pub(in crate::host) fn places(&self) -> Result<Places<'_>, ActionError> {
+        if self.scratch.get().is_none() {
+            let scratch = self.place.scratch().map_err(|error| {
+                let message = format!("no folder for temporary files: {error}");
+                ActionError::new(Code::Internal, message)
+            })?;
+            drop(self.scratch.set(scratch));
+        }
+        let missing = || ActionError::new(Code::Internal, "no folder for temporary files");
+        Ok(Places {
+            project: &self.project,
+            home: &self.home,
+            data: &self.data,
+            scratch: self.scratch.get().ok_or_else(missing)?.path(),
+        })
+    }
+}
+
+/// Why a wall was not made, or a command not started behind it.
+pub(in crate::host) fn refused(error: &SandboxError) -> ActionError {
+    let code = match error {
+        SandboxError::Unavailable { .. } => Code::SandboxUnavailable,
+        SandboxError::NotFound { .. } => Code::CmdNotFound,
+        SandboxError::WorkingDirectory(_) => Code::NotFound,
+        SandboxError::Nul(_) => Code::InvalidAction,
+        SandboxError::Start { .. } => Code::SandboxDenied,
+        SandboxError::Io { .. } | SandboxError::StillAlive => Code::Internal,
+    };
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        source = cause.source();
+    }
+    ActionError::new(code, message)
+}
