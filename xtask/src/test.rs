@@ -51,8 +51,9 @@ impl Compiler {
 pub(crate) fn all(compiler: &Compiler) -> Result<()> {
     let chromium = chromium()?;
     ui::build()?;
-    // The whole workspace, as the tests are built: with other features it would be built twice.
-    must(&mut compiler.cargo(&["build", "--workspace", "--bins"]))?;
+    // Programs and tests together: without the tests, dependencies have other features,
+    // and everything would be built twice.
+    must(&mut compiler.cargo(&["build", "--workspace", "--bins", "--tests"]))?;
     must(&mut compiler.cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     if output(&mut cargo(&["nextest", "--version"])).is_ok() {
         must(&mut compiler.cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
