@@ -175,8 +175,8 @@ impl Pen {
 
     /// The writer, when nobody else has it.
     fn held(&self) -> MutexGuard<'_, Option<Writer>> {
-        // Whoever panicked with it has left a transaction that the next cannot begin in:
-        // it fails, and is told so.
+        // Of what somebody panicked in, nothing counts: what is in memory changes after
+        // the commit, and the next transaction takes the open one back.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -113,6 +113,10 @@ impl Writer {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        // Whoever panicked in the midst of one has left it open, and nothing of it counts.
+        if !self.db.is_autocommit() {
+            self.db.execute_batch("ROLLBACK")?;
+        }
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let done = work(self).and_then(|done| {
             self.db.prepare_cached("COMMIT")?.execute([])?;
