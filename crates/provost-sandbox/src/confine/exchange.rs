@@ -226,8 +226,9 @@ impl Exchange {
             To::Port(to) => to,
             // Who put the socket there need not be of the run, though it lies in its folders.
             To::Path => {
-                let listener = twin::listener(&connecting.socket);
-                let is_ours = listener.is_some_and(|pid| self.owners.is_ours(pid));
+                let listener = twin::Listener::of(&connecting.socket).ok_or(Errno::PERM)?;
+                // Its number is its own as long as it lives: that is asked last.
+                let is_ours = self.owners.is_ours(listener.pid) && listener.lives();
                 return is_ours.then_some(()).ok_or(Errno::PERM);
             }
         };

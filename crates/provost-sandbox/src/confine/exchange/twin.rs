@@ -5,7 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use libc::{
     IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, SO_KEEPALIVE, SO_LINGER, SO_OOBINLINE, SO_PASSCRED,
@@ -13,8 +13,12 @@ use libc::{
     TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_QUICKACK,
     TCP_USER_TIMEOUT, c_int,
 };
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+/// The process at the other end, as a descriptor; the C library does not name it yet.
+const SO_PEERPIDFD: c_int = 77;
 
 /// What is carried over. None of it says where a connection leads.
 const OPTIONS: &[(c_int, c_int)] = &[
@@ -86,18 +90,42 @@ pub(super) fn of_named(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     Ok(twin)
 }
 
-/// The process that began to listen where this socket is connected; none if it is out
-/// of our sight.
-pub(super) fn listener(socket: &OwnedFd) -> Option<u32> {
-    let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = libc::socklen_t::try_from(size_of_val(&who)).ok()?;
-    // SAFETY: the place is as long as is said, and any bytes are a value of it.
+/// The process that began to listen where a socket is connected.
+pub(super) struct Listener {
+    pub(super) pid: u32,
+    /// Itself, and never another that has got its number.
+    process: OwnedFd,
+}
+
+impl Listener {
+    /// `None` if it is gone, out of our sight, or the kernel cannot tell (before 6.5).
+    pub(super) fn of(socket: &OwnedFd) -> Option<Self> {
+        let who = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let pid = peer(socket, libc::SO_PEERCRED, who)?.pid;
+        let number = peer(socket, SO_PEERPIDFD, -1)?;
+        // SAFETY: the kernel just made the descriptor, for us alone.
+        let process = (number >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number) })?;
+        Some(Self { pid: u32::try_from(pid).ok().filter(|pid| *pid > 0)?, process })
+    }
+
+    /// Whether it has not ended.
+    pub(super) fn lives(&self) -> bool {
+        let mut lines = [PollFd::new(&self.process, PollFlags::IN)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(rustix::event::poll(&mut lines, Some(&at_once)), Ok(0))
+    }
+}
+
+/// What the kernel knows of the other end.
+fn peer<T: Copy>(socket: &OwnedFd, name: c_int, mut value: T) -> Option<T> {
+    let mut length = libc::socklen_t::try_from(size_of::<T>()).ok()?;
+    // SAFETY: the place is as long as is said, and any bytes are a value of the two
+    // types that are asked for.
     let result = unsafe {
-        let place = (&raw mut who).cast();
-        let fd = socket.as_raw_fd();
-        libc::getsockopt(fd, SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length)
+        let place = (&raw mut value).cast();
+        libc::getsockopt(socket.as_raw_fd(), SOL_SOCKET, name, place, &raw mut length)
     };
-    u32::try_from(who.pid).ok().filter(|pid| result == 0 && *pid > 0)
+    (result == 0).then_some(value)
 }
 
 fn carry(option: (c_int, c_int), from: BorrowedFd<'_>, to: &OwnedFd) -> Result<(), Errno> {
@@ -176,7 +204,8 @@ mod tests {
         assert_eq!(of(listener.as_fd()), Err(Errno::ISCONN));
         let stream = UnixStream::connect(folder.path().join("a")).unwrap();
         assert_eq!(of(stream.as_fd()), Err(Errno::ISCONN));
-        assert_eq!(super::listener(&stream.into()), Some(std::process::id()));
+        let listens = Listener::of(&stream.into()).unwrap();
+        assert_eq!((listens.pid, listens.lives()), (std::process::id(), true));
         let datagram = UnixDatagram::bind(folder.path().join("b")).unwrap();
         assert_eq!(of(datagram.as_fd()), Err(Errno::PERM));
         let bound = plain(AddressFamily::UNIX);
@@ -184,6 +213,35 @@ mod tests {
         assert_eq!(of(bound.as_fd()), Err(Errno::PERM));
         assert_eq!(of(plain(AddressFamily::INET).as_fd()), Err(Errno::INVAL));
         assert_eq!(of(plain(AddressFamily::UNIX).as_fd()), Ok(()));
+    }
+
+    #[test]
+    fn who_began_to_listen_and_ended_is_nobody_though_the_socket_is_served() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = SocketAddrUnix::new(folder.path().join("a")).unwrap();
+        let socket = plain(AddressFamily::UNIX);
+        rustix::net::bind(&socket, &path).unwrap();
+        // SAFETY: the child makes two system calls and is gone.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: as above.
+            unsafe {
+                libc::listen(socket.as_raw_fd(), 1);
+                libc::_exit(0);
+            }
+        }
+        let child = rustix::process::Pid::from_raw(child).unwrap();
+        let wait = |options| {
+            rustix::process::waitid(rustix::process::WaitId::Pid(child), options).unwrap()
+        };
+        let options = rustix::process::WaitIdOptions::EXITED;
+        wait(options | rustix::process::WaitIdOptions::NOWAIT);
+        let stream = plain(AddressFamily::UNIX);
+        rustix::net::connect(&stream, &path).unwrap();
+        let lives = || Listener::of(&stream).is_some_and(|listener| listener.lives());
+        assert!(!lives(), "it has ended, and its number is still its own");
+        wait(options);
+        assert!(!lives(), "its number is free for others");
     }
 
     #[test]
