@@ -78,14 +78,16 @@ impl Gateway {
             KernelState::Connected { pid, heartbeat } => {
                 (KernelStatus::Connected, Some(pid), Some(heartbeat))
             }
-            KernelState::Unresponsive { pid } => (KernelStatus::Connected, Some(pid), None),
+            KernelState::Unresponsive { pid } => (KernelStatus::Unresponsive, Some(pid), None),
             KernelState::None => {
                 let doc = self.store.doc(View::Kernels, project.uuid()).await?;
                 let ended = doc.and_then(Doc::into_kernel).map(|kernel| kernel.status);
                 // One that the log has as connected was lost a moment ago.
                 let status = match ended {
                     None | Some(KernelStatus::Stopped) => KernelStatus::Stopped,
-                    Some(KernelStatus::Lost | KernelStatus::Connected) => KernelStatus::Lost,
+                    Some(
+                        KernelStatus::Lost | KernelStatus::Connected | KernelStatus::Unresponsive,
+                    ) => KernelStatus::Lost,
                 };
                 (status, None, None)
             }

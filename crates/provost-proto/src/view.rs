@@ -140,6 +140,8 @@ pub struct KernelView {
 pub enum KernelStatus {
     /// It answers.
     Connected,
+    /// It is there and has not answered for a while.
+    Unresponsive,
     /// It was stopped in good order.
     Stopped,
     /// It is gone.

@@ -62,17 +62,21 @@ fn bearer<'a>(parts: &'a Parts, door: &Door) -> Result<Bearer<'a>, Failure> {
         }
         return Ok(Bearer::Header(token.trim()));
     }
-    let cookie = cookie(parts, &door.cookie).ok_or_else(no_token)?;
     let page = parts.headers.get(PAGE).and_then(|value| value.to_str().ok());
-    Ok(Bearer::Browser { cookie, page })
+    let mut all =
+        cookies(parts, &door.cookie).map(|cookie| Bearer::Browser { cookie, page }).peekable();
+    let first = *all.peek().ok_or_else(no_token)?;
+    // Whatever is shown at another port of this host can put cookies of the same name
+    // before ours, which must not lock anybody out.
+    Ok(all.find(|bearer| door.gateway.authenticate(*bearer).is_ok()).unwrap_or(first))
 }
 
-fn cookie<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
-    parts.headers.get_all(COOKIE).iter().find_map(|value| {
-        value.to_str().ok()?.split(';').find_map(|pair| {
-            let (key, value) = pair.trim().split_once('=')?;
-            (key == name).then_some(value)
-        })
+fn cookies<'a>(parts: &'a Parts, name: &str) -> impl Iterator<Item = &'a str> {
+    let values = parts.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = values.flat_map(|value| value.split(';'));
+    pairs.filter_map(move |pair| {
+        let (key, value) = pair.trim().split_once('=')?;
+        (key == name).then_some(value)
     })
 }
 

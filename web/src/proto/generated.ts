@@ -1085,7 +1085,7 @@ status: KernelStatus,
  */
 reached: number, };
 
-export type KernelStatus = "connected" | "stopped" | "lost";
+export type KernelStatus = "connected" | "unresponsive" | "stopped" | "lost";
 
 export type RequestAction = { 
 /**

@@ -67,8 +67,9 @@ export function withRuntime(runtimes: Runtimes, state: RuntimeState): Runtimes {
 export function kernelStatus(kernel: KernelNow): KernelStatus {
   switch (kernel.kind) {
     case 'connected':
-    case 'unresponsive':
       return 'connected'
+    case 'unresponsive':
+      return 'unresponsive'
     case 'lost':
       return 'lost'
     case 'none':

@@ -9,6 +9,9 @@ use axum::http::header::{
 };
 use provost_gateway::Gateway;
 
+/// Tells a browser to forget what it keeps of a host, at whatever port.
+const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
+
 /// The cookies of a preview; the second is for a page in a frame of ours. The first
 /// is what the names of all begin with.
 pub(super) const COOKIES: [&str; 2] = ["provost_preview", "provost_preview_framed"];
@@ -121,6 +124,8 @@ pub(super) fn downwards(headers: &mut HeaderMap, ends: Ends<'_>) {
     for cookie in cookies {
         headers.append(SET_COOKIE, cookie);
     }
+    // On one host, an app's would clear our cookies too.
+    headers.remove(CLEAR_SITE_DATA);
     // Who may frame it is ours to say, whatever it says of frames itself.
     headers.remove(header::X_FRAME_OPTIONS);
     let policies: Vec<String> = headers
@@ -244,6 +249,7 @@ mod tests {
         let mut map = headers(&[
             ("set-cookie", "s=1; Domain=localhost; Path=/"),
             ("set-cookie", "provost_3001=stolen"),
+            ("clear-site-data", "\"cookies\""),
             ("x-frame-options", "DENY"),
             ("content-security-policy", "default-src 'self'; frame-ancestors 'none'"),
         ]);

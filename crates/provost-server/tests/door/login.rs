@@ -73,6 +73,26 @@ async fn a_login_link_works_once_and_both_halves_are_a_person_in_the_browser() {
     }
 }
 
+/// What is shown at another port of the host can set cookies beside ours.
+#[tokio::test]
+async fn cookies_of_the_same_name_lock_nobody_out() {
+    let server = Server::start().await;
+    let (browser, stale) = (server.browser().await, server.browser().await);
+    let (name, _) = browser.cookie.split_once('=').unwrap();
+    let mut good = browser.cookie.clone();
+    for other in ["evil", "", stale.value(), "a=b"] {
+        for cookies in [format!("{name}={other}; {good}"), format!("{good}; {name}={other}")] {
+            let look = server.anyone(Method::GET, "/api/projects").header(PAGE, &browser.page);
+            let answer = look.header(COOKIE, &cookies).send().await.unwrap();
+            assert_eq!(answer.status(), 200, "{cookies}");
+            good = cookies;
+        }
+    }
+    let look = server.anyone(Method::GET, "/api/projects").header(PAGE, &browser.page);
+    let answer = look.header(COOKIE, format!("{name}=evil; {name}=worse")).send().await.unwrap();
+    assert_eq!(answer.status(), 401);
+}
+
 /// What listens on another port of the host is sent the cookie, and can send
 /// whatever it likes with it.
 #[tokio::test]

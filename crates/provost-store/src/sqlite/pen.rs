@@ -113,8 +113,8 @@ impl Pen {
         };
         let writer = held.as_mut().filter(|writer| !writer.is_due())?;
         let answer = writer.commit_at_once(std::slice::from_ref(request)).ok()?.pop()?;
-        drop(held);
         self.shared.note(None);
+        drop(held);
         match answer {
             Ok(Answer::Appended(appended)) => Some(Ok(appended)),
             Ok(Answer::Done) => None,
@@ -152,13 +152,11 @@ impl Pen {
         match committed {
             Ok(answers) => {
                 self.load.sent.fetch_sub(group.len(), Ordering::AcqRel);
-                self.shared.note(None);
                 self.hand_out(HandOut(group.drain(..).zip(answers).collect()));
             }
             Err(error) if group.len() == 1 => {
                 self.load.sent.fetch_sub(1, Ordering::AcqRel);
                 tracing::warn!(%error, "the log could not be written");
-                self.shared.note(Some(error.clone()));
                 group.drain(..).for_each(|request| request.answer(Err(error.clone())));
             }
             Err(_) => {
@@ -170,7 +168,15 @@ impl Pen {
     }
 
     fn commit(&self, group: &[Request]) -> Result<Answers, StoreError> {
-        self.held().as_mut().ok_or(StoreError::Closed)?.commit(group)
+        let mut held = self.held();
+        let committed = held.as_mut().ok_or(StoreError::Closed)?.commit(group);
+        // Before another writes, so that what is noted last was last.
+        match &committed {
+            Ok(_) => self.shared.note(None),
+            Err(error) if group.len() == 1 => self.shared.note(Some(error.clone())),
+            Err(_) => {}
+        }
+        committed
     }
 
     /// The writer, when nobody else has it.
