@@ -1,13 +1,34 @@
 //! Handing a task to another role.
+//!
+//! That the other session is there and that it was told its task are written one after
+//! the other. A daemon that ended in between is followed by one that tells it: under a
+//! key, so that it is told once.
 
+use provost_core::chain;
 use provost_core::session::handoff::hand_over;
 use provost_proto::session::{HandedOff, SessionStatus, SessionView};
 use provost_proto::{Code, Fact, SessionId};
+use provost_store::Idempotency;
 use serde_json::Value;
 
+use super::inbox::Prompt;
 use super::tools::{Call, Returned, fault};
 use super::turn::Turn;
 use super::{RunnerError, ask, render};
+
+/// What a call asks for.
+struct Wanted {
+    role: String,
+    task: String,
+}
+
+impl Wanted {
+    fn of(call: &Call) -> Option<Self> {
+        let wanted: Value = serde_json::from_str(&call.arguments).ok()?;
+        let text = |name: &str| wanted[name].as_str().map(str::to_owned);
+        Some(Self { role: text("role")?, task: text("task")? })
+    }
+}
 
 impl Turn {
     /// Gives a task to another role, in a session of its own, and waits for it.
@@ -16,13 +37,20 @@ impl Turn {
         view: &SessionView,
         call: &Call,
     ) -> Result<Returned, RunnerError> {
+        let Some(wanted) = Wanted::of(call) else {
+            let why = "say to which `role` and what the `task` is";
+            return Ok(render::failed(&fault(Code::SkillDenied, why)));
+        };
         let child = match call.child {
             Some(child) => child,
-            None => match self.open_handoff(view, call).await? {
+            None => match self.open_handoff(view, call, &wanted.role).await? {
                 Ok(child) => child,
                 Err(why) => return Ok(render::failed(&fault(Code::SkillDenied, why))),
             },
         };
+        if let Err(error) = self.give(child, wanted.task).await {
+            return Ok(render::failed(&fault(Code::SkillDenied, error.to_string())));
+        }
         let mut head = self.runner.gateway.store().head();
         loop {
             head.mark_unchanged();
@@ -49,11 +77,8 @@ impl Turn {
         &self,
         view: &SessionView,
         call: &Call,
+        name: &str,
     ) -> Result<Result<SessionId, String>, RunnerError> {
-        let wanted: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-        let (Some(name), Some(task)) = (wanted["role"].as_str(), wanted["task"].as_str()) else {
-            return Ok(Err("say to which `role` and what the `task` is".to_owned()));
-        };
         let gateway = &self.runner.gateway;
         let project = gateway.project(&view.project.uuid().to_string()).await?;
         let parts = gateway.parts(&project).await?;
@@ -65,7 +90,7 @@ impl Turn {
             Err(error) => return Ok(Err(error.to_string())),
         };
         let by = self.by.clone();
-        let opened = self.runner.open_child(by.clone(), view, (&project, name), only).await?;
+        let opened = self.runner.open_child(by, view, (&project, name), only).await?;
         let fact = Fact::HandedOff(HandedOff {
             session: self.journal.session,
             turn: self.id,
@@ -74,10 +99,18 @@ impl Turn {
             role: name.to_owned(),
         });
         self.journal.model(&self.by, vec![fact]).await?;
-        let sent = Box::pin(self.runner.send_as(by, opened.id, task.to_owned().into())).await;
-        if let Err(error) = sent {
-            return Ok(Err(error.to_string()));
-        }
         Ok(Ok(opened.id))
+    }
+
+    /// Tells the other session its task, unless it has heard it; or why it cannot hear.
+    async fn give(&self, child: SessionId, task: String) -> Result<(), RunnerError> {
+        let now = self.runner.view(child).await?;
+        if now.turn.is_some() || now.status == SessionStatus::Closed {
+            return Ok(());
+        }
+        let request = chain::digest(task.as_bytes());
+        let command = Some(Idempotency { key: format!("task/{}", child.uuid()), request });
+        let prompt = Prompt { text: task, command, most: None };
+        Box::pin(self.runner.send_as(self.by.clone(), child, prompt)).await.map(drop)
     }
 }

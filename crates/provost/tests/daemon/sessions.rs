@@ -13,6 +13,7 @@ mod openai;
 mod queue;
 mod real;
 mod survive;
+mod taken_up;
 mod telemetry;
 mod tour;
 mod wires;

@@ -1,0 +1,110 @@
+//! What a daemon had begun, and the next one takes up: tasks that were handed over,
+//! and turns whose message is taken back.
+
+use std::fs;
+use std::time::Duration;
+
+use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_proto::session::{
+    Author, Budget, HandedOff, MessageAdded, Part, SessionOpened, ToolCalled,
+};
+use provost_proto::{Actor, Fact, SessionId, Stream};
+use provost_store::{Append, Clock, Sqlite, Store as _, StoreOptions};
+use serde_json::{Value, json};
+
+use super::{ALL, Home, texts, tools};
+
+const READER: &str = "---\nname: reader\ndescription: Reads.\nmodel: fake/model-1\nskills: [fs.read]\n---\nYou are the reader.\n";
+
+fn parsed<T: serde::de::DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Writes what a daemon does that is killed between the two: it has said to whom the
+/// task is handed, and not the task.
+async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
+    let clock = Clock::system();
+    let path = home.data().join("log.db");
+    let store = Sqlite::open(StoreOptions { path, clock: clock.clone() }).unwrap();
+    let (parent, turn) = (parsed(&session["id"]), parsed(&session["turn"]["id"]));
+    let (child, item): (SessionId, u32) = (clock.id(), parsed(&session["items"]));
+    let said = MessageAdded {
+        session: parent,
+        item,
+        message: clock.id(),
+        turn: Some(turn),
+        from: Author::Assistant,
+        parts: vec![Part::Text { text: "I have it read.".to_owned() }],
+        answer: None,
+    };
+    let called = ToolCalled {
+        session: parent,
+        turn,
+        item: item + 1,
+        call: "h".to_owned(),
+        tool: "handoff".to_owned(),
+        arguments: json!({ "role": "reader", "task": "Read it aloud." }).to_string(),
+        action: None,
+    };
+    let opened = SessionOpened {
+        session: child,
+        project: parsed(&session["project"]),
+        role: "reader".to_owned(),
+        model: "fake/model-1".to_owned(),
+        budget: Budget::default(),
+        parent: Some(parent),
+        depth: 1,
+        only: Some(vec!["fs.readFile".to_owned()]),
+    };
+    let role = "reader".to_owned();
+    let handed = HandedOff { session: parent, turn, item: item + 1, to: child, role };
+    let by = session["turn"]["principal"].as_str().unwrap();
+    for (stream, fact) in [
+        (parent, Fact::MessageAdded(said)),
+        (parent, Fact::ToolCalled(called)),
+        (child, Fact::SessionOpened(opened)),
+        (parent, Fact::HandedOff(handed)),
+    ] {
+        let append = Append::one(by, Actor::Daemon, Stream::Session(stream), fact);
+        store.append(append).await.unwrap();
+    }
+    child
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_was_handed_over_and_never_told_is_told_once() {
+    let home = Home::new();
+    let model = FakeModel::answering(|n, asked| {
+        let is_reader = asked.body.to_string().contains("You are the reader.");
+        let mut answer = match (n, is_reader) {
+            (0, _) => Answer::text(&"word ".repeat(2000)),
+            (_, true) => Answer::text("It says hello."),
+            (_, false) => Answer::text("All done."),
+        };
+        if n == 0 {
+            answer.pace = Duration::from_millis(10);
+        }
+        Reply::Say(answer)
+    });
+    let model = model.await.unwrap();
+    fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
+    fs::write(home.path("app/.provost/roles/reader.md"), READER).unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "Have it read.").await;
+    let speaks = |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| !text.is_empty());
+    let seen = daemon.session_until(&session, speaks).await;
+    daemon.kill();
+    let child = hand_over_without_a_task(&home, &seen["session"]).await;
+
+    let daemon = home.up();
+    let is_over = |now: &Value| tools(now).iter().all(|tool| tool["result"].is_object());
+    let detail = daemon.session_until(&session, is_over).await;
+    assert_eq!(tools(&detail)[0]["result"]["output"], "It says hello.", "{detail:#}");
+    let child = format!("/api/sessions/{}", child.uuid());
+    assert_eq!(texts(&daemon.get(&child).await), ["Read it aloud.", "It says hello."]);
+    // And it stays told.
+    daemon.kill();
+    let daemon = home.up();
+    assert_eq!(texts(&daemon.get(&child).await).len(), 2);
+}
