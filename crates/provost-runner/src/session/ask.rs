@@ -60,7 +60,7 @@ impl Turn {
             Purpose::Summary => super::summary::quietly(stream, &self.cancel).await,
         };
         let is_told = usage != Usage::default();
-        let said = end.as_deref().map_or(written, |answer| written.max(size(answer)));
+        let said = end.as_deref().map_or(written, |answer| written.max(told::written(answer)));
         let usage = if is_told { usage } else { guessed(request, said) };
         let estimated = !is_told && usage != Usage::default();
         match end {

@@ -108,7 +108,7 @@ impl Runner {
 
 /// How many bytes the model wrote.
 fn written(draft: &Draft) -> usize {
-    let calls = draft.calls.iter().map(|call| call.arguments.len());
+    let calls = draft.calls.iter().map(|call| call.tool.len() + call.arguments.len());
     draft.text.len() + draft.reasoning.len() + calls.sum::<usize>()
 }
 

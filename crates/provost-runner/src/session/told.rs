@@ -39,6 +39,19 @@ pub(super) fn runs(runtime: Option<&RuntimeView>) -> String {
     }
 }
 
+/// How many bytes the model wrote of an answer: what it said, thought and called, and
+/// nothing of what its provider put around that.
+pub(super) fn written(answer: &Answered) -> usize {
+    let bytes = |content: &Content| match content {
+        Content::Text { text } | Content::Reasoning { text } | Content::Refusal { text } => {
+            text.len()
+        }
+        Content::ToolCall(call) => call.name.len() + call.arguments.len(),
+        Content::Other { .. } => 0,
+    };
+    answer.items.iter().map(|item| bytes(&item.content)).sum()
+}
+
 /// What people see of an answer.
 pub(super) fn parts(answer: &Answered) -> Vec<Part> {
     let part = |content: &Content| match content {

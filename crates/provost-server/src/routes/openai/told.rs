@@ -81,11 +81,14 @@ pub(super) struct Whole {
     /// How much of it is of answers that are over: what begins anew is behind it.
     is_said: usize,
     used: TokenUsage,
+    /// Whether a provider told none of its tokens, so that they are only guessed.
+    is_guessed: bool,
 }
 
 impl Whole {
     pub(super) fn new(most: Option<u32>) -> Self {
-        Self { most, text: String::new(), is_said: 0, used: TokenUsage::default() }
+        let (text, used) = (String::new(), TokenUsage::default());
+        Self { most, text, is_said: 0, used, is_guessed: false }
     }
 
     /// Why the turn ended, if it did.
@@ -101,6 +104,7 @@ impl Whole {
             self.is_said = self.text.len();
         } else if let Some(Fact::UsageRecorded(usage)) = said.fact {
             self.used = self.used.plus(usage.usage);
+            self.is_guessed |= usage.estimated;
         } else if let Some(Fact::TaskUsed(task)) = said.fact {
             self.used = self.used.plus(task.usage);
         }
@@ -111,8 +115,12 @@ impl Whole {
         }
     }
 
-    /// Of an answer whose provider did not keep the limit, about as much as that is.
-    fn fitting(&self) -> &str {
+    /// Of an answer whose provider did not keep the limit, about as much as that is. A
+    /// guess is no reason to cut what ended by itself.
+    fn fitting(&self, reason: FinishReason) -> &str {
+        if self.is_guessed && reason != FinishReason::MaxTokens {
+            return &self.text;
+        }
         let thought = self.used.reasoning;
         let said = self.used.output.saturating_sub(thought);
         let most = self.most.map_or(said, |most| u64::from(most).saturating_sub(thought));
@@ -128,6 +136,9 @@ impl Whole {
     }
 
     pub(super) fn told(self, id: &str, model: &str, created: u64, reason: FinishReason) -> Value {
+        let text = self.fitting(reason);
+        let is_cut = text.len() < self.text.len();
+        let reason = if is_cut { FinishReason::MaxTokens } else { reason };
         json!({
             "id": id,
             "object": "chat.completion",
@@ -135,7 +146,7 @@ impl Whole {
             "model": model,
             "choices": [{
                 "index": 0,
-                "message": { "role": "assistant", "content": self.fitting() },
+                "message": { "role": "assistant", "content": text },
                 "finish_reason": finish(reason),
             }],
             "usage": tokens(self.used),

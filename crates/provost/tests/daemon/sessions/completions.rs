@@ -96,3 +96,20 @@ async fn an_answer_of_a_provider_that_keeps_no_limit_ends_at_it() {
         model.until_idle().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_whose_tokens_nobody_tells_is_whole_if_it_fits() {
+    let text = "The answer is exactly forty-two, as you said.";
+    let mut events = Answer::text(text).events(Format::Chat);
+    events.retain(|event| !event.contains("\"usage\":{"));
+    let home = Home::new();
+    let reply = Reply::raw(events.concat(), Ending::Whole);
+    let model = FakeModel::replying(vec![reply]).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    // By an estimate it has 15 tokens: rather too many, which is no reason to cut it.
+    for (stream, most) in [(false, 100), (true, 100), (false, 12)] {
+        let (said, why, usage) = daemon.completes(stream, Some(most)).await;
+        assert_eq!((said.as_str(), why.as_str()), (text, "stop"), "{stream} {most}");
+        assert_eq!(usage["completion_tokens"], 15, "{stream} {most}: {usage}");
+    }
+}
