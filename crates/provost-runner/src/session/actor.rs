@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::inbox::{Ask, Begun, Moment, Waiting};
 use super::journal::Journal;
 use super::turn::Turn;
-use super::{Runner, RunnerError, Speaker};
+use super::{Runner, RunnerError, Speaker, history};
 
 pub(super) struct Actor {
     pub(super) runner: Arc<Runner>,
@@ -218,8 +218,15 @@ impl Actor {
         let id = self.journal.session.uuid();
         let doc = self.runner.gateway.store().doc(View::Sessions, id).await.ok()?;
         let view = doc.and_then(Doc::into_session)?;
-        let turn = view.turn.filter(|_| view.status == SessionStatus::Running)?;
+        let turn = view.turn.clone().filter(|_| view.status == SessionStatus::Running)?;
+        let message = match history::asked(&**self.runner.gateway.store(), &view, turn.id).await {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::error!(%error, "a turn that was left open could not be read");
+                return None;
+            }
+        };
         let by = Speaker { principal: turn.principal, actor: turn.actor };
-        Some(Begun { turn: turn.id, by, message: None, most: None })
+        Some(Begun { turn: turn.id, by, message, most: None })
     }
 }

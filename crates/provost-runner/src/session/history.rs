@@ -4,6 +4,7 @@ use provost_core::fold::{Doc, View, session::page_key};
 use provost_proto::session::{
     Author, Item as Said, ItemContent, PAGE, Part, SessionView, ToolStatus,
 };
+use provost_proto::{MessageId, TurnId};
 use provost_store::{Store, StoreError};
 
 use super::told::Touched;
@@ -22,6 +23,22 @@ pub(super) async fn items(store: &dyn Store, view: &SessionView) -> Result<Vec<S
     let mut items = from(store, view, 0).await?;
     items.sort_by_key(|item| (item.turn.is_none(), item.turn, item.item));
     Ok(items)
+}
+
+/// The message that began a turn; one that goes on with another has none.
+pub(super) async fn asked(
+    store: &dyn Store,
+    view: &SessionView,
+    turn: TurnId,
+) -> Result<Option<MessageId>, StoreError> {
+    let items = from(store, view, 0).await?;
+    let asked = items.into_iter().filter(|item| item.turn == Some(turn));
+    Ok(asked.map(|item| item.content).find_map(|content| match content {
+        ItemContent::Message { from: Author::User, message, .. } => Some(message),
+        ItemContent::Message { from: Author::Assistant, .. }
+        | ItemContent::Tool { .. }
+        | ItemContent::Compacted { .. } => None,
+    }))
 }
 
 /// The items from a place on.

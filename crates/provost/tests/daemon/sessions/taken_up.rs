@@ -108,3 +108,24 @@ async fn a_task_that_was_handed_over_and_never_told_is_told_once() {
     let daemon = home.up();
     assert_eq!(texts(&daemon.get(&child).await).len(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_is_taken_up_ends_when_its_message_is_taken_back() {
+    let home = Home::new();
+    let command = json!({ "command": "touch made" });
+    let replies = vec![Reply::Say(Answer::call("c1", "terminal_runCommand", command))];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    let sent = daemon.say(&session, "Do it.").await;
+    daemon.questions(1).await;
+    daemon.kill();
+
+    let daemon = home.up();
+    let message = sent["message"].as_str().unwrap();
+    let path = format!("/api/sessions/{session}/messages/{message}/cancel");
+    assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 204);
+    let detail = daemon.get(&format!("/api/sessions/{session}")).await;
+    assert_eq!(detail["session"]["turn"]["status"], "cancelled", "{detail:#}");
+    daemon.questions(0).await;
+}
