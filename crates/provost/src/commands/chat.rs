@@ -16,7 +16,7 @@ mod turn;
 
 use std::process::ExitCode;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use provost_proto::session::{FinishReason, OpenSession, SessionList, SessionView};
 use provost_proto::{Project, RoleList};
 
@@ -26,7 +26,7 @@ use crate::args::ChatArgs;
 use crate::client::Client;
 use crate::config::Config;
 use crate::output::{CLOSED, Closed, can_answer, error_line, faint, plain, plain_lines, remark};
-use end::{End, lacks};
+use end::{End, FAILED, Which, lacks};
 use keyboard::Keyboard;
 use leaving::Leaving;
 use turn::{Begin, Chat};
@@ -88,6 +88,23 @@ async fn once(chat: &mut Chat, text: String) -> anyhow::Result<ExitCode> {
         End::Badly { why, status } | End::Stopped { why, status } => {
             error_line(&anyhow!("{}", plain_lines(&why)));
             Ok(ExitCode::from(status))
+        }
+        End::Held { message, status } => {
+            // Nobody is there who could send it later, or hear what comes of it.
+            let which = Which { turn: None, message: Some(message) };
+            chat.cancel(&which).await.context("what you said waits, and cannot be taken back")?;
+            error_line(&anyhow!(
+                "the turn before was stopped, so that what you said was taken back (CANCELLED)"
+            ));
+            Ok(ExitCode::from(status))
+        }
+        End::CutOff { why } => {
+            let id = short(&chat.session.id.to_string());
+            error_line(&anyhow!(
+                "{}\nhint: `provost chat --session {id}`, then /continue, goes on",
+                plain_lines(&why)
+            ));
+            Ok(ExitCode::from(FAILED))
         }
         End::Left(status) => Ok(ExitCode::from(status)),
     }

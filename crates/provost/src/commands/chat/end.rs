@@ -4,7 +4,7 @@ use provost_proto::session::FinishReason;
 use provost_proto::{Code, Event, Fact, MessageId, TurnId};
 
 /// The statuses of `provost chat -p`; 0 is for an answer that is whole.
-const FAILED: u8 = 1;
+pub(super) const FAILED: u8 = 1;
 /// The answer has as many tokens as it may.
 const CUT: u8 = 7;
 /// The model, or a filter, declined.
@@ -28,6 +28,15 @@ pub(super) enum End {
         why: String,
         status: u8,
     },
+    /// Somebody stopped the turn before, so that what was said waits for a person.
+    Held {
+        message: MessageId,
+        status: u8,
+    },
+    /// The daemon ended in its midst.
+    CutOff {
+        why: String,
+    },
     /// The person left before, with this status.
     Left(u8),
 }
@@ -46,7 +55,8 @@ impl End {
         match self {
             Self::Badly { why, .. } => Self::Badly { why, status: INTERRUPTED },
             Self::Stopped { why, .. } => Self::Stopped { why, status: INTERRUPTED },
-            Self::Well(_) | Self::Left(_) => self,
+            Self::Held { message, .. } => Self::Held { message, status: INTERRUPTED },
+            Self::Well(_) | Self::CutOff { .. } | Self::Left(_) => self,
         }
     }
 }
@@ -102,14 +112,12 @@ impl Which {
             }
             // What was said here waits for another turn, which was stopped.
             let waits = self.turn.is_none() && !end.withdrawn;
-            let why = "the turn before was stopped, so that what you said waits (CANCELLED); \
-                       /continue sends it, /drop takes it back";
-            waits.then(|| End::stopped(why))
+            self.message.filter(|_| waits).map(|message| End::Held { message, status: FAILED })
         } else if let Fact::MessageWithdrawn(taken) = &fact {
             let own = self.message == Some(taken.message);
             own.then(|| End::failed("what you said was taken back (CANCELLED)"))
         } else if let Fact::TurnInterrupted(end) = &fact {
-            own(end.turn).then(|| End::failed(format!("{}; /continue goes on", end.why)))
+            own(end.turn).then(|| End::CutOff { why: end.why.clone() })
         } else if let Fact::SessionClosed(_) = &fact {
             Some(End::failed("the session was closed (SESSION_CLOSED)"))
         } else {

@@ -59,6 +59,14 @@ pub(super) async fn talk(mut chat: Chat, is_old: bool) -> anyhow::Result<ExitCod
                 remark(&plain_lines(&why));
                 tell_held(back.as_mut().map_or(&[], Keyboard::hold));
             }
+            Ok(End::Held { .. }) => {
+                remark(
+                    "the turn before was stopped, so that what you said waits (CANCELLED); \
+                     /continue sends it, /drop takes it back",
+                );
+                tell_held(back.as_mut().map_or(&[], Keyboard::hold));
+            }
+            Ok(End::CutOff { why }) => remark(&format!("{}; /continue goes on", plain(&why))),
             Ok(End::Left(status)) => return Ok(ExitCode::from(status)),
             Err(error) if error.is::<output::Closed>() => return Err(error),
             Err(error) => remark(&plain_lines(&format!("{error:#}"))),

@@ -162,3 +162,27 @@ async fn who_waits_for_a_turn_hears_that_it_is_held_back_or_taken_back() {
     assert!(heard.contains("event: error") && heard.contains("this message waits"), "{heard}");
     assert_eq!(n_queued(&daemon.get(&format!("/api/sessions/{session}")).await), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_call_says_is_taken_back_when_the_turn_before_is_stopped() {
+    let home = Home::new();
+    let model = FakeModel::replying(vec![slowly(3000), text("The rest.")]).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    daemon.say(&session, "One").await;
+    let mut call = home.provost(&["chat", "--session", &session, "-p", "Two"]);
+    let calls = tokio::task::spawn_blocking(move || call.output().unwrap());
+    daemon.session_until(&session, |now| n_queued(now) == 1).await;
+    daemon.session_until(&session, |now| now["draft"].to_string().contains("word")).await;
+    daemon.stop(&session).await;
+    let called = calls.await.unwrap();
+    let why = String::from_utf8(called.stderr).unwrap();
+    assert_eq!((called.status.code(), called.stdout.len()), (Some(1), 0), "{why}");
+    assert!(why.contains("was taken back (CANCELLED)"), "{why}");
+    assert!(!why.contains("/continue") && !why.contains("/drop"), "{why}");
+    // So it is not sent unseen when somebody goes on.
+    assert_eq!(n_queued(&daemon.get(&format!("/api/sessions/{session}")).await), 0);
+    daemon.go_on(&session).await;
+    daemon.turn_end(&session, "finished").await;
+    assert!(model.received().iter().all(|one| !one.body.to_string().contains("Two")));
+}
