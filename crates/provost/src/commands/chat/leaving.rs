@@ -8,11 +8,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The statuses of programs that a signal ended.
 const HUNG_UP: u8 = 129;
+const QUIT: u8 = 131;
 const TERMINATED: u8 = 143;
 
-/// Hears both, from now on.
+/// Hears each of them, from now on.
 pub(super) struct Leaving {
     hangup: Option<Signal>,
+    quit: Option<Signal>,
     terminate: Option<Signal>,
 }
 
@@ -26,14 +28,16 @@ impl Leaving {
             let is_ignored = bit.is_some_and(|bit| ignored & bit != 0);
             (!is_ignored).then(|| signal(kind).context("cannot hear signals")).transpose()
         };
-        let (hangup, terminate) = (hear(SignalKind::hangup())?, hear(SignalKind::terminate())?);
-        Ok(Self { hangup, terminate })
+        let hangup = hear(SignalKind::hangup())?;
+        let quit = hear(SignalKind::quit())?;
+        Ok(Self { hangup, quit, terminate: hear(SignalKind::terminate())? })
     }
 
     /// The status to end with, when it is time to.
     pub(super) async fn next(&mut self) -> u8 {
         tokio::select! {
             () = heard(&mut self.hangup) => HUNG_UP,
+            () = heard(&mut self.quit) => QUIT,
             () = heard(&mut self.terminate) => TERMINATED,
         }
     }

@@ -16,7 +16,7 @@ use super::keyboard::Keyboard;
 use super::leaving::Leaving;
 use crate::client::Client;
 use crate::commands::events::newest;
-use crate::output::{CLOSED, Closed};
+use crate::output::{CLOSED, Closed, remark};
 
 /// How long whoever leaves waits until the turn has ended. The daemon ends it anyway.
 const GRACE: Duration = Duration::from_secs(5);
@@ -74,9 +74,19 @@ impl Chat {
         self.client.tell(Method::POST, &path).await
     }
 
-    /// The same for who leaves, and has nobody to tell that it did not work.
-    async fn give_up(&self, which: &Which) {
-        drop(tokio::time::timeout(GRACE, self.cancel(which)).await);
+    /// The same for who leaves, and does not wait for long; tells whether it was done.
+    async fn give_up(&self, which: &Which) -> bool {
+        matches!(tokio::time::timeout(GRACE, self.cancel(which)).await, Ok(Ok(())))
+    }
+
+    /// The same for whom a signal ends, who reads what became of the turn.
+    async fn end(&self, which: &Which) {
+        let is_done = self.give_up(which).await;
+        remark(match (is_done, which.turn) {
+            (true, Some(_)) => "The turn was ended.",
+            (true, None) => "What you said was taken back.",
+            (false, _) => "The daemon did not answer; `provost sessions` shows what goes on.",
+        });
     }
 
     /// Begins a turn, shows it as it comes, and answers what it asks. Whoever leaves
@@ -102,7 +112,10 @@ impl Chat {
                 }
                 end => return end,
             },
-            status = leaving.next() => status,
+            status = leaving.next() => {
+                self.end(&which).await;
+                return Ok(End::Left(status));
+            }
         };
         self.give_up(&which).await;
         Ok(End::Left(status))
@@ -117,7 +130,7 @@ impl Chat {
             status = leaving.next() => status,
         };
         if let Ok(Ok(which)) = tokio::time::timeout(GRACE, beginning).await {
-            self.give_up(&which).await;
+            self.end(&which).await;
         }
         Ok(Begun::Left(status))
     }
