@@ -137,10 +137,11 @@ async fn whole(
     loop {
         let said = tokio::select! {
             () = door.closing.cancelled() => None,
-            said = listener.next() => said.map_err(Failure::from)?,
+            said = listener.next() => said.map_err(|error| whole.refused(error.into()))?,
         };
         let Some(said) = said else {
-            return Err(Failure::new(Code::Unavailable, "the daemon is stopping").into());
+            let failure = Failure::new(Code::Unavailable, "the daemon is stopping");
+            return Err(whole.refused(failure));
         };
         if let Some(reason) = whole.hear(said)? {
             let created = door.gateway.clock().now() / 1_000_000;

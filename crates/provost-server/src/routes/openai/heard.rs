@@ -9,7 +9,7 @@ use provost_store::StoreError;
 
 use crate::Door;
 use crate::problem::Failure;
-use crate::talk::{Said, Talk};
+use crate::talk::{Ended, Said, Talk};
 
 /// What it hears. If it goes before the end, nobody wants the answer.
 pub(super) struct Listener {
@@ -43,10 +43,21 @@ impl Listener {
 
     /// The next event of the turn; `None` after its end.
     pub(super) async fn next(&mut self) -> Result<Option<Said>, StoreError> {
-        let said = self.talk.next().await?;
-        // What is held back waits on, and the client does not.
-        let is_over = said.as_ref().is_none_or(|said| said.end.is_some());
-        self.wanted.is_over = is_over && !self.talk.is_held();
+        let mut said = self.talk.next().await?;
+        let end = said.as_mut().map(|said| &mut said.end);
+        // What is held back would wait on, and the client does not.
+        if let Some(Some(Ended::Badly(problem))) = end
+            && self.talk.is_held()
+        {
+            match self.wanted.door.runner.withdraw(self.wanted.session, self.wanted.message).await {
+                Ok(()) => {
+                    "the turn before was stopped, so that this message was taken back"
+                        .clone_into(&mut problem.error);
+                }
+                Err(error) => tracing::warn!(%error, "a message that nobody waits for stays"),
+            }
+        }
+        self.wanted.is_over = said.as_ref().is_none_or(|said| said.end.is_some());
         Ok(said)
     }
 }

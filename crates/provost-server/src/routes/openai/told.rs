@@ -1,10 +1,10 @@
 //! What a client of Chat Completions is told: answers, their pieces, and errors.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use provost_proto::session::{FinishReason, TokenUsage};
-use provost_proto::{Fact, Problem};
+use provost_proto::{Code, Fact, Problem};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
@@ -17,17 +17,31 @@ pub(crate) struct Refused {
     problem: Box<Problem>,
     /// The field that it is about.
     field: Option<String>,
+    again: Again,
 }
+
+/// Whether to ask again is left to the client. Those of `OpenAI` do so by themselves after
+/// 409 and 5xx, unless they are told not to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// It may.
+    Maybe,
+    /// Somebody wanted it to end, or it would do twice what was done.
+    No,
+}
+
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 impl Refused {
     pub(super) fn field(name: impl Into<String>, failure: Failure) -> Self {
-        Self { problem: Box::new(failure.into_problem()), field: Some(name.into()) }
+        let problem = Box::new(failure.into_problem());
+        Self { problem, field: Some(name.into()), again: Again::Maybe }
     }
 }
 
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Self {
-        Self { problem: Box::new(failure.into_problem()), field: None }
+        Self { problem: Box::new(failure.into_problem()), field: None, again: Again::Maybe }
     }
 }
 
@@ -35,7 +49,11 @@ impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.problem.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        (status, Json(error(&self.problem, self.field.as_deref()))).into_response()
+        let told = Json(error(&self.problem, self.field.as_deref()));
+        match self.again {
+            Again::Maybe => (status, told).into_response(),
+            Again::No => (status, [(SHOULD_RETRY, "false")], told).into_response(),
+        }
     }
 }
 
@@ -83,12 +101,25 @@ pub(super) struct Whole {
     used: TokenUsage,
     /// Whether a provider told none of its tokens, so that they are only guessed.
     is_guessed: bool,
+    /// Whether the agent called anything.
+    has_acted: bool,
 }
 
 impl Whole {
     pub(super) fn new(most: Option<u32>) -> Self {
         let (text, used) = (String::new(), TokenUsage::default());
-        Self { most, text, is_said: 0, used, is_guessed: false }
+        Self { most, text, is_said: 0, used, is_guessed: false, has_acted: false }
+    }
+
+    /// Why there is no answer.
+    pub(super) fn refused(&self, failure: Failure) -> Refused {
+        self.ended(Box::new(failure.into_problem()))
+    }
+
+    fn ended(&self, problem: Box<Problem>) -> Refused {
+        let is_stopped = matches!(problem.code, Code::Cancelled | Code::SessionClosed);
+        let again = if is_stopped || self.has_acted { Again::No } else { Again::Maybe };
+        Refused { problem, field: None, again }
     }
 
     /// Why the turn ended, if it did.
@@ -102,6 +133,8 @@ impl Whole {
             self.text.truncate(self.is_said);
         } else if let Some(Fact::MessageAdded(_)) = &said.fact {
             self.is_said = self.text.len();
+        } else if let Some(Fact::ToolCalled(_)) = &said.fact {
+            self.has_acted = true;
         } else if let Some(Fact::UsageRecorded(usage)) = said.fact {
             self.used = self.used.plus(usage.usage);
             self.is_guessed |= usage.estimated;
@@ -111,7 +144,7 @@ impl Whole {
         match said.end {
             None => Ok(None),
             Some(Ended::Well(reason)) => Ok(Some(reason)),
-            Some(Ended::Badly(problem)) => Err(Refused { problem, field: None }),
+            Some(Ended::Badly(problem)) => Err(self.ended(problem)),
         }
     }
 

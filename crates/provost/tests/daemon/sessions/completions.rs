@@ -113,3 +113,58 @@ async fn an_answer_whose_tokens_nobody_tells_is_whole_if_it_fits() {
         assert_eq!(usage["completion_tokens"], 15, "{stream} {most}: {usage}");
     }
 }
+
+impl Running {
+    /// Asks in a session for an answer that fails: the status, whether the client should
+    /// ask again by itself, and why.
+    async fn fails(&self, session: &str) -> (u16, Option<String>, String) {
+        let messages = json!([{ "role": "user", "content": "Tell me." }]);
+        let http = provost_runner::model::plain_http().build().unwrap();
+        let asked = http.post(format!("{}/v1/chat/completions", self.base));
+        let asked = asked.json(&json!({ "model": "role/dev", "messages": messages }));
+        let asked = asked.bearer_auth(&self.token).header("x-provost-session", session);
+        let told = asked.send().await.unwrap();
+        let again =
+            told.headers().get("x-should-retry").map(|yes| yes.to_str().unwrap().to_owned());
+        let status = told.status().as_u16();
+        let told: Value = told.json().await.unwrap();
+        (status, again, told["error"]["message"].as_str().unwrap().to_owned())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_asks_again_by_itself_after_a_stop_or_for_what_was_done() {
+    let home = Home::new();
+    let mut slow = Answer::text(&"word ".repeat(3000));
+    slow.pace = std::time::Duration::from_millis(10);
+    let bad = || Reply::status(400, json!({ "error": { "message": "no", "type": "x" } }));
+    let read = Answer::new(vec![call("a", "fs_readFile", json!({ "path": "hello.txt" }))]);
+    let replies = vec![bad(), Reply::Say(read), bad(), Reply::Say(slow.clone()), Reply::Say(slow)];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let no = Some("false".to_owned());
+    let session = daemon.session(json!({})).await;
+    let (status, again, why) = daemon.fails(&session).await;
+    assert_eq!(again, None, "nothing was done: {status} {why}");
+    let (status, again, why) = daemon.fails(&session).await;
+    assert_eq!(again, no, "a file was read: {status} {why}");
+
+    let stop = async || {
+        daemon.session_until(&session, |now| now["draft"].to_string().contains("word")).await;
+        let path = format!("/api/sessions/{session}/cancel");
+        assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 200);
+    };
+    let (told, ()) = tokio::join!(daemon.fails(&session), stop());
+    assert_eq!(told, (409, no.clone(), "the turn was cancelled".to_owned()));
+
+    daemon.say(&session, "Begin.").await;
+    let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
+    let (told, ()) = tokio::join!(daemon.fails(&session), async {
+        daemon.session_until(&session, waits).await;
+        stop().await;
+    });
+    let why = "the turn before was stopped, so that this message was taken back";
+    assert_eq!(told, (409, no, why.to_owned()));
+    let detail = daemon.get(&format!("/api/sessions/{session}")).await;
+    assert_eq!(detail["session"]["queued"], json!([]), "when it says so, it is so");
+}
