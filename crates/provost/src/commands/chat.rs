@@ -13,6 +13,7 @@ mod questions;
 mod talk;
 mod tour;
 mod turn;
+mod waiting;
 
 use std::process::ExitCode;
 

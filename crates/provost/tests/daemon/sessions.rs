@@ -16,6 +16,7 @@ mod survive;
 mod taken_up;
 mod telemetry;
 mod tour;
+mod typed;
 mod wires;
 
 use std::fs;

@@ -8,12 +8,13 @@ use tokio::signal::unix::Signal;
 
 use super::command::Typed;
 use super::end::{End, INTERRUPTED, Which};
-use super::keyboard::typed;
+use super::keyboard::{Keyboard, typed};
 use super::print::Printer;
 use super::questions::Questions;
 use super::turn::Chat;
+use super::waiting::tell_taken;
 use crate::commands::events::take_events;
-use crate::output::{faint, remark};
+use crate::output::{faint, plain_lines, remark};
 
 impl Chat {
     /// Follows a turn from a place in the log to its end.
@@ -113,16 +114,27 @@ impl Chat {
             return Ok(false);
         }
         match Typed::read(&line) {
-            Typed::Quit => return Ok(true),
+            Typed::Quit => {
+                remark(&faint(match which.turn {
+                    Some(_) => "The turn goes on.",
+                    None => "What you said waits for its turn.",
+                }));
+                return Ok(true);
+            }
             Typed::Cancel => self.cancel(which).await?,
             Typed::Nothing => {}
             Typed::Help => remark(super::command::HELP),
+            Typed::Drop => {
+                tell_taken(&self.keyboard.as_mut().map(Keyboard::take).unwrap_or_default());
+            }
+            Typed::Cost => match self.cost().await {
+                Ok(cost) => remark(&cost),
+                Err(error) => remark(&plain_lines(&format!("{error:#}"))),
+            },
             Typed::Say(_)
             | Typed::Continue
-            | Typed::Drop
             | Typed::Role(_)
             | Typed::Model(_)
-            | Typed::Cost
             | Typed::Unknown(_) => {
                 if self.keyboard.as_mut().is_some_and(|keyboard| keyboard.keep(line)) {
                     remark(&faint("It waits for the end of this turn."));

@@ -57,6 +57,11 @@ impl Keyboard {
         self.early.extend(self.held.drain(..).chain(then));
     }
 
+    /// Takes back all that waits, the first first.
+    pub(super) fn take(&mut self) -> Vec<String> {
+        self.held.drain(..).chain(self.early.drain(..)).collect()
+    }
+
     /// Keeps a line for later; tells whether there was room for it.
     pub(super) fn keep(&mut self, line: String) -> bool {
         let has_room = self.early.len() < WAITING;

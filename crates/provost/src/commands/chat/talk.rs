@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use provost_proto::session::{
-    Author, FinishReason, ItemContent, Part, SessionDetail, SessionStatus,
-};
+use provost_proto::session::{Author, FinishReason, ItemContent, SessionDetail, SessionStatus};
 use provost_runner::model::Usd;
 
 use super::command::{HELP, Typed};
@@ -13,6 +11,7 @@ use super::keyboard::Keyboard;
 use super::leaving::Leaving;
 use super::markdown::Markdown;
 use super::turn::{Begin, Chat, interrupts};
+use super::waiting::{tell_held, tell_unsent, text};
 use crate::commands::place::short;
 use crate::output::{self, bold, faint, line, plain, plain_lines, remark};
 
@@ -37,7 +36,10 @@ pub(super) async fn talk(mut chat: Chat, is_old: bool) -> anyhow::Result<ExitCod
             next = chat.prompt(&mut keyboard) => next?,
         };
         let begin = match next {
-            Next::Leave => return Ok(ExitCode::SUCCESS),
+            Next::Leave => {
+                tell_unsent(keyboard.hold());
+                return Ok(ExitCode::SUCCESS);
+            }
             Next::Again => continue,
             Next::Turn(begin) => begin,
         };
@@ -45,35 +47,46 @@ pub(super) async fn talk(mut chat: Chat, is_old: bool) -> anyhow::Result<ExitCod
         let end = chat.turn(begin, &mut leaving).await;
         // Whoever closed the input has said everything.
         let mut back = chat.keyboard.take();
-        match end {
-            Ok(End::Well(reason)) => {
-                if let Some((what, _)) = lacks(reason) {
-                    remark(what);
-                }
-                if reason == FinishReason::MaxTokens {
-                    remark(&faint("/continue goes on."));
-                }
-            }
-            Ok(End::Badly { why, .. }) => remark(&plain_lines(&why)),
-            Ok(End::Stopped { why, .. }) => {
-                remark(&plain_lines(&why));
-                tell_held(back.as_mut().map_or(&[], Keyboard::hold));
-            }
-            Ok(End::Held { .. }) => {
-                remark(
-                    "the turn before was stopped, so that what you said waits (CANCELLED); \
-                     /continue sends it, /drop takes it back",
-                );
-                tell_held(back.as_mut().map_or(&[], Keyboard::hold));
-            }
-            Ok(End::CutOff { why }) => remark(&format!("{}; /continue goes on", plain(&why))),
-            Ok(End::Left(status)) => return Ok(ExitCode::from(status)),
-            Err(error) if error.is::<output::Closed>() => return Err(error),
-            Err(error) => remark(&plain_lines(&format!("{error:#}"))),
+        if let Some(status) = over(end, back.as_mut())? {
+            return Ok(ExitCode::from(status));
         }
         let Some(back) = back else { return Ok(ExitCode::SUCCESS) };
         keyboard = back;
     }
+}
+
+/// Says how a turn ended; the status, if the person left meanwhile.
+fn over(end: anyhow::Result<End>, keyboard: Option<&mut Keyboard>) -> anyhow::Result<Option<u8>> {
+    match end {
+        Ok(End::Well(reason)) => {
+            if let Some((what, _)) = lacks(reason) {
+                remark(what);
+            }
+            if reason == FinishReason::MaxTokens {
+                remark(&faint("/continue goes on."));
+            }
+        }
+        Ok(End::Badly { why, .. }) => remark(&plain_lines(&why)),
+        Ok(End::Stopped { why, .. }) => {
+            remark(&plain_lines(&why));
+            tell_held(keyboard.map_or(&[], Keyboard::hold));
+        }
+        Ok(End::Held { .. }) => {
+            remark(
+                "the turn before was stopped, so that what you said waits (CANCELLED); \
+                 /continue sends it, /drop takes it back",
+            );
+            tell_held(keyboard.map_or(&[], Keyboard::hold));
+        }
+        Ok(End::CutOff { why }) => remark(&format!("{}; /continue goes on", plain(&why))),
+        Ok(End::Left(status)) => {
+            tell_unsent(keyboard.map_or(&[], Keyboard::hold));
+            return Ok(Some(status));
+        }
+        Err(error) if error.is::<output::Closed>() => return Err(error),
+        Err(error) => remark(&plain_lines(&format!("{error:#}"))),
+    }
+    Ok(None)
 }
 
 impl Chat {
@@ -141,7 +154,7 @@ impl Chat {
             Typed::Nothing => {}
             Typed::Help => line(HELP)?,
             Typed::Cancel => remark("Nothing goes on."),
-            Typed::Cost => self.cost().await?,
+            Typed::Cost => line(&self.cost().await?)?,
             Typed::Unknown(why) => remark(&plain(&why)),
             Typed::Role(role) => self.change(role, None).await,
             Typed::Model(model) => {
@@ -150,20 +163,6 @@ impl Chat {
             }
         }
         Ok(Next::Again)
-    }
-
-    /// Takes back what waits, here and in the session.
-    async fn take_back(&self, keyboard: &mut Keyboard) -> anyhow::Result<()> {
-        let mut n_taken = std::mem::take(&mut keyboard.held).len();
-        let path = format!("/api/sessions/{}", self.session.id.uuid());
-        let SessionDetail { session, .. } = self.client.get(&path).await?;
-        for queued in session.queued {
-            let message = format!("{path}/messages/{}", queued.message.uuid());
-            let _told: serde_json::Value = self.client.delete(&message).await?;
-            n_taken += 1;
-        }
-        remark(if n_taken == 0 { "Nothing waits." } else { "Nothing waits any more." });
-        Ok(())
     }
 
     /// Goes on in a new session; the old one stays.
@@ -177,11 +176,12 @@ impl Chat {
         }
     }
 
-    async fn cost(&self) -> anyhow::Result<()> {
+    /// What the session used and cost.
+    pub(super) async fn cost(&self) -> anyhow::Result<String> {
         let path = format!("/api/sessions/{}", self.session.id.uuid());
         let SessionDetail { session, .. } = self.client.get(&path).await?;
         let usage = session.usage;
-        line(&format!(
+        Ok(format!(
             "{} tokens in ({} from a cache), {} out ({} for reasoning): {}",
             usage.input,
             usage.cached_input,
@@ -190,25 +190,4 @@ impl Chat {
             Usd::from_nanos(session.cost)
         ))
     }
-}
-
-/// Says what is held back, and how it is sent after all.
-fn tell_held(lines: &[String]) {
-    if lines.is_empty() {
-        return;
-    }
-    for line in lines {
-        remark(&faint(&format!("not sent: {}", plain(line.trim()))));
-    }
-    remark(&faint(
-        "/continue goes on and then sends it, what you say next sends it before; /drop takes it back.",
-    ));
-}
-
-fn text(parts: &[Part]) -> String {
-    let texts = parts.iter().map(|part| match part {
-        Part::Text { text } | Part::Refusal { text } => text.as_str(),
-        Part::Reasoning { .. } => "",
-    });
-    texts.collect()
 }

@@ -15,7 +15,11 @@ const LONG: Duration = Duration::from_mins(1);
 
 /// Runs `provost chat` in a terminal. Each step waits until something is shown that
 /// was not before, and types.
-async fn chat(home: &Home, args: &str, steps: &'static [(&'static str, &'static str)]) -> Output {
+pub(super) async fn chat(
+    home: &Home,
+    args: &str,
+    steps: &'static [(&'static str, &'static str)],
+) -> Output {
     let (keyboard, shown) = (home.path("keyboard"), home.path("shown"));
     drop((fs::remove_file(&keyboard), fs::remove_file(&shown)));
     let kind = rustix::fs::FileType::Fifo;
@@ -51,7 +55,7 @@ async fn chat(home: &Home, args: &str, steps: &'static [(&'static str, &'static 
     running.await.unwrap()
 }
 
-fn said(output: &Output) -> String {
+pub(super) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
