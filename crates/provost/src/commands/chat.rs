@@ -5,6 +5,7 @@ mod command;
 mod end;
 mod follow;
 mod input;
+mod join;
 mod keyboard;
 mod leaving;
 mod markdown;
@@ -40,7 +41,7 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
         Ok(found) => found,
         Err(error) => return Err(tour::hinted(error, &args, &client).await),
     };
-    let mut chat = Chat { client, session, project, json: args.json, keyboard: None };
+    let mut chat = Chat { client, session, project, json: args.json, keyboard: None, joined: None };
     if let Some(text) = message {
         // Where a person can answer they are asked, and so must be heard.
         let heard = args.prompt.is_some_and(|prompt| prompt != "-") && !args.json && can_answer();

@@ -2,16 +2,15 @@
 
 use std::process::ExitCode;
 
-use provost_proto::session::{Author, FinishReason, ItemContent, SessionDetail, SessionStatus};
+use provost_proto::session::{FinishReason, SessionDetail};
 use provost_runner::model::Usd;
 
 use super::command::{HELP, Typed};
 use super::end::{End, lacks};
 use super::keyboard::Keyboard;
 use super::leaving::Leaving;
-use super::markdown::Markdown;
 use super::turn::{Begin, Chat, interrupts};
-use super::waiting::{tell_held, tell_unsent, text};
+use super::waiting::{tell_held, tell_unsent};
 use crate::commands::place::short;
 use crate::output::{self, bold, faint, line, plain, plain_lines, remark};
 
@@ -96,34 +95,6 @@ impl Chat {
         remark(&faint(&format!("{model} as `{role}`, session {id}. /help lists commands.")));
     }
 
-    /// What was said last in a session that is gone on with.
-    async fn recall(&self) -> anyhow::Result<()> {
-        let path = format!("/api/sessions/{}", self.session.id.uuid());
-        let SessionDetail { session, items, .. } = self.client.get(&path).await?;
-        let mut said: Vec<_> = items
-            .into_iter()
-            .filter_map(|item| match item.content {
-                ItemContent::Message { from, parts, .. } => Some((from, text(&parts))),
-                ItemContent::Tool { .. } | ItemContent::Compacted { .. } => None,
-            })
-            .collect();
-        let last = said.split_off(said.len().saturating_sub(2));
-        for (from, text) in last {
-            match from {
-                Author::User => line(&format!("{}{}", bold("> "), plain_lines(&text)))?,
-                Author::Assistant => {
-                    let mut markdown = Markdown::new();
-                    let shown = markdown.push(&text);
-                    line(&(shown + &markdown.end()))?;
-                }
-            }
-        }
-        if session.status == SessionStatus::Interrupted {
-            remark("The last turn was cut off; /continue goes on with it.");
-        }
-        Ok(())
-    }
-
     /// What the person types next.
     async fn prompt(&mut self, keyboard: &mut Keyboard) -> anyhow::Result<Next> {
         let mut interrupts = interrupts()?;
@@ -131,6 +102,10 @@ impl Chat {
         let typed = tokio::select! {
             typed = keyboard.next() => typed,
             _ = interrupts.recv() => {
+                tokio::select! {
+                    stopped = self.stop_joined() => if stopped? { return Ok(Next::Again) },
+                    _ = interrupts.recv() => return Ok(Next::Leave),
+                }
                 remark(&faint("\nCtrl-C again leaves."));
                 tokio::select! {
                     typed = keyboard.next() => typed,
@@ -153,7 +128,11 @@ impl Chat {
             Typed::Quit => return Ok(Next::Leave),
             Typed::Nothing => {}
             Typed::Help => line(HELP)?,
-            Typed::Cancel => remark("Nothing goes on."),
+            Typed::Cancel => {
+                if !self.stop_any().await? {
+                    remark("Nothing goes on.");
+                }
+            }
             Typed::Cost => line(&self.cost().await?)?,
             Typed::Unknown(why) => remark(&plain(&why)),
             Typed::Role(role) => self.change(role, None).await,

@@ -5,8 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use provost_proto::Project;
 use provost_proto::session::{SendMessage, Sent, SessionView};
+use provost_proto::{Project, TurnId};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,6 +29,8 @@ pub(super) struct Chat {
     pub(super) json: bool,
     /// Where a person types, if one does.
     pub(super) keyboard: Option<Keyboard>,
+    /// The turn that went on when the person came, which somebody else began.
+    pub(super) joined: Option<TurnId>,
 }
 
 /// What begins a turn.

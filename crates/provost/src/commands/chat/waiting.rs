@@ -61,6 +61,11 @@ pub(super) fn tell_held(lines: &[String]) {
     }
 }
 
+/// Says what waits in the session, whoever said it.
+pub(super) fn tell_waiting(lines: &[String]) {
+    tell("waits", lines);
+}
+
 /// Says what was typed for later, to somebody who leaves.
 pub(super) fn tell_unsent(lines: &[String]) {
     tell("not sent", lines);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use provost_fake_model::{Answer, FakeModel, Reply};
+use serde_json::{Value, json};
 
 use super::chat::{chat, said};
 use super::{ALL, Home};
@@ -33,4 +34,37 @@ async fn what_waits_is_taken_back_during_the_turn_and_told_to_who_leaves() {
     let ended = chat(&home, "--project app", steps).await;
     assert!(ended.status.success(), "{}", said(&ended));
     assert!(!said(&ended).contains("not sent: And then?"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
+    for (stop, told) in [("\x03", "Stopping."), ("/cancel\n", "/cancel")] {
+        let home = Home::new();
+        let model = FakeModel::replying(vec![Reply::Say(slowly())]).await.unwrap();
+        let daemon = home.with_model(&model, ALL[1], "");
+        let session = daemon.session(json!({})).await;
+        daemon.say(&session, "One").await;
+        daemon.session_until(&session, |now| now["draft"].to_string().contains("word")).await;
+        daemon.say(&session, "Two").await;
+        let steps = vec![
+            ("> ", ""),
+            ("One", ""),
+            ("waits: Two", ""),
+            ("A turn goes on here, and 1 message waits.", ""),
+            ("> ", stop),
+            (told, ""),
+            ("The turn was stopped.", ""),
+            ("waits: Two", "/drop\n"),
+            ("taken back: Two", ""),
+            ("Nothing waits any more.", "/cancel\n"),
+            ("Nothing goes on.", "/quit\n"),
+        ];
+        let ended = chat(&home, &format!("--session {session}"), Vec::leak(steps)).await;
+        assert!(ended.status.success(), "{}", said(&ended));
+        assert!(!said(&ended).contains("> \x1b[0mTwo"), "{}", said(&ended));
+        let over = |now: &Value| now["session"]["queued"] == json!([]);
+        let detail = daemon.session_until(&session, over).await;
+        assert_eq!(detail["session"]["turn"]["status"], "cancelled");
+        assert_eq!(model.received().len(), 1);
+    }
 }
