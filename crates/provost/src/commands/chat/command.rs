@@ -66,12 +66,13 @@ pub(super) struct Reply {
 
 impl Reply {
     /// Whatever is no clear yes is a no, and words are the reason; one letter that means
-    /// nothing is no answer. `a` and `d` are as in `provost approvals watch`.
+    /// nothing is no answer. `d` is as in `provost approvals watch`; `a`, which may mean
+    /// always elsewhere, is not offered and allows nothing.
     pub(super) fn read(line: &str, can: impl Fn(AnswerScope) -> bool) -> Option<Self> {
         let allow = |scope| Self { decision: Decision::Allow, scope: Some(scope), message: None };
         let deny = |message| Self { decision: Decision::Deny, scope: None, message };
         Some(match line.trim() {
-            "y" | "yes" | "a" => allow(AnswerScope::Once),
+            "y" | "yes" => allow(AnswerScope::Once),
             "s" | "session" if can(AnswerScope::Session) => allow(AnswerScope::Session),
             "" | "n" | "no" | "d" | "s" | "session" => deny(None),
             letter if letter.chars().count() == 1 => return None,
@@ -121,6 +122,8 @@ mod tests {
             let reply = Reply { decision, scope, message };
             assert_eq!(Reply::read(line, |_| can), Some(reply), "{line:?}");
         }
-        assert_eq!(Reply::read("w", |_| true), None, "it is asked again");
+        for letter in ["w", "a"] {
+            assert_eq!(Reply::read(letter, |_| true), None, "it is asked again");
+        }
     }
 }

@@ -8,7 +8,7 @@ use tokio::signal::unix::Signal;
 
 use super::command::Typed;
 use super::end::{End, INTERRUPTED, Which};
-use super::keyboard::{Keyboard, typed};
+use super::keyboard::{Keyboard, Line, typed};
 use super::print::Printer;
 use super::questions::Questions;
 use super::turn::Chat;
@@ -62,6 +62,7 @@ impl Chat {
                         questions.look(&self.client, &self.project).await?;
                     }
                 }
+                () = questions.ripe() => questions.ask()?,
                 line = typed(&mut self.keyboard) => {
                     if self.hear(line, which, &mut questions).await? {
                         return Ok(End::Left(0));
@@ -100,7 +101,7 @@ impl Chat {
     /// A line that was typed during a turn; tells whether the person leaves.
     async fn hear(
         &mut self,
-        line: Option<String>,
+        line: Option<Line>,
         which: &Which,
         questions: &mut Questions,
     ) -> anyhow::Result<bool> {
@@ -109,11 +110,11 @@ impl Chat {
             self.keyboard = None;
             return Ok(false);
         };
-        if questions.is_open() && !line.trim_start().starts_with('/') {
-            questions.answer(&self.client, &line).await?;
+        if questions.takes(&line) {
+            questions.answer(&self.client, &line.text).await?;
             return Ok(false);
         }
-        match Typed::read(&line) {
+        match Typed::read(&line.text) {
             Typed::Quit => {
                 remark(&faint(match which.turn {
                     Some(_) => "The turn goes on.",
@@ -131,18 +132,23 @@ impl Chat {
                 Ok(cost) => remark(&cost),
                 Err(error) => remark(&plain_lines(&format!("{error:#}"))),
             },
+            Typed::Say(_) if questions.is_too_soon(&line) => {
+                remark("It was typed before the question could be read, and is no answer.");
+            }
             Typed::Say(_)
             | Typed::Continue
             | Typed::Role(_)
             | Typed::Model(_)
             | Typed::Unknown(_) => {
-                if self.keyboard.as_mut().is_some_and(|keyboard| keyboard.keep(line)) {
+                if self.keyboard.as_mut().is_some_and(|keyboard| keyboard.keep(line.text)) {
                     remark(&faint("It waits for the end of this turn."));
                 } else {
                     remark("Too much waits for the end of this turn; this was left out.");
                 }
             }
         }
+        // What was said now stands below the question.
+        questions.prompt()?;
         Ok(false)
     }
 }

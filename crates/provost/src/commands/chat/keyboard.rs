@@ -2,15 +2,23 @@
 
 use std::collections::VecDeque;
 use std::io::BufRead as _;
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 
 /// Lines that may wait. One that waits makes the keyboard wait.
 const WAITING: usize = 16;
 
+/// A line that is typed now.
+pub(super) struct Line {
+    pub(super) text: String,
+    /// When it came.
+    pub(super) at: Instant,
+}
+
 /// Where a person types.
 pub(super) struct Keyboard {
-    lines: mpsc::Receiver<String>,
+    lines: mpsc::Receiver<Line>,
     /// Those that were typed while something else went on.
     early: VecDeque<String>,
     /// Those of them that a stop held back: they are said when the person goes on.
@@ -25,7 +33,8 @@ impl Keyboard {
             let mut stdin = std::io::stdin().lock();
             let mut line = String::new();
             while stdin.read_line(&mut line).is_ok_and(|n_read| n_read > 0) {
-                if to.blocking_send(std::mem::take(&mut line)).is_err() {
+                let typed = Line { text: std::mem::take(&mut line), at: Instant::now() };
+                if to.blocking_send(typed).is_err() {
                     return;
                 }
             }
@@ -34,7 +43,7 @@ impl Keyboard {
     }
 
     /// A line that is typed now.
-    pub(super) async fn typed(&mut self) -> Option<String> {
+    pub(super) async fn typed(&mut self) -> Option<Line> {
         self.lines.recv().await
     }
 
@@ -42,7 +51,7 @@ impl Keyboard {
     pub(super) async fn next(&mut self) -> Option<String> {
         match self.early.pop_front() {
             Some(line) => Some(line),
-            None => self.lines.recv().await,
+            None => self.lines.recv().await.map(|line| line.text),
         }
     }
 
@@ -73,7 +82,7 @@ impl Keyboard {
 }
 
 /// What is typed now; for ever nothing where nobody types.
-pub(super) async fn typed(keyboard: &mut Option<Keyboard>) -> Option<String> {
+pub(super) async fn typed(keyboard: &mut Option<Keyboard>) -> Option<Line> {
     match keyboard {
         Some(keyboard) => keyboard.typed().await,
         None => std::future::pending().await,

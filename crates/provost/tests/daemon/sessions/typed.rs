@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{Answer, FakeModel, Reply, Said};
 use serde_json::{Value, json};
 
 use super::chat::{chat, said};
-use super::{ALL, Home};
+use super::{ALL, Home, call};
 
 fn slowly() -> Answer {
     let mut slow = Answer::text(&"word ".repeat(3000));
@@ -67,4 +67,34 @@ async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
         assert_eq!(detail["session"]["turn"]["status"], "cancelled");
         assert_eq!(model.received().len(), 1);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_was_typed_before_a_question_answers_it() {
+    let home = Home::new();
+    let mut slow = Answer::new(vec![
+        Said::Say("word ".repeat(100)),
+        call("c1", "terminal_runCommand", json!({ "command": "touch made" })),
+    ]);
+    slow.pace = Duration::from_millis(10);
+    let touch = Answer::call("c2", "terminal_runCommand", json!({ "command": "touch other" }));
+    let end = Answer::text("All said.");
+    let replies = vec![Reply::Say(slow), Reply::Say(touch), Reply::Say(end)];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let _daemon = home.with_model(&model, ALL[1], "");
+    let steps = &[
+        ("> ", "Touch them.\n"),
+        // A yes whose line ends only below the question.
+        ("word word", "y"),
+        ("Let it run?", "\n"),
+        ("denied", ""),
+        ("Let it run?", "/help\n"),
+        ("/quit", ""),
+        ("Let it run?", "a\n"),
+        ("Let it run?", "y\n"),
+        ("All said.", "/quit\n"),
+    ];
+    let ended = chat(&home, "--project app", steps).await;
+    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(!home.path("app/made").exists() && home.path("app/other").exists());
 }
