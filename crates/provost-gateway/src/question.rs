@@ -14,7 +14,7 @@ use provost_proto::{AnswerScope, Choice, Question, TrustQuestion};
 
 use crate::execute::profile;
 use crate::governance::Governed;
-use crate::weigh::{pins, real_places};
+use crate::weigh::{pins, programs, real_places};
 use crate::{Gateway, GatewayError};
 
 /// What is said where no pin holds what runs.
@@ -38,7 +38,9 @@ impl Gateway {
         let unkept = self.holds_secret(&matter.request().action);
         // Whoever says yes for longer would say it to what nobody has seen.
         let folder = &governed.project.path;
-        let loose = matter.unpinned(folder, &question.pins);
+        let (_, linked) = programs(folder, matter, &question.pins).await?;
+        let linked = linked.first().map(|path| format!("{path} lies behind a link"));
+        let loose = matter.unpinned(folder, &question.pins).or(linked);
         let once = asking.gate.is_some() || governed.broken.is_some() || unkept || loose.is_some();
         question.notes.extend(loose.map(|why| format!("{CAN_CHANGE}: {why}")));
         question.choices = if once { vec![once_only()] } else { choices(governed, matter, role) };

@@ -57,7 +57,7 @@ impl Gateway {
         let stands = self.stands(governed, &matter, governed.mode(self.clock.now())).await?;
         // A person's own action follows whatever links there are when it runs.
         let matter = if role.is_some() {
-            let programs = matter.programs(&governed.project.path, &stands.pins);
+            let (programs, _) = programs(&governed.project.path, &matter, &stands.pins).await?;
             let (links, pins) = (seen(&stands.links), stands.pins.clone());
             matter.on(Terms { links, pins, programs })
         } else {
@@ -166,6 +166,25 @@ pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustQuest
         before: before.map(|before| before.hash),
         diff: provost_core::diff::unified(old, &file.text, &file.role.file),
     }
+}
+
+/// Of the scripts that are pinned, those that a command runs: where they can be held while
+/// it does, and behind a link, in the place of which another can be put.
+pub(crate) async fn programs(
+    folder: &str,
+    matter: &Matter,
+    pins: &[Pin],
+) -> Result<(Vec<String>, Vec<String>), GatewayError> {
+    let all = matter.programs(folder, pins);
+    if all.is_empty() {
+        return Ok((all, Vec::new()));
+    }
+    let folder = PathBuf::from(folder);
+    let look = move || match Root::open(&folder) {
+        Ok(root) => all.into_iter().partition(|path| root.is_straight(Path::new(path))),
+        Err(_) => (Vec::new(), all),
+    };
+    tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)
 }
 
 /// The scripts that a command would run, as they are now.

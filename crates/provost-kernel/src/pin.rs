@@ -22,12 +22,18 @@ pub struct Pinned {
 pub fn pin(root: &Root, folder: &Path, path: &str) -> Option<Pinned> {
     match root.read(Path::new(path), READ) {
         Ok(content) => {
-            let hash = Hash::new(*blake3::hash(&content).as_bytes());
-            Some(Pinned { hash, content: Some(content) })
+            let is_straight = root.is_straight(Path::new(path));
+            let hash = if is_straight { blake3::hash(&content) } else { linked(&content) };
+            Some(Pinned { hash: Hash::new(*hash.as_bytes()), content: Some(content) })
         }
         // Too large to read, or a link that leads out: pinned all the same.
         Err(_) => Some(Pinned { hash: looks(&folder.join(path))?, content: None }),
     }
+}
+
+/// What is behind a link is not what it was without one, since it cannot be held.
+fn linked(content: &[u8]) -> blake3::Hash {
+    blake3::Hasher::new_derive_key("provost: a file behind a link").update(content).finalize()
 }
 
 /// A file by what changes whenever it does, if it is one. It is not opened: what

@@ -118,7 +118,7 @@ impl Commands {
         let absent = policy.absent();
         let what = action::Action::Terminal(TerminalAction::RunCommand(params.clone())).describe();
         let mut holds = self.holds.write().await;
-        holds.retain(|(process, _)| process.outcome().is_none());
+        holds.tidy();
         let mut command = self.command(&params);
         let (copies, own) = self.hold(&mut command, wall, terms, &holds).await?;
         let child = wall.spawn(command).map_err(|error| refused(&error))?;
@@ -134,9 +134,7 @@ impl Commands {
             ActionError::new(Code::Internal, format!("the report could not be kept: {error}"))
         })?;
         self.book.remember(&process);
-        if !own.is_empty() {
-            holds.push((Arc::clone(&process), own));
-        }
+        holds.keep(&process, own);
         drop(holds);
         let run = Run {
             child,
@@ -171,14 +169,12 @@ impl Commands {
         if !wall.applied().mount_namespace {
             terms.programs.clear();
         }
-        terms.programs = pinned::holdable(&self.project, &terms)?;
+        pinned::straight(&self.project, &terms.programs)?;
         let own = pinned::with_folders(&terms.programs);
         if !own.is_empty() {
-            pinned::hold_in(self.book.others(), &self.project, &own).await?;
+            holds.hold_in(self.book.others(), &self.project, &own).await?;
         }
-        command.held = holds.iter().flat_map(|(_, paths)| paths).cloned().collect();
-        command.held.sort();
-        command.held.dedup();
+        command.held = holds.paths();
         let copies = Copies::make(&self.project, self.walls.place.folder(), &terms)?;
         command.scripts = copies.scripts();
         Ok((copies, own))

@@ -22,7 +22,6 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Host;
-use super::pinned;
 use super::redacting::redacted;
 use super::visitors::{Daemon, LOOKERS, Purpose, Visitor, greet, show};
 use crate::wire::{self, Frame, Frames};
@@ -277,7 +276,7 @@ async fn on_files(
         files::guard(&root, &action)?;
         // Kept to the end of the action: no command starts in the midst of it.
         let holds = held.insert(host.commands.holds.read().await);
-        pinned::guard(holds, &root, &action)?;
+        holds.guard(&root, &action)?;
     }
     let began = std::time::Instant::now();
     let stop = host.commands.book.begin(id);

@@ -4,7 +4,7 @@
 //! the command runs are copied to where no command reaches, and the command finds
 //! the copy in their place, read-only. The copy would fall off if somebody renamed
 //! another file over the name, so for as long as the command runs, no other
-//! command and no action of an agent can.
+//! command, no build or server of the project and no action of an agent can.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,15 +15,124 @@ use provost_core::action::{Action, FileAction};
 use provost_proto::Code;
 use provost_proto::kernel::Terms;
 use provost_sandbox::beneath::Root;
-use provost_sandbox::confine::Script;
+use provost_sandbox::confine::{Child, Script};
 use tempfile::NamedTempFile;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::process::{Order, Process};
 use crate::ActionError;
 
-/// The files that a command runs, held while it does.
-pub(super) type Holds = Vec<(Arc<Process>, Vec<PathBuf>)>;
+/// An order to keep a run from replacing paths of the project.
+#[derive(Debug)]
+pub(super) struct Hold {
+    project: PathBuf,
+    paths: Vec<PathBuf>,
+    held: oneshot::Sender<bool>,
+}
+
+impl Hold {
+    fn new(project: &Path, paths: &[PathBuf]) -> (Self, oneshot::Receiver<bool>) {
+        let (held, told) = oneshot::channel();
+        (Self { project: project.to_owned(), paths: paths.to_vec(), held }, told)
+    }
+
+    /// Carries it out, and tells whether they are held.
+    pub(super) fn carry_out(self, child: &mut Child) {
+        let held = child.hold(&self.project, &self.paths);
+        if let Err(error) = &held {
+            tracing::warn!(%error, "a path could not be held");
+        }
+        let _nobody_waits = self.held.send(held.is_ok());
+    }
+}
+
+/// What commands run that people allowed, and what else runs and could replace it.
+#[derive(Debug, Default)]
+pub(super) struct Holds {
+    /// The files of a command and the folders they lie in, held while it runs.
+    own: Vec<(Arc<Process>, Vec<PathBuf>)>,
+    /// Where builds and servers of the project take orders.
+    trees: Vec<mpsc::Sender<Hold>>,
+}
+
+impl Holds {
+    /// Forgets what has ended.
+    pub(super) fn tidy(&mut self) {
+        self.own.retain(|(process, _)| process.outcome().is_none());
+        self.trees.retain(|tree| !tree.is_closed());
+    }
+
+    /// What is held, for a run that begins.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<_> = self.held().cloned().collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// Remembers what a command holds.
+    pub(super) fn keep(&mut self, process: &Arc<Process>, own: Vec<PathBuf>) {
+        if !own.is_empty() {
+            self.own.push((Arc::clone(process), own));
+        }
+    }
+
+    /// Remembers a build or a server of the project.
+    pub(super) fn know(&mut self, tree: mpsc::Sender<Hold>) {
+        self.trees.push(tree);
+    }
+
+    fn held(&self) -> impl Iterator<Item = &PathBuf> {
+        let going_on = self.own.iter().filter(|(process, _)| process.outcome().is_none());
+        going_on.flat_map(|(_, paths)| paths)
+    }
+
+    /// Has all that runs hold these paths.
+    pub(super) async fn hold_in(
+        &self,
+        others: Vec<Arc<Process>>,
+        project: &Path,
+        paths: &[PathBuf],
+    ) -> Result<(), ActionError> {
+        for other in others {
+            let (hold, answer) = Hold::new(project, paths);
+            let told = other.orders.send(Order::Hold(hold)).await.is_ok();
+            let done = told && answer.await.unwrap_or(false);
+            if !done && other.outcome().is_none() {
+                return Err(not_kept_from(&format!("process `{}`", other.id)));
+            }
+        }
+        for tree in &self.trees {
+            let (hold, answer) = Hold::new(project, paths);
+            let told = tree.send(hold).await.is_ok();
+            let done = told && answer.await.unwrap_or(false);
+            if !done && !tree.is_closed() {
+                return Err(not_kept_from("the build or the server of the project"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a change to what a command runs that a person allowed.
+    pub(super) fn guard(&self, root: &Root, action: &FileAction) -> Result<(), ActionError> {
+        let is_held = |path: &Path| self.held().any(|held| held.starts_with(path));
+        for path in Action::File(action.clone()).paths() {
+            let real = root.links().map(|links| links.real_name(path.as_ref()));
+            if is_held(path.as_ref()) || real.is_some_and(|real| is_held(&real)) {
+                let why =
+                    "a command runs this that a person allowed as it is; wait until it has ended";
+                return Err(ActionError::new(Code::Conflict, why).on(&path));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn not_kept_from(whom: &str) -> ActionError {
+    let why =
+        format!("a script that this runs cannot be kept from {whom}; stop that, or try again");
+    ActionError::new(Code::Conflict, why)
+}
 
 /// Fails if a pinned file is not what it was when it was decided.
 pub(super) fn compare(project: &Path, terms: &Terms) -> Result<(), ActionError> {
@@ -88,15 +197,17 @@ fn copy(root: &Root, private: &Path, path: &str, content: &[u8]) -> io::Result<N
     Ok(copy)
 }
 
-/// Those of the programs that can be held: what is behind a link cannot, since
-/// another link can be put in the place of that.
-pub(super) fn holdable(project: &Path, terms: &Terms) -> Result<Vec<String>, ActionError> {
-    if terms.programs.is_empty() {
-        return Ok(Vec::new());
+/// Fails if one of the programs lies behind a link by now: another link can be put in the
+/// place of that, so those that did when it was decided are not among them.
+pub(super) fn straight(project: &Path, programs: &[String]) -> Result<(), ActionError> {
+    if programs.is_empty() {
+        return Ok(());
     }
     let root = Root::open(project)?;
-    let straight = |path: &&String| root.links_to([Path::new(path)]).iter().next().is_none();
-    Ok(terms.programs.iter().filter(straight).cloned().collect())
+    match programs.iter().find(|path| !root.is_straight(Path::new(path))) {
+        Some(path) => Err(changed(path)),
+        None => Ok(()),
+    }
 }
 
 /// These files and the folders they lie in, folders first.
@@ -109,43 +220,4 @@ pub(super) fn with_folders(programs: &[String]) -> Vec<PathBuf> {
     paths.sort();
     paths.dedup();
     paths
-}
-
-/// Has the other commands hold these paths.
-pub(super) async fn hold_in(
-    others: Vec<Arc<Process>>,
-    project: &Path,
-    paths: &[PathBuf],
-) -> Result<(), ActionError> {
-    for other in others {
-        let (reply, held) = oneshot::channel();
-        let order = Order::Hold(project.to_owned(), paths.to_vec(), reply);
-        let held = match other.orders.send(order).await {
-            Ok(()) => held.await.unwrap_or(false),
-            Err(_) => false,
-        };
-        if !held && other.outcome().is_none() {
-            let why = format!(
-                "a script that this runs cannot be kept from process `{}`; stop that, or try again",
-                other.id
-            );
-            return Err(ActionError::new(Code::Conflict, why));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a change to what a command runs that a person allowed.
-pub(super) fn guard(holds: &Holds, root: &Root, action: &FileAction) -> Result<(), ActionError> {
-    let held = holds.iter().filter(|(process, _)| process.outcome().is_none());
-    let held: Vec<_> = held.flat_map(|(_, paths)| paths).collect();
-    let is_held = |path: &Path| held.iter().any(|held| held.starts_with(path));
-    for path in Action::File(action.clone()).paths() {
-        let real = root.links().map(|links| links.real_name(path.as_ref()));
-        if is_held(path.as_ref()) || real.is_some_and(|real| is_held(&real)) {
-            let why = "a command runs this that a person allowed as it is; wait until it has ended";
-            return Err(ActionError::new(Code::Conflict, why).on(&path));
-        }
-    }
-    Ok(())
 }

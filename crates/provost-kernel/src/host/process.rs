@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use super::output::Keeper;
+use super::pinned::Hold;
 use super::reading::{read_all, to_the_end};
 use super::redacting::without_secrets;
 use super::space::Space;
@@ -47,7 +48,7 @@ pub(super) enum Order {
     /// Send its processes a signal.
     Signal(rustix::process::Signal),
     /// Keep it from replacing these paths of the project; answers whether it is.
-    Hold(PathBuf, Vec<PathBuf>, oneshot::Sender<bool>),
+    Hold(Hold),
     /// End it, and say why.
     Stop(Duration, Option<Fault>),
 }
@@ -272,13 +273,7 @@ async fn obey(
                         tracing::debug!(%error, "a signal was not delivered");
                     }
                 }
-                Order::Hold(project, paths, reply) => {
-                    let held = child.hold(&project, &paths);
-                    if let Err(error) = &held {
-                        tracing::warn!(%error, "a path could not be held");
-                    }
-                    let _nobody_waits = reply.send(held.is_ok());
-                }
+                Order::Hold(hold) => hold.carry_out(&mut child),
                 Order::Stop(grace, fault) => return stop(child, grace, fault).await,
             }
         }

@@ -99,7 +99,7 @@ impl Root {
     }
 
     /// Whether what is there of a path holds no link. One call for most.
-    fn is_straight(&self, path: &Path) -> bool {
+    pub fn is_straight(&self, path: &Path) -> bool {
         for there in path.ancestors().filter(|there| !there.as_os_str().is_empty()) {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let mode = rustix::fs::Mode::empty();

@@ -7,7 +7,9 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes, StatxFlags,
+};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 
@@ -39,7 +41,8 @@ pub(super) fn arrange(plan: &Plan<'_>, mounts: &Mounts) -> Result<(), Failed> {
         self::pin(project.as_fd(), pin).at(Step::Mounts)?;
     }
     for path in &plan.held {
-        hold(project.as_fd(), path).at(Step::Mounts)?;
+        // Nothing that runs can move it. What a person took away is not held.
+        onto_itself(project.as_fd(), path, false).at(Step::Mounts)?;
     }
     for cover in &plan.covers {
         put_over(project.as_fd(), cover).at(Step::Mounts)?;
@@ -110,17 +113,30 @@ fn pin(project: BorrowedFd<'_>, pin: &Pin) -> Result<(), Errno> {
 }
 
 /// Mounts a path onto itself: in this namespace nothing can take its place, and
-/// a file cannot be written.
+/// a file cannot be written. Fails if it is not there, or was moved while this was done:
+/// whoever is told that it is held relies on it.
 pub(super) fn hold(project: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
-    onto_itself(project, path, false)
+    onto_itself(project, path, false)?;
+    // A rename that began before ends before this: it waits for the folder, and then
+    // refuses, because the name is taken.
+    let _taken = rustix::fs::renameat_with(project, path, project, path, RenameFlags::NOREPLACE);
+    let there = rustix::fs::openat2(project, path, ITSELF, Mode::empty(), STRAIGHT)?;
+    let found = rustix::fs::statx(&there, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    if found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
+        Ok(())
+    } else {
+        Err(Errno::BUSY)
+    }
 }
 
-/// Mounts a file over one of the project, read-only. It must be the file itself
-/// and no link, or something else could take its place.
+/// How a path of the project is opened that is mounted over: itself and no link, or
+/// something else could take its place.
+const ITSELF: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const STRAIGHT: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+
+/// Mounts a file over one of the project, read-only.
 fn put_over(project: BorrowedFd<'_>, cover: &Cover) -> Result<(), Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let held = rustix::fs::openat2(project, &*cover.path, flags, Mode::empty(), resolve)?;
+    let held = rustix::fs::openat2(project, &*cover.path, ITSELF, Mode::empty(), STRAIGHT)?;
     let tree = tree(&cover.copy)?;
     read_only(tree.as_fd())?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
@@ -128,9 +144,7 @@ fn put_over(project: BorrowedFd<'_>, cover: &Cover) -> Result<(), Errno> {
 }
 
 fn onto_itself(project: BorrowedFd<'_>, path: &CStr, make_read_only: bool) -> Result<(), Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let held = match rustix::fs::openat2(project, path, flags, Mode::empty(), resolve) {
+    let held = match rustix::fs::openat2(project, path, ITSELF, Mode::empty(), STRAIGHT) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
         other => other?,
     };

@@ -37,6 +37,9 @@ pub(crate) fn test() {
         if held {
             let paths = ["src", "src/build.sh"].map(PathBuf::from);
             meddler.hold(&yard.at("project"), &paths).unwrap();
+            // What is not there could come back later, with nothing to hold it.
+            let gone = meddler.hold(&yard.at("project"), &[PathBuf::from("src/gone.sh")]);
+            assert_eq!(gone.is_err(), wall.applied().mount_namespace, "{gone:?}");
         }
         let mut command = shell(RUN);
         let (path, copy) = (PathBuf::from("src/build.sh"), yard.at("data/copy"));

@@ -203,7 +203,7 @@ impl Actor {
 
     async fn effect(&mut self, effect: Effect, asker: &mut Asker) -> Option<Input> {
         match effect {
-            Effect::Spawn { which, action } => return Some(self.spawn(which, action)),
+            Effect::Spawn { which, action } => return Some(self.spawn(which, action).await),
             Effect::Terminate(which) => self.tell(which, Order::Terminate),
             Effect::Kill(which) => self.tell(which, Order::Kill),
             Effect::Report(said) => self.report(said).await,

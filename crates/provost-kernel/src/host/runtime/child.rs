@@ -16,6 +16,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
+use super::super::pinned::Hold;
 use super::super::reading::to_the_end;
 use super::super::space::Space;
 use super::heard::Heard;
@@ -52,6 +53,14 @@ pub(super) struct Tree {
     pub(super) pid: u32,
     pub(super) heard: Arc<Heard>,
     orders: mpsc::Sender<Order>,
+    /// Where it is told what it may not replace.
+    pub(super) holds: mpsc::Sender<Hold>,
+}
+
+/// What a tree is told while it lives.
+struct Told {
+    orders: mpsc::Receiver<Order>,
+    holds: mpsc::Receiver<Hold>,
 }
 
 /// What a tree is given along.
@@ -73,8 +82,10 @@ pub(super) struct Along {
 impl Tree {
     /// Takes a child in hand.
     pub(super) fn new(child: Child, along: Along) -> Self {
-        let (orders, told) = mpsc::channel(ORDERS);
-        let tree = Self { pid: child.pid(), heard: Arc::clone(&along.heard), orders };
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        let (holds, held) = mpsc::channel(ORDERS);
+        let told = Told { orders: ordered, holds: held };
+        let tree = Self { pid: child.pid(), heard: Arc::clone(&along.heard), orders, holds };
         drop(tokio::spawn(see_through(child, along, told)));
         tree
     }
@@ -87,7 +98,7 @@ impl Tree {
     }
 }
 
-async fn see_through(child: Child, along: Along, told: mpsc::Receiver<Order>) {
+async fn see_through(child: Child, along: Along, told: Told) {
     let Along { which, output, heard, log, redactor, space, absent, news } = along;
     let reading = read(output, &heard, &log, redactor);
     let (read, exit) = to_the_end(reading, obey(child, told, &space, &log), DRAIN).await;
@@ -135,7 +146,7 @@ async fn read(
 }
 
 /// Waits for the end of a tree and does what it is told meanwhile.
-async fn obey(mut child: Child, mut told: mpsc::Receiver<Order>, space: &Space, log: &Log) -> Exit {
+async fn obey(mut child: Child, mut told: Told, space: &Space, log: &Log) -> Exit {
     // The handle of a process becomes readable like a pipe does; nothing is read from it.
     let watched =
         child.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd_unchecked);
@@ -156,7 +167,8 @@ async fn obey(mut child: Child, mut told: mpsc::Receiver<Order>, space: &Space, 
                 (Ok(()), Ok(None)) => tokio::time::sleep(Duration::from_millis(1)).await,
                 (Err(_), _) | (_, Err(_)) => return by_force(child).await,
             },
-            Some(order) = told.recv() => {
+            Some(hold) = told.holds.recv() => hold.carry_out(&mut child),
+            Some(order) = told.orders.recv() => {
                 let done = match order {
                     Order::Terminate => child.terminate(),
                     Order::Kill => child.kill(),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::*;
 
@@ -296,6 +297,29 @@ async fn a_script_that_was_shown_is_what_runs_whatever_is_put_in_its_place() {
 }
 
 #[tokio::test]
+async fn of_a_script_behind_a_link_a_person_is_told_and_it_is_allowed_once_only() {
+    let world = World::new().await;
+    world.write("src/build.sh", "echo good\n");
+    std::os::unix::fs::symlink("src", world.home.path("app").join("link")).unwrap();
+    let plain = world.asks_to_run(json!({ "argv": ["sh", "src/build.sh"] })).await;
+    assert!(!plain["question"]["notes"].to_string().contains("link"), "{plain}");
+    let linked = world.asks_to_run(json!({ "argv": ["sh", "link/build.sh"] })).await;
+    let note = "what it runs can change after you answer: link/build.sh lies behind a link";
+    assert!(linked["question"]["notes"].as_array().unwrap().contains(&json!(note)), "{linked}");
+    assert_eq!(linked["question"]["choices"].as_array().unwrap().len(), 1, "{linked}");
+    assert_eq!(world.allows(&linked, json!({})).await.0, 200);
+    assert_eq!(world.ended(&linked).await["outcome"]["exitCode"], 0);
+    // One that was shown as a file is not run through a link, wherever that leads.
+    assert_eq!(plain["question"]["pins"][0]["path"], "src/build.sh");
+    let app = world.home.path("app");
+    std::fs::rename(app.join("src"), app.join("real")).unwrap();
+    std::os::unix::fs::symlink("real", app.join("src")).unwrap();
+    let (status, said) = world.allows(&plain, json!({})).await;
+    assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
+    world.is_whole();
+}
+
+#[tokio::test]
 async fn a_script_that_runs_cannot_be_written_by_an_agent_until_it_has_ended() {
     let world = World::new().await;
     let script = "echo go; while [ ! -e done ]; do sleep 0.02; done\necho good\n";
@@ -304,6 +328,12 @@ async fn a_script_that_runs_cannot_be_written_by_an_agent_until_it_has_ended() {
     let meddling = "while [ ! -e meddle ]; do sleep 0.02; done; mv -f evil.sh build.sh";
     let meddler = world.daemon.start(json!({ "command": meddling })).await;
     world.daemon.until(&meddler, "running").await;
+    // A server of the project runs what agents wrote.
+    world.write("provost.toml", "[runtime]\ndev = 'sh serve.sh'\n");
+    world.write("serve.sh", &format!("{meddling}; echo $? > served; exec sleep 1000\n"));
+    let run = "/api/projects/app/runtime/run";
+    let (status, said) = world.operator(Method::POST, run, &json!({})).await;
+    assert!(status.is_success(), "{said}");
     let question = world.asks_to_run(json!({ "command": "sh build.sh; sh ./build.sh" })).await;
     assert_eq!(world.allows(&question, json!({})).await.0, 200);
     world.daemon.until(question["action"].as_str().unwrap(), "running").await;
@@ -324,6 +354,10 @@ async fn a_script_that_runs_cannot_be_written_by_an_agent_until_it_has_ended() {
     world.write("meddle", "");
     let ended = world.daemon.until(&meddler, "finished").await;
     assert_ne!(ended["outcome"]["exitCode"], 0, "{ended}");
+    while world.read("served").is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_ne!(world.read("served"), "0\n");
     // A person may; what runs is what was shown all the same.
     world.write("build.sh", "echo EVIL");
     world.write("done", "");

@@ -20,7 +20,7 @@ use super::super::said::Known;
 use super::{Actor, index};
 
 impl Actor {
-    pub(super) fn spawn(&mut self, which: Which, action: ActionId) -> Input {
+    pub(super) async fn spawn(&mut self, which: Which, action: ActionId) -> Input {
         let plan = match which {
             Which::Build => self.plans.get(&action).or(self.plan.as_ref()),
             Which::Dev => self.plan.as_ref(),
@@ -29,7 +29,7 @@ impl Actor {
         let command = self.words(&plan, which);
         let known = Known { command, began: Some(std::time::Instant::now()), ..Known::default() };
         self.known[index(which)] = known;
-        match self.start(which, action, &plan) {
+        match self.start(which, action, &plan).await {
             Ok(pid) => Input::Spawned { which, pid },
             Err(mut why) => {
                 self.redact(&mut why);
@@ -40,7 +40,7 @@ impl Actor {
         }
     }
 
-    fn start(&mut self, which: Which, action: ActionId, plan: &Plan) -> Result<u32, String> {
+    async fn start(&mut self, which: Which, action: ActionId, plan: &Plan) -> Result<u32, String> {
         let redactor = self.means.redacting.redactor().map_err(|error| error.message)?;
         if self.wall.is_none() {
             let wall = self.means.commands.walls.to_serve(&self.means.own);
@@ -63,6 +63,9 @@ impl Actor {
             Which::Dev => "run",
         };
         self.mark(&format!("{what}: {}", self.words(plan, which)));
+        let mut holds = self.means.commands.holds.write().await;
+        holds.tidy();
+        command.held = holds.paths();
         let child = wall.spawn(command).map_err(|error| refused(&error).message)?;
         let limit = match which {
             Which::Build => heard::BUILD,
@@ -79,6 +82,8 @@ impl Actor {
             news: self.news.0.clone(),
         };
         let tree = Tree::new(child, along);
+        holds.know(tree.holds.clone());
+        drop(holds);
         let pid = tree.pid;
         if which == Which::Dev {
             let watched = Watched {
