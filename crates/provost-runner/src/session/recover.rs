@@ -30,8 +30,10 @@ const PAGE: usize = 500;
 
 impl Runner {
     /// Goes on with what a daemon before had under way, or says that it was cut off.
+    /// Nobody goes on, and reserves anything, before all that was cut off is paid for.
     pub(super) async fn take_up(self: &Arc<Self>) -> Result<(), RunnerError> {
         let docs = self.gateway.store().docs(View::Sessions).await?;
+        let mut going_on = Vec::new();
         for session in docs.into_iter().filter_map(Doc::into_session) {
             match session.status {
                 SessionStatus::Running => {
@@ -39,14 +41,17 @@ impl Runner {
                     if read.open.is_empty() {
                         self.interrupt(&session, read).await?;
                     } else {
-                        self.remind(&session);
+                        going_on.push(session);
                     }
                 }
                 SessionStatus::Idle if !session.queued.is_empty() && !is_stopped(&session) => {
-                    self.remind(&session);
+                    going_on.push(session);
                 }
                 SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {}
             }
+        }
+        for session in &going_on {
+            self.remind(session);
         }
         Ok(())
     }
