@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::daemon::Daemon;
-use crate::{Line, letters, rate};
+use crate::{Line, Typing, rate};
 
 pub(crate) struct Client {
     socket: WebSocketStream<TcpStream>,
@@ -59,23 +59,6 @@ impl Client {
         }
     }
 
-    pub(crate) async fn say(&mut self, keys: &str) {
-        self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
-    }
-
-    /// Microseconds until each letter of a turn comes back.
-    pub(crate) async fn echoes(&mut self, times: &mut Vec<f64>) {
-        for letter in letters() {
-            let began = Instant::now();
-            self.say(&char::from(letter).to_string()).await;
-            self.seen.clear();
-            while !self.seen.contains(&letter) {
-                self.next().await.unwrap();
-            }
-            times.push(began.elapsed().as_secs_f64() * 1e6);
-        }
-    }
-
     /// Runs a line to its end; returns bytes per second.
     pub(crate) async fn run(&mut self, line: &str) -> f64 {
         let (began, from) = (Instant::now(), self.at);
@@ -91,6 +74,20 @@ impl Client {
         let all = usize::try_from(self.at - from).unwrap();
         self.passed = share(self.n_bytes, all);
         rate(all, began)
+    }
+}
+
+impl Typing for Client {
+    async fn say(&mut self, keys: &str) {
+        self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
+    }
+
+    async fn hear(&mut self) {
+        self.next().await.unwrap();
+    }
+
+    fn seen(&mut self) -> &mut Vec<u8> {
+        &mut self.seen
     }
 }
 

@@ -130,6 +130,27 @@ async fn echo(client: &mut Client, peers: &mut [peers::Peer]) {
     }
 }
 
+/// Somebody who types into a terminal and sees what comes back.
+trait Typing {
+    async fn say(&mut self, keys: &str);
+    /// Waits for something more to be seen.
+    async fn hear(&mut self);
+    fn seen(&mut self) -> &mut Vec<u8>;
+
+    /// Microseconds until each letter of a turn comes back.
+    async fn echoes(&mut self, times: &mut Vec<f64>) {
+        for letter in letters() {
+            let began = Instant::now();
+            self.say(&char::from(letter).to_string()).await;
+            self.seen().clear();
+            while !self.seen().contains(&letter) {
+                self.hear().await;
+            }
+            times.push(began.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+}
+
 /// The letters of a turn.
 fn letters() -> impl Iterator<Item = u8> {
     (b'a'..=b'z').cycle().take(TURN)

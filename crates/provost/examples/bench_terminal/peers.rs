@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::{Line, letters, rate};
+use crate::{Line, Typing, rate};
 
 /// How a peer packs what is typed and printed.
 #[derive(Clone, Copy)]
@@ -68,14 +68,6 @@ impl Peer {
         peers
     }
 
-    pub(crate) async fn say(&mut self, keys: &str) {
-        let message = match self.wire {
-            Wire::Bytes => Message::Binary(keys.to_owned().into()),
-            Wire::Json => Message::Text(json!(["stdin", keys]).to_string().into()),
-        };
-        self.socket.send(message).await.unwrap();
-    }
-
     /// Reads a message; tells how many bytes it printed.
     async fn next(&mut self) -> usize {
         let printed = match self.socket.next().await.unwrap().unwrap() {
@@ -109,18 +101,23 @@ impl Peer {
         }
         rate(bytes, began)
     }
+}
 
-    /// Microseconds until each letter of a turn comes back.
-    pub(crate) async fn echoes(&mut self, times: &mut Vec<f64>) {
-        for letter in letters() {
-            let began = Instant::now();
-            self.say(&char::from(letter).to_string()).await;
-            self.seen.clear();
-            while !self.seen.contains(&letter) {
-                self.next().await;
-            }
-            times.push(began.elapsed().as_secs_f64() * 1e6);
-        }
+impl Typing for Peer {
+    async fn say(&mut self, keys: &str) {
+        let message = match self.wire {
+            Wire::Bytes => Message::Binary(keys.to_owned().into()),
+            Wire::Json => Message::Text(json!(["stdin", keys]).to_string().into()),
+        };
+        self.socket.send(message).await.unwrap();
+    }
+
+    async fn hear(&mut self) {
+        self.next().await;
+    }
+
+    fn seen(&mut self) -> &mut Vec<u8> {
+        &mut self.seen
     }
 }
 

@@ -91,6 +91,17 @@ fn slow(n_words: usize, tokens: (u64, u64)) -> Reply {
     Reply::Say(answer)
 }
 
+async fn eight_at_once(daemon: &Running) -> Vec<String> {
+    let mut sessions = Vec::new();
+    for _ in 0..8 {
+        sessions.push(daemon.session(json!({})).await);
+    }
+    for session in &sessions {
+        daemon.say(session, "Tell me.").await;
+    }
+    sessions
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_at_once_wait_for_each_other_where_all_of_them_fit() {
     for pot in ["day", "project"] {
@@ -98,13 +109,7 @@ async fn sessions_at_once_wait_for_each_other_where_all_of_them_fit() {
         let model = FakeModel::replying(vec![slow(30, (100, 20))]).await.unwrap();
         // At 10 dollars for a million tokens, not even three of them could be asked at once.
         let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.06\n"));
-        let mut sessions = Vec::new();
-        for _ in 0..8 {
-            sessions.push(daemon.session(json!({})).await);
-        }
-        for session in &sessions {
-            daemon.say(session, "Tell me.").await;
-        }
+        let sessions = eight_at_once(&daemon).await;
         for session in &sessions {
             let over = |now: &Value| now["session"]["turn"]["status"] != "running";
             let detail = daemon.session_until(session, over).await;
@@ -124,13 +129,7 @@ async fn sessions_at_once_never_spend_more_than_there_is() {
         let home = Home::new();
         let model = FakeModel::replying(vec![slow(20, (1000, 20))]).await.unwrap();
         let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.06\n"));
-        let mut sessions = Vec::new();
-        for _ in 0..8 {
-            sessions.push(daemon.session(json!({})).await);
-        }
-        for session in &sessions {
-            daemon.say(session, "Tell me.").await;
-        }
+        let sessions = eight_at_once(&daemon).await;
         let mut n_finished = 0;
         for session in &sessions {
             let over = |now: &Value| now["session"]["turn"]["status"] != "running";

@@ -110,25 +110,30 @@ async fn who_denies_everything_is_led_to_the_end_and_nothing_is_changed() {
     assert!(texts(&detail).last().unwrap().contains("That is the point"));
 }
 
+/// What the tour says from the command line, while somebody answers its questions.
+fn taken(home: &Home, answers: impl Future<Output = ()>) -> String {
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let said =
+                scope.spawn(|| home.says(&["chat", "--model", "script/tour", "-p", "Hello"]));
+            runtime.block_on(answers);
+            said.join().unwrap()
+        })
+    })
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tour_is_taken_from_the_command_line_too() {
     let home = Home::new();
     let daemon = home.up();
-    let says = || home.says(&["chat", "--model", "script/tour", "-p", "Hello"]);
     let answers = async {
         let session = daemon.only_session_soon().await;
         for _ in 0..3 {
             daemon.decide(&session, "deny").await;
         }
     };
-    let runtime = tokio::runtime::Handle::current();
-    let said = tokio::task::block_in_place(|| {
-        std::thread::scope(|scope| {
-            let said = scope.spawn(says);
-            runtime.block_on(answers);
-            said.join().unwrap()
-        })
-    });
+    let said = taken(&home, answers);
     assert!(said.contains("I am a script, not a model"), "{said}");
     assert!(said.contains("Send me any message"), "{said}");
     // What it calls is told in words, as is where to look without a page.
@@ -187,7 +192,6 @@ async fn without_a_daemon_the_tour_starts_one_and_anything_else_says_what_to_typ
     for words in ["no daemon is running", "`provost up`", "`provost chat --model script/tour`"] {
         assert!(complaint.contains(words), "{words}: {complaint}");
     }
-    let says = || home.says(&["chat", "--model", "script/tour", "-p", "Hello"]);
     let answers = async {
         while !home.data().join("daemon.json").exists() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -198,14 +202,7 @@ async fn without_a_daemon_the_tour_starts_one_and_anything_else_says_what_to_typ
             daemon.decide(&session, "deny").await;
         }
     };
-    let runtime = tokio::runtime::Handle::current();
-    let said = tokio::task::block_in_place(|| {
-        std::thread::scope(|scope| {
-            let said = scope.spawn(says);
-            runtime.block_on(answers);
-            said.join().unwrap()
-        })
-    });
+    let said = taken(&home, answers);
     assert!(said.contains("I am a script, not a model"), "{said}");
 }
 
