@@ -27,8 +27,15 @@ pub(super) fn hosts(argv: &[String]) -> Vec<String> {
             found.push(host);
         }
     };
+    let mut before = "";
     for argument in arguments {
-        if argument.contains("://") {
+        let before = std::mem::replace(&mut before, argument);
+        if program == "curl" && leads_elsewhere(before, argument) {
+            argument
+                .split([':', ',', '[', ']', '=', '+'])
+                .filter(|part| is_host(part))
+                .for_each(&mut add);
+        } else if argument.contains("://") {
             argument.match_indices("://").for_each(|(at, _)| add(authority(&argument[at + 3..])));
         } else if let Some(host) = remote(argument, copying) {
             add(host);
@@ -37,6 +44,20 @@ pub(super) fn hosts(argv: &[String]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether this is the value of an option that sends a request elsewhere than its address
+/// says, as in `--connect-to ::evil.example:`.
+fn leads_elsewhere(option: &str, argument: &str) -> bool {
+    let is_one = |name: &str| {
+        let all = ["--connect-to", "--resolve"];
+        name.len() > 4 && all.iter().any(|option| option.starts_with(name))
+    };
+    is_one(option) || argument.split_once('=').is_some_and(|(name, _)| is_one(name))
+}
+
+fn is_host(part: &str) -> bool {
+    named(part) && !part.starts_with('-') && !part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The host of `user:password@host:port/path`.

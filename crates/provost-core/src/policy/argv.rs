@@ -2,6 +2,7 @@
 
 use super::error::PolicyFault;
 use super::matching::Certainty;
+use super::names;
 use super::options::{Width, width};
 use crate::command::{Run, base};
 use crate::glob::{BadPattern, Word};
@@ -111,7 +112,8 @@ impl Walk<'_> {
             return Some(Certainty::Possible);
         }
         let word = self.run.argv.get(at)?;
-        let here = if any(place, word) { self.follow(rest, at + 1, steps) } else { None };
+        let here = self.called(place, word);
+        let here = here.and_then(|named| Some(named.max(self.follow(rest, at + 1, steps)?)));
         if here == Some(Certainty::Sure) {
             return here;
         }
@@ -123,6 +125,15 @@ impl Walk<'_> {
         };
         let ways = past.into_iter().flatten().filter_map(|n| self.follow(places, at + n, steps));
         ways.chain(here).min()
+    }
+
+    /// Whether a word is what a place may hold, or another name of it.
+    fn called(&self, place: &[Word], word: &str) -> Option<Certainty> {
+        if any(place, word) {
+            return Some(Certainty::Sure);
+        }
+        let exact = place.iter().filter_map(Word::exact);
+        exact.filter_map(|exact| names::means(self.program, word, exact)).min()
     }
 
     fn end(&self, at: usize) -> Option<Certainty> {

@@ -2,6 +2,7 @@
 
 use provost_proto::Mode;
 
+use super::names;
 use super::place::{Place, Reach, is_inside, resolve};
 use super::rule::{RUN, Rule, Select};
 use super::{Layer, Verdict};
@@ -315,7 +316,8 @@ impl Rule {
                 }
                 match with {
                     Some(with) if !has_one(with, &run.argv) => {
-                        words.max(possible(run.may_gain_options())?)
+                        let may = run.may_gain_options() || may_have_one(with, &run.argv);
+                        words.max(possible(may)?)
                     }
                     Some(_) | None => words,
                 }
@@ -323,7 +325,8 @@ impl Rule {
         };
         match hosts {
             Some(hosts) if !run.hosts.iter().any(|host| is_meant(hosts, host)) => {
-                possible(!run.unknown.is_empty() && reaches_others(run))
+                let unknown = !run.unknown.is_empty() && reaches_others(run);
+                possible(unknown || is_told_in_a_file(run))
             }
             Some(_) | None => Some(words),
         }
@@ -346,6 +349,14 @@ fn has_one(words: &[Word], argv: &[String]) -> bool {
     })
 }
 
+/// Whether one of them may be there in short: `git push --forc`.
+fn may_have_one(words: &[Word], argv: &[String]) -> bool {
+    let mut arguments = argv.iter().skip(1);
+    arguments.any(|argument| {
+        words.iter().filter_map(Word::exact).any(|option| names::may_begin(argument, option))
+    })
+}
+
 fn holds(words: &[Word], argv: &[String]) -> bool {
     let mut arguments = argv.iter().skip(1);
     arguments.any(|argument| words.iter().any(|word| word.matches(argument)))
@@ -361,6 +372,29 @@ const NETWORK: &[&str] = &[
     "curl", "wget", "http", "https", "xh", "nc", "ncat", "socat", "telnet", "ssh", "scp", "sftp",
     "rsync", "ftp", "git", "ping", "dig", "nslookup", "host", "npm", "pip", "pip3", "docker", "gh",
 ];
+
+/// Options that name a file in which it stands what to reach.
+const FILES: &[(&str, char, &[&str])] = &[
+    ("curl", 'K', &["--config"]),
+    ("wget", 'i', &["--input-file", "--config", "--execute"]),
+    ("aria2c", 'i', &["--input-file", "--conf-path"]),
+];
+
+fn is_told_in_a_file(run: &Run) -> bool {
+    let Some((program, words)) = run.argv.split_first() else { return false };
+    let Some((_, short, long)) =
+        FILES.iter().find(|(name, ..)| *name == crate::command::base(program))
+    else {
+        return false;
+    };
+    words.iter().any(|word| match word.strip_prefix('-') {
+        Some(rest) if rest.starts_with('-') => {
+            long.iter().any(|option| names::may_begin(word, option))
+        }
+        Some(rest) => rest.contains(*short),
+        None => false,
+    })
+}
 
 fn reaches_others(run: &Run) -> bool {
     run.argv.first().is_some_and(|program| NETWORK.contains(&crate::command::base(program)))

@@ -26,6 +26,7 @@ mod example;
 mod explain;
 mod index;
 mod matching;
+mod names;
 mod options;
 mod place;
 mod read;

@@ -56,6 +56,10 @@ pub(super) fn width(program: &str, word: &str) -> Width {
     if word.starts_with('+') && matches!(program, "cargo" | "rustup" | "rustc") {
         return Width::One;
     }
+    // `docker image push` is `docker push`.
+    if matches!(program, "docker" | "podman" | "nerdctl") && matches!(word, "container" | "image") {
+        return Width::One;
+    }
     if !word.starts_with('-') || word.len() < 2 {
         return Width::None;
     }

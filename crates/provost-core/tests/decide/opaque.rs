@@ -277,6 +277,31 @@ fn options_before_a_subcommand_are_looked_past_where_a_rule_denies_and_not_where
 }
 
 #[test]
+fn rules_that_deny_hold_for_other_names_of_a_subcommand_and_for_options_in_short() {
+    for (pattern, command, expected) in [
+        ("argv = ['npm', 'publish', '**']", "npm pub", "ask"),
+        ("argv = ['npm', 'publish', '**']", "npm -s publi --tag x", "ask"),
+        ("argv = ['npm', 'publish', '**']", "npm pack", "allow mode"),
+        ("argv = ['npm', 'install', '**']", "npm i left-pad", "deny"),
+        ("argv = ['npm', 'add', '**']", "npm i left-pad", "deny"),
+        ("argv = ['cargo', 'run', '**']", "cargo r", "deny"),
+        ("argv = ['docker', 'push', '**']", "docker image push x", "deny"),
+        ("argv = ['docker', 'run', '**']", "docker -D container run x", "deny"),
+        ("argv = ['git', 'push', '**']\nwith = ['--force']", "git push --forc", "ask"),
+        (
+            "argv = ['git', 'push', '**']\nwith = ['--force']",
+            "git push --follow-tags",
+            "allow mode",
+        ),
+    ] {
+        let deny = rules(&rule("deny", pattern), None);
+        assert_eq!(said(&deny, Mode::Full, command), expected, "{pattern} {command}");
+        let allow = rules(&rule("allow", pattern), None);
+        assert_ne!(said(&allow, Mode::Sandbox, command), "allow rules", "{pattern} {command}");
+    }
+}
+
+#[test]
 fn hard_gates_hold_for_what_cannot_be_read() {
     let none = rules("", None);
     for command in [
@@ -518,6 +543,18 @@ fn rules_about_hosts_hold_for_hosts_that_are_not_known() {
     assert_eq!(said(&deny, Mode::Full, "curl $URL"), "ask");
     assert_eq!(said(&deny, Mode::Full, "echo $URL"), "allow mode");
     assert_eq!(said(&deny, Mode::Full, "curl https://good.example"), "allow mode");
+    for (command, expected) in [
+        ("curl --connect-to ::evil.example: https://good.example", "deny"),
+        ("curl --connect-to=good.example:443:evil.example:443 https://good.example", "deny"),
+        ("curl --resolve good.example:443:evil.example https://good.example", "deny"),
+        ("curl --connect-timeout 5 https://good.example", "allow mode"),
+        ("curl -K cfg", "ask"),
+        ("curl -sK cfg https://good.example", "ask"),
+        ("curl --conf cfg", "ask"),
+        ("wget -i list", "ask"),
+    ] {
+        assert_eq!(said(&deny, Mode::Full, command), expected, "{command}");
+    }
 }
 
 #[test]

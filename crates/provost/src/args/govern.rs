@@ -65,7 +65,8 @@ pub(crate) struct AnswerArgs {
     /// Do not ask once more.
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// The hash of the action that was seen; the answer counts for no other.
+    /// The hash of the action that was seen; the answer counts for no other. Scripts that
+    /// it runs are part of the question, and asked about anew when they change.
     #[arg(long, value_name = "H")]
     pub(crate) hash: Option<Hash>,
 }
