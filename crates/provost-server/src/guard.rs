@@ -18,27 +18,33 @@ use crate::{Door, preview};
 
 /// The names under which we may be called.
 #[derive(Debug)]
-pub(crate) struct Hosts(Vec<String>);
+pub(crate) struct Hosts {
+    port: u16,
+    own: Vec<String>,
+    /// What the operator added.
+    allowed: Vec<String>,
+}
 
 impl Hosts {
-    /// The loopback names with our port, and what the operator added.
+    /// The loopback names, and what the operator added.
     pub(crate) fn new(listen: SocketAddr, allowed: &[String]) -> Self {
-        let port = listen.port();
-        let mut hosts: Vec<_> =
-            ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")).into();
+        let mut own: Vec<_> = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into();
         if !listen.ip().is_unspecified() {
-            hosts.push(listen.to_string());
+            let ip = SocketAddr::new(listen.ip(), 0).to_string();
+            own.extend(ip.rsplit_once(':').map(|(ip, _)| ip.to_owned()));
         }
-        for host in allowed {
-            hosts.push(format!("{host}:{port}").to_ascii_lowercase());
-            // Behind a proxy on a standard port, browsers leave the port out.
-            hosts.push(host.to_ascii_lowercase());
-        }
-        Self(hosts)
+        Self { port: listen.port(), own, allowed: allowed.to_vec() }
     }
 
-    fn know(&self, host: &str) -> bool {
-        self.0.iter().any(|known| known.eq_ignore_ascii_case(host))
+    /// Whether a listener of ours at this port is called so.
+    fn know(&self, host: &str, at: u16) -> bool {
+        let is = |known: &String, name: &str| known.eq_ignore_ascii_case(name);
+        // Behind a proxy on a standard port, browsers leave the port out.
+        if self.allowed.iter().any(|known| is(known, host)) {
+            return true;
+        }
+        let Some((name, port)) = host.rsplit_once(':') else { return false };
+        port.parse() == Ok(at) && self.own.iter().chain(&self.allowed).any(|known| is(known, name))
     }
 }
 
@@ -54,7 +60,9 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
     let span = tracing::info_span!("request", id, %method, path);
 
-    let mut response = match check(&door.hosts, &request) {
+    let checked =
+        named(&door.hosts, door.hosts.port, &request).and_then(|host| check(host, &request));
+    let mut response = match checked {
         Ok(()) => next.run(request).instrument(span.clone()).await,
         Err(failure) => span.in_scope(|| failure.into_response()),
     };
@@ -97,7 +105,8 @@ fn same_place(origin: &str, host: &str) -> bool {
     place.is_some_and(|place| place.eq_ignore_ascii_case(host))
 }
 
-fn check(hosts: &Hosts, request: &Request) -> Result<(), Failure> {
+/// The name under which a listener at this port was called, if we are known by it.
+pub(crate) fn named<'a>(hosts: &Hosts, at: u16, request: &'a Request) -> Result<&'a str, Failure> {
     let unknown = || {
         let why = "Provost is not known by this name; call it as localhost, or start it with \
                    --allow-host";
@@ -108,9 +117,10 @@ fn check(hosts: &Hosts, request: &Request) -> Result<(), Failure> {
     })?;
     // HTTP/2 and absolute-form requests name the host in the target.
     let host = request.uri().authority().map(Authority::as_str).or(host).ok_or_else(unknown)?;
-    if !hosts.know(host) {
-        return Err(unknown());
-    }
+    if hosts.know(host, at) { Ok(host) } else { Err(unknown()) }
+}
+
+fn check(host: &str, request: &Request) -> Result<(), Failure> {
     let foreign = || {
         let why = "pages of other origins may not talk to Provost";
         Err(Failure::new(Code::OriginForbidden, why))

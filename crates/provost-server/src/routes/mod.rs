@@ -133,6 +133,9 @@ pub(crate) fn router(door: Arc<Door>) -> Router {
 /// What the listener of one project's preview answers.
 pub(crate) fn preview(door: Arc<Door>, project: ProjectId, at: u16) -> Router {
     let show = move |State(door): State<Arc<Door>>, request: Request| async move {
+        if let Err(failure) = guard::named(&door.hosts, at, &request) {
+            return failure.into_response();
+        }
         preview::answer(door, preview::Place::Own { project, at }, request).await
     };
     Router::new().fallback(show).with_state(door)

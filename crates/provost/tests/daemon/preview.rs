@@ -342,6 +342,35 @@ async fn while_there_is_nothing_to_see_the_page_says_why_and_the_cookie_outlives
 }
 
 #[tokio::test]
+async fn a_port_of_its_own_answers_to_our_names_and_to_none_that_others_could_lead_here() {
+    let home = Home::new();
+    home.put("server.js", SERVER);
+    home.put("provost.toml", "[runtime]\ndev = \"node server.js\"\n");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let first = taken.local_addr().unwrap().port().to_string();
+    let app = home.path("app");
+    home.says(&["up", "--no-open", "--preview-port", &first, app.to_str().unwrap()]);
+    let daemon = home.running();
+    daemon.post("/api/projects/app/runtime/run", &daemon.token, &json!({})).await;
+    let ready = |status: &Value| status["preview"]["url"].is_string();
+    let url = daemon.until_status(ready).await["preview"]["url"].clone();
+    let (url, client) = (url.as_str().unwrap(), http());
+    let at = url.trim_end_matches('/').rsplit(':').next().unwrap();
+    for (host, status) in [
+        (format!("localhost:{at}"), 401),
+        (format!("LOCALHOST:{at}"), 401),
+        (format!("127.0.0.1:{at}"), 401),
+        (format!("evil.example:{at}"), 421),
+        (format!("app.localhost:{at}"), 421),
+        (format!("localhost:{first}"), 421),
+        ("localhost".to_owned(), 421),
+    ] {
+        let answer = client.get(url).header(HOST, &host).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{host}");
+    }
+}
+
+#[tokio::test]
 async fn with_ports_of_their_own_two_projects_share_no_origin_and_see_nothing_of_each_other() {
     let home = Home::new();
     std::fs::create_dir(home.path("other")).unwrap();
