@@ -37,6 +37,7 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -62,6 +63,9 @@ const WAITING: usize = 64;
 /// little that a connection takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(100);
+
+/// How often a caller knocks again where the queue is full. Nothing tells of room in it.
+const KNOCK: Duration = Duration::from_millis(5);
 
 /// Takes the calls of a run that has just begun, of which this is the warden.
 pub(super) fn attend(
@@ -111,10 +115,11 @@ struct Connecting {
 }
 
 /// Where a connection was to lead.
-#[derive(Clone, Copy)]
 enum To {
     Port(SocketAddr),
     Path,
+    /// The socket of a path, whose queue was full.
+    Full(OwnedFd),
 }
 
 impl Exchange {
@@ -130,11 +135,15 @@ impl Exchange {
     /// Waits for a call or for a connection; whether there is a call, or `None` when
     /// nobody is left who could call.
     fn wait(&self) -> Option<bool> {
+        let knocks = |one: &&Connecting| matches!(one.to, To::Full(_));
         let next = self.waiting.iter().map(|waiting| waiting.until).min();
+        let knock = self.waiting.iter().any(|one| knocks(&one)).then(|| Instant::now() + KNOCK);
+        let next = next.into_iter().chain(knock).min();
         let left = next.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let mut lines = vec![PollFd::new(&self.desk, PollFlags::IN)];
-        let sockets = self.waiting.iter().map(|one| PollFd::new(&one.socket, PollFlags::OUT));
+        let sockets = self.waiting.iter().filter(|one| !knocks(one));
+        let sockets = sockets.map(|one| PollFd::new(&one.socket, PollFlags::OUT));
         lines.extend(sockets);
         match rustix::event::poll(&mut lines, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -171,11 +180,32 @@ impl Exchange {
             return Err(Errno::PERM);
         }
         let (socket, to) = match path {
-            Some(path) => (self.named.connect(taken.as_fd(), &path)?, To::Path),
+            Some(path) => self.call_path(taken.as_fd(), &path, flags)?,
             None => self.call_port(taken.as_fd(), &said)?,
         };
         let patience = if flags.contains(OFlags::NONBLOCK) { MOMENT } else { PATIENCE };
         Ok(Connecting { call, socket, to, flags, until: Instant::now() + patience })
+    }
+
+    /// Begins a connection to a socket by its path.
+    fn call_path(
+        &self,
+        taken: BorrowedFd<'_>,
+        path: &Path,
+        flags: OFlags,
+    ) -> Result<(OwnedFd, To), Errno> {
+        let (socket, found) = self.named.ends(taken, path)?;
+        match named::connect(&socket, &found) {
+            Ok(()) => Ok((socket, To::Path)),
+            // Whoever asked not to wait is told so.
+            Err(Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => {
+                if self.waiting.len() >= WAITING {
+                    return Err(Errno::AGAIN);
+                }
+                Ok((socket, To::Full(found)))
+            }
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Begins a connection to a port.
@@ -199,7 +229,7 @@ impl Exchange {
     /// Answers whoever waits for a connection that is there by now, or never will be.
     fn settle(&mut self) {
         let (mut still, all) = (Vec::new(), std::mem::take(&mut self.waiting));
-        for connecting in all {
+        for mut connecting in all {
             match connecting.outcome() {
                 Some(Ok(())) => self.hand_over(&connecting),
                 Some(Err(errno)) => self.desk.refuse(&connecting.call, errno),
@@ -225,7 +255,7 @@ impl Exchange {
         let to = match connecting.to {
             To::Port(to) => to,
             // Who put the socket there need not be of the run, though it lies in its folders.
-            To::Path => {
+            To::Path | To::Full(_) => {
                 let listener = twin::Listener::of(&connecting.socket).ok_or(Errno::PERM)?;
                 // Its number is its own as long as it lives: that is asked last.
                 let is_ours = self.owners.is_ours(listener.pid) && listener.lives();
@@ -245,7 +275,14 @@ impl Exchange {
 
 impl Connecting {
     /// What became of it, if it is over.
-    fn outcome(&self) -> Option<Result<(), Errno>> {
+    fn outcome(&mut self) -> Option<Result<(), Errno>> {
+        if let To::Full(found) = &self.to {
+            match named::connect(&self.socket, found) {
+                Ok(()) => self.to = To::Path,
+                Err(Errno::AGAIN) if Instant::now() < self.until => return None,
+                Err(errno) => return Some(Err(errno)),
+            }
+        }
         let mut lines = [PollFd::new(&self.socket, PollFlags::OUT)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         match rustix::event::poll(&mut lines, Some(&at_once)) {

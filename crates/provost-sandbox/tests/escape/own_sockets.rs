@@ -33,6 +33,9 @@ pub(crate) fn reached() {
                 }
             }
         }
+        let report = serve(yard, layers, "full-queue", &[]);
+        assert!(report.did_harm(), "{report:?}");
+        drop(std::fs::remove_file(yard.at("project/src/full.sock")));
         let report = serve(yard, layers, "unix", &["nobody"]);
         assert!(report.text.contains("(os error 2)"), "as anywhere: {report:?}");
         let report = serve(yard, layers, "unix", &["attacker"]);

@@ -48,13 +48,14 @@ impl Named {
         Ok(Self { folders: folders.map_err(SandboxError::os("hold the run's folders"))? })
     }
 
-    /// Connects a socket like the caller's to the one that has this path.
-    pub(super) fn connect(&self, taken: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+    /// A socket like the caller's, and the one that has this path.
+    pub(super) fn ends(
+        &self,
+        taken: BorrowedFd<'_>,
+        path: &Path,
+    ) -> Result<(OwnedFd, OwnedFd), Errno> {
         let found = self.find(path)?;
-        let socket = twin::of_named(taken)?;
-        let held = SocketAddrUnix::new(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
-        rustix::net::connect(&socket, &held)?;
-        Ok(socket)
+        Ok((twin::of_named(taken)?, found))
     }
 
     /// Finds the socket with this path, and holds it.
@@ -73,6 +74,12 @@ impl Named {
             | FileType::Unknown => Err(Errno::CONNREFUSED),
         }
     }
+}
+
+/// Connects a socket to one that was [found](Named::ends); `AGAIN` while its queue is full.
+pub(super) fn connect(socket: &OwnedFd, found: &OwnedFd) -> Result<(), Errno> {
+    let held = SocketAddrUnix::new(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
+    rustix::net::connect(socket, &held)
 }
 
 impl Folder {

@@ -13,6 +13,7 @@ use super::Attack;
 pub(super) fn attack(name: &str, args: &[&str]) -> Option<Attack> {
     Some(match (name, args) {
         ("own-socket", [bind, to, kind]) => own_socket(bind, to, *kind == "nonblocking"),
+        ("full-queue", []) => full_queue(),
         ("own-abstract", []) => own_abstract(),
         ("hold-socket", [path]) => hold_socket(path),
         ("swap-link", [foreign]) => swap_link(foreign),
@@ -54,6 +55,35 @@ fn own_socket(bind: &str, to: &str, nonblocking: bool) -> Attack {
     theirs.read_to_string(&mut heard)?;
     if heard == "over there" { Ok("talked".into()) } else { Err(io::Error::other(heard)) }
 }
+
+/// More callers than fit into the queue: who waits gets through, who does not is told.
+fn full_queue() -> Attack {
+    let listener = UnixListener::bind("src/full.sock")?;
+    // SAFETY: plain numbers. One fits in beside none.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+    let _first = UnixStream::connect("src/full.sock")?;
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
+    // SAFETY: plain numbers; the descriptor is owned at once.
+    let hasty = unsafe { OwnedFd::from_raw_fd(libc::socket(libc::AF_UNIX, kind, 0)) };
+    let told = connect(&hasty, b"src/full.sock").unwrap_err().raw_os_error();
+    assert_eq!(told, Some(libc::EAGAIN));
+    let begun = std::sync::Barrier::new(CALLERS + 1);
+    let came = std::thread::scope(|scope| {
+        let call = || {
+            begun.wait();
+            UnixStream::connect("src/full.sock").map(drop)
+        };
+        let callers: Vec<_> = (0..CALLERS).map(|_| scope.spawn(call)).collect();
+        begun.wait();
+        for _ in 0..=CALLERS {
+            listener.accept()?;
+        }
+        callers.into_iter().try_for_each(|caller| caller.join().unwrap())
+    });
+    came.map(|()| "all came".into())
+}
+
+const CALLERS: usize = 8;
 
 /// A socket's address as the kernel reads it.
 fn raw(path: &[u8]) -> (libc::sockaddr_un, libc::socklen_t) {
