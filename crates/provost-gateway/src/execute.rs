@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::action::{Action, Effect};
+use provost_core::action::{Action, Effect, RuntimeAction};
 use provost_core::decide::Matter;
 use provost_core::permit::Permit;
 use provost_core::policy::Asker;
@@ -64,7 +64,17 @@ impl Gateway {
     ) -> Result<Raw, Fault> {
         let kernel = self.kernel(&behalf.project).await?;
         let limits = self.limits(behalf, permit.action());
-        kernel.execute_within(permit, limits).await.map_err(|error| fault(&error))
+        let stops = matches!(permit.action(), Action::Runtime(RuntimeAction::Stop(_)));
+        match kernel.execute_within(permit, limits).await {
+            // A person who stops what hangs means all of it: nobody else could end it.
+            Err(KernelError::Unresponsive) if stops && behalf.role.is_none() => {
+                tracing::warn!("a kernel that does not answer is killed to stop what it runs");
+                self.kill_kernel(behalf.project.id).await;
+                let stopped = json!({ "stopped": true, "byForce": true });
+                raw(&stopped).map_err(|error| lost(&error.to_string()))
+            }
+            done => done.map_err(|error| fault(&error)),
+        }
     }
 
     /// What is left out of what an agent looks into. A person sees everything.

@@ -95,11 +95,14 @@ impl Kernels {
         connected.get(&project).map(|connected| connected.kernel.clone())
     }
 
-    /// The kernel of a project with what is closed when it is gone.
-    fn followed(&self, project: ProjectId) -> Option<(Kernel, mpsc::Sender<Infallible>)> {
+    /// The kernel of a project, which is to end, with what is closed when it is gone.
+    fn end(&self, project: ProjectId) -> Option<(Kernel, mpsc::Sender<Infallible>)> {
         let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         let known = connected.get(&project)?;
-        Some((known.kernel.clone(), known.followed.clone()))
+        let (kernel, followed) = (known.kernel.clone(), known.followed.clone());
+        let boot = kernel.welcome().boot;
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner).insert(boot);
+        Some((kernel, followed))
     }
 
     fn failures<T>(&self, project: ProjectId, look: impl FnOnce(&mut Failures) -> T) -> T {
@@ -219,14 +222,18 @@ impl Gateway {
         Ok(())
     }
 
+    /// Ends a kernel that does not answer, and everything in it.
+    pub(crate) async fn kill_kernel(&self, project: ProjectId) {
+        let Some((kernel, followed)) = self.kernels.end(project) else { return };
+        kernel.kill();
+        if timeout(PATIENCE, followed.closed()).await.is_err() {
+            tracing::warn!("a kernel that was killed is not gone");
+        }
+    }
+
     /// Stops the kernel of a project, and everything in it.
     pub async fn stop_kernel(&self, project: ProjectId) {
-        let Some((kernel, followed)) = self.kernels.followed(project) else { return };
-        self.kernels
-            .ending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(kernel.welcome().boot);
+        let Some((kernel, followed)) = self.kernels.end(project) else { return };
         if let Err(error) = kernel.shut_down().await {
             tracing::warn!(%error, "a kernel did not stop when it was told to; it is killed");
             kernel.kill();

@@ -55,6 +55,9 @@ const SHUTDOWN: Duration = Duration::from_secs(8);
 /// How long it may take to answer anything else.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// How often it is asked whether it is there, while something of it is waited for.
+const THERE: Duration = Duration::from_secs(5);
+
 /// How long a kernel may take to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
 
@@ -68,7 +71,10 @@ pub enum KernelError {
     #[error("the project's kernel is gone")]
     Lost,
     /// It is there, but does not answer in time.
-    #[error("the project's kernel does not answer")]
+    #[error(
+        "the project's kernel does not answer; wait until it does, or end it and all that runs \
+         in it with `provost stop`"
+    )]
     Unresponsive,
     /// It speaks a protocol that this daemon does not know yet.
     #[error(
@@ -135,7 +141,7 @@ impl Kernel {
         let connecting = async {
             loop {
                 match Self::find(place, secrets).await {
-                    Err(KernelError::Lost) => sleep(LOOK).await,
+                    Err(KernelError::Lost | KernelError::Unresponsive) => sleep(LOOK).await,
                     found => return found,
                 }
             }
@@ -150,7 +156,7 @@ impl Kernel {
     /// Connects to the kernel that is there already, and tells it what it must
     /// not let out; `Lost` if none is there.
     pub async fn find(place: &Place, secrets: &Secrets) -> Result<(Self, Reports), KernelError> {
-        let (kernel, reports) = Self::greet(place).await.ok_or(KernelError::Lost)?;
+        let (kernel, reports) = Self::greet(place).await?;
         let Welcome { protocol, pid, .. } = kernel.welcome;
         if protocol > PROTOCOL {
             return Err(KernelError::Newer { kernel: protocol, pid });
@@ -162,13 +168,13 @@ impl Kernel {
         Ok((kernel, reports))
     }
 
-    async fn greet(place: &Place) -> Option<(Self, Reports)> {
+    async fn greet(place: &Place) -> Result<(Self, Reports), KernelError> {
         let (read, write, welcome) = hello(place).await?;
         let (inbox, questions) = mpsc::channel(INBOX);
         let (up, reports) = mpsc::channel(REPORTS);
         let open = Arc::new(Open::default());
         tokio::spawn(talk(read, write, questions, up, Arc::clone(&open)));
-        Some((Self { inbox, open, welcome }, Reports(reports)))
+        Ok((Self { inbox, open, welcome }, Reports(reports)))
     }
 
     /// What it said of itself.
@@ -289,12 +295,37 @@ impl Kernel {
             | Ask::Logs { .. }
             | Ask::Runtime {} => ANSWER,
         };
+        let answer = self.sent(ask).await?;
+        let answer = if patience > ANSWER {
+            timeout(patience, self.while_there(answer)).await
+        } else {
+            timeout(patience, async { answer.await.map_err(|_| KernelError::Lost) }).await
+        };
+        result(answer.map_err(|_| KernelError::Unresponsive)??)
+    }
+
+    async fn sent(&self, ask: Ask) -> Result<oneshot::Receiver<Answer>, KernelError> {
         let (reply, answer) = oneshot::channel();
         let frame = self.open.question(ask, Some(reply))?;
         self.inbox.send(frame).await.map_err(|_| KernelError::Lost)?;
-        let answer = timeout(patience, answer).await.map_err(|_| KernelError::Unresponsive)?;
-        let answer = answer.map_err(|_| KernelError::Lost)?;
-        result(answer)
+        Ok(answer)
+    }
+
+    /// An answer that may take long, as long as the kernel says that it is there.
+    async fn while_there(
+        &self,
+        mut answer: oneshot::Receiver<Answer>,
+    ) -> Result<Answer, KernelError> {
+        loop {
+            if let Ok(answer) = timeout(THERE, &mut answer).await {
+                return answer.map_err(|_| KernelError::Lost);
+            }
+            let there = timeout(ANSWER, self.sent(Ask::Ping {}).await?);
+            tokio::select! {
+                answer = &mut answer => return answer.map_err(|_| KernelError::Lost),
+                there = there => drop(there.map_err(|_| KernelError::Unresponsive)?),
+            }
+        }
     }
 }
 
@@ -317,21 +348,24 @@ pub(crate) fn result(answer: Answer) -> Result<Raw, KernelError> {
 /// Connects to a kernel, and has it say who it is.
 pub(crate) async fn hello(
     place: &Place,
-) -> Option<(Frames<OwnedReadHalf>, OwnedWriteHalf, Welcome)> {
-    let stream = place.connect().await.ok()?;
+) -> Result<(Frames<OwnedReadHalf>, OwnedWriteHalf, Welcome), KernelError> {
+    let none = |_: io::Error| KernelError::Lost;
+    let stream = place.connect().await.map_err(none)?;
     let own = rustix::process::geteuid().as_raw();
-    if stream.peer_cred().ok()?.uid() != own {
+    if stream.peer_cred().map_err(none)?.uid() != own {
         tracing::warn!("the socket of a kernel belongs to another user");
-        return None;
+        return Err(KernelError::Lost);
     }
-    let secret = place.secret().ok()?;
+    let secret = place.secret().map_err(none)?;
     let hello = question(0, Ask::Hello { secret, protocol: PROTOCOL });
     let (read, mut write) = stream.into_split();
     let mut read = Frames::new(read);
-    wire::write(&mut write, &hello).await.ok()?;
-    let answer = timeout(HELLO, read.next()).await.ok()?.ok()??;
-    let Frame::Answer(Answer { result: Some(welcome), .. }) = answer else { return None };
-    Some((read, write, welcome.read().ok()?))
+    wire::write(&mut write, &hello).await.map_err(none)?;
+    let answer = timeout(HELLO, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
+    let Ok(Some(Frame::Answer(Answer { result: Some(welcome), .. }))) = answer else {
+        return Err(KernelError::Lost);
+    };
+    Ok((read, write, welcome.read().map_err(|_| KernelError::Lost)?))
 }
 
 /// The questions that wait for their answers.

@@ -41,7 +41,7 @@ pub async fn attach(
     after: Option<u64>,
     (cols, rows): (u16, u16),
 ) -> Result<(Attached, Look, Keys), KernelError> {
-    let (mut read, mut write, welcome) = hello(place).await.ok_or(KernelError::Lost)?;
+    let (mut read, mut write, welcome) = hello(place).await?;
     if welcome.protocol < RUNTIME {
         let message = format!(
             "the project's kernel, process {}, is from an older Provost and has no terminal; \

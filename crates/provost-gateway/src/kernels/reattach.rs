@@ -19,7 +19,11 @@ impl Gateway {
         let known: HashMap<ProjectId, KernelView> =
             kernels.filter_map(Doc::into_kernel).map(|kernel| (kernel.project, kernel)).collect();
         for project in self.all_projects().await? {
-            let view = known.get(&project.id).filter(|view| view.status == KernelStatus::Connected);
+            let was_there = |view: &&KernelView| match view.status {
+                KernelStatus::Connected | KernelStatus::Unresponsive => true,
+                KernelStatus::Lost | KernelStatus::Stopped => false,
+            };
+            let view = known.get(&project.id).filter(was_there);
             match view {
                 Some(view) => self.reattach_to(&project, view).await?,
                 None => self.settle(project.id, &[]).await?,

@@ -178,6 +178,60 @@ async fn a_kernel_that_is_killed_leaves_a_crash_and_nothing_running() {
     assert_eq!(daemon.runtime("run").await.1["result"]["started"], true, "a new one");
 }
 
+/// Whether every thread of a process has stopped.
+fn is_stopped(pid: rustix::process::Pid) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).unwrap();
+    threads.map(|thread| thread.unwrap().path().join("stat")).all(|stat| {
+        let stat = std::fs::read_to_string(stat).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+    })
+}
+
+#[tokio::test]
+async fn a_kernel_that_hangs_is_told_of_and_stop_ends_it_with_all_that_runs_in_it() {
+    let home = Home::new();
+    home.put("provost.toml", "[runtime]\ndev = \"exec sleep 1000\"\n");
+    let daemon = home.up();
+    daemon.runtime("run").await;
+    let status = daemon.get(STATUS).await;
+    let pid = |value: &Value| {
+        let pid = i32::try_from(value["pid"].as_i64().unwrap()).unwrap();
+        rustix::process::Pid::from_raw(pid).unwrap()
+    };
+    let (kernel, dev) = (pid(&status["kernel"]), pid(&status["devServer"]));
+    rustix::process::kill_process(kernel, rustix::process::Signal::STOP).unwrap();
+    while !is_stopped(kernel) {
+        tokio::task::yield_now().await;
+    }
+    // Whoever asks is told, and what can be done.
+    let (read, build) = tokio::join!(
+        async {
+            let params = json!({ "action": "fs.stat", "params": { "path": "provost.toml" } });
+            let asked = daemon.post("/api/projects/app/actions", &daemon.token, &params);
+            let (status, answer) = asked.await;
+            (status.as_u16(), answer)
+        },
+        daemon.runtime("build"),
+    );
+    for (status, answer) in [read, build] {
+        assert_eq!((status, &answer["code"]), (503, &json!("KERNEL_LOST")), "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains("`provost stop`"), "{answer}");
+    }
+    let said = home.says(&["stop", "app"]);
+    assert!(said.contains("is stopped; nothing of it is left"), "{said}");
+    assert!(!super::is_provost(kernel));
+    let lives = || {
+        let line = std::fs::read(format!("/proc/{}/cmdline", dev.as_raw_nonzero()));
+        line.is_ok_and(|line| !line.is_empty())
+    };
+    while lives() {
+        tokio::task::yield_now().await;
+    }
+    let status = daemon.get(STATUS).await;
+    assert_eq!(status["kernel"]["status"], "stopped", "{status}");
+    assert_eq!(daemon.runtime("run").await.1["result"]["started"], true, "a new one");
+}
+
 #[tokio::test]
 async fn an_unknown_verb_and_a_viewer_are_refused() {
     let home = Home::new();
