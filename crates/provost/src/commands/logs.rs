@@ -45,6 +45,7 @@ async fn print_from(client: &Client, project: &Project, mut after: u64) -> anyho
         let page = page(client, project, after).await?;
         // Another kernel has another log.
         if page.end < after {
+            remark(&faint("… the log has begun anew …"));
             after = 0;
             continue;
         }

@@ -52,8 +52,9 @@ export const DEEDS = {
 /** The look of a kernel, and what more there is to say. */
 export type KernelLook = Look & { readonly more: string }
 
-/** The heart of a kernel. */
-export function kernelLook(kernel: KernelNow, beat: Heartbeat | null): KernelLook {
+/** The heart of a kernel; what is known of it is old while the daemon is not heard. */
+export function kernelLook(kernel: KernelNow, beat: Heartbeat | null, stale: boolean): KernelLook {
+  if (stale) return { word: 'Kernel not heard', icon: CircleDashed, tone: 'plain', turning: false, more: 'Provost itself does not answer; the kernel lives on without it' }
   switch (kernel.kind) {
     case 'connected': {
       const took = beat === null ? '' : beat.ms === null ? ', no heartbeat yet' : `, heartbeat ${beat.ms < 1 ? 'under 1' : String(beat.ms)} ms`
