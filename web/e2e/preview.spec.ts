@@ -23,6 +23,40 @@ for (const { bundler, project, source } of [
   })
 }
 
+test('edits go on to show after Vite began anew, and after the daemon did', async ({ page, daemon }) => {
+  const app = await viteProject(daemon)
+  await login(page, daemon)
+  await look(page, daemon, app, 'preview')
+  await app.act('run')
+  const greeting = inside(page).locator('#greeting')
+  await expect(greeting).toHaveText('before', { timeout: 30_000 })
+  const { pid } = (await app.status()).devServer
+  for (const [begin, text] of [
+    [() => write(app.folder, 'vite.config.js', 'export default { clearScreen: false }\n'), 'after its settings changed'],
+    [() => daemon.restart(), 'after the daemon came back'],
+  ] as const) {
+    await inside(page).locator('#field').fill('typed')
+    await begin()
+    // In a frame the page cannot find out by itself that the server is back.
+    await expect(inside(page).locator('#field')).toHaveValue('', { timeout: 15_000 })
+    await expect(greeting).not.toBeEmpty()
+    await write(app.folder, 'greeting.js', `export const greeting = '${text}'\n`)
+    await expect(greeting).toHaveText(text)
+  }
+  expect((await app.status()).devServer.pid, 'the same process all the while').toBe(pid)
+})
+
+test('the page of an error is a page', async ({ page, daemon }) => {
+  const app = await work(daemon, {
+    'server.js': `require('http').createServer((_, response) => response.writeHead(500, { 'content-type': 'text/html' }).end('<h1>TypeError: it is broken</h1>')).listen(0, '127.0.0.1')`,
+    'provost.toml': '[runtime]\ndev = "node server.js"\n',
+  })
+  await login(page, daemon)
+  await look(page, daemon, app, 'preview')
+  await app.act('run')
+  await expect(inside(page).getByRole('heading')).toHaveText('TypeError: it is broken')
+})
+
 test('Vite passes requests on to the server of its own project, behind the wall', async ({ page, daemon }) => {
   const app = await viteWithApi(daemon)
   await login(page, daemon)

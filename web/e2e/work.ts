@@ -88,6 +88,7 @@ export async function viteProject(daemon: Daemon): Promise<Work> {
     'index.html': '<!doctype html><title>vite app</title><h1 id="greeting"></h1><input id="field"><script type="module" src="/main.js"></script>',
     'main.js': "import { greeting } from './greeting.js'\nconst show = (text) => (document.getElementById('greeting').textContent = text)\nshow(greeting)\nif (import.meta.hot) import.meta.hot.accept('./greeting.js', (next) => show(next.greeting))\n",
     'greeting.js': "export const greeting = 'before'\n",
+    'vite.config.js': 'export default {}\n',
   })
 }
 

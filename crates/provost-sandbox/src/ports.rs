@@ -30,6 +30,8 @@ pub struct Listener {
     pub address: IpAddr,
     /// The process that has it; one of them, if there are several.
     pub pid: u32,
+    /// The kernel's number of the socket: one that is opened anew has another.
+    pub inode: u32,
 }
 
 /// Finds the listeners of one tree, again and again.
@@ -71,9 +73,12 @@ impl Finder {
         let mut found: Vec<Listener> = seen
             .iter()
             .filter_map(|seen| match self.known.get(&seen.inode)? {
-                Owner::Ours(pid) => {
-                    Some(Listener { port: seen.port, address: seen.address, pid: *pid })
-                }
+                Owner::Ours(pid) => Some(Listener {
+                    port: seen.port,
+                    address: seen.address,
+                    pid: *pid,
+                    inode: seen.inode,
+                }),
                 Owner::Other(_) => None,
             })
             .collect();
@@ -164,9 +169,15 @@ mod tests {
             let one = found.iter().find(|found| found.port == address.port()).unwrap();
             assert_eq!((one.address, one.pid), (address.ip(), std::process::id()));
         }
+        let inode = |found: &[Listener], address: &std::net::SocketAddr| {
+            found.iter().find(|found| found.port == address.port()).map(|found| found.inode)
+        };
+        let first = inode(&found, &expected[1]);
         drop(any);
-        let found = finder.look().unwrap();
-        assert!(!found.iter().any(|found| found.port == expected[1].port()), "it is closed");
+        assert_eq!(inode(&finder.look().unwrap(), &expected[1]), None, "it is closed");
+        let _again = TcpListener::bind(expected[1]).unwrap();
+        let again = inode(&finder.look().unwrap(), &expected[1]);
+        assert!(again.is_some() && again != first, "another socket on the same port: {again:?}");
     }
 
     #[test]

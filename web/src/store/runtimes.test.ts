@@ -31,6 +31,15 @@ describe('the runtime of a project', () => {
     expect(runtime([ran.starting(), ran.started(), ran.crashed(null), ran.starting()]).view.devServer).toMatchObject({ status: 'starting', crash: null })
   })
 
+  it('knows since when a port answers, however quickly it was opened anew', () => {
+    const since = (...facts: readonly Fact[]) => runtime([ran.started(), ran.detected(), ran.ready(), ...facts]).answers.get(5173)
+    expect(since()).toBe(3)
+    expect(since(ran.ready())).toBe(3)
+    expect(since(ran.detected())).toBeUndefined()
+    expect(since(ran.detected(), ran.ready())).toBe(5)
+    expect(since(ran.stopped(), ran.started(), ran.ready())).toBe(6)
+  })
+
   it('loses everything with its kernel, unless that stopped in order', () => {
     const alive = [ran.kernel('KERNEL_STARTED'), ran.starting(), ran.started(), ran.opened(), ran.buildStarted()]
     expect(runtime([...alive, ran.kernel('KERNEL_LOST')])).toMatchObject({

@@ -4,7 +4,7 @@
  * An event whose body is kept beside the log cannot be folded; what it changed
  * is then told by the daemon, with the place in the log up to which it is true.
  */
-import type { Event, KernelStatus, ProjectId, RuntimeState, RuntimeView } from '../proto/index.ts'
+import type { Event, KernelStatus, Port, ProjectId, RuntimeState, RuntimeView } from '../proto/index.ts'
 import { isSealed } from './approvals.ts'
 import { changed, nothingRan, withoutKernel, type RuntimeEvent } from './runtimeview.ts'
 
@@ -20,6 +20,8 @@ export type KernelNow =
 export type Runtime = {
   readonly view: RuntimeView
   readonly kernel: KernelNow
+  /** The ports that answer, each with the place in the log since which it does. */
+  readonly answers: ReadonlyMap<number, number>
   /** The place of the last event that is in it. */
   readonly seq: number
   /** Whether something in it is kept beside the log, and has to be asked for. */
@@ -34,7 +36,7 @@ export const NO_RUNTIMES: Runtimes = new Map()
 
 /** Of a project in which nothing has run yet. */
 export function noRuntime(project: ProjectId): Runtime {
-  return { view: nothingRan(project), kernel: { kind: 'none' }, seq: 0, sealed: false }
+  return { view: nothingRan(project), kernel: { kind: 'none' }, answers: new Map(), seq: 0, sealed: false }
 }
 
 /** Folds one event; kinds that say nothing about what runs change nothing. */
@@ -44,7 +46,8 @@ export function foldRuntime(runtimes: Runtimes, event: Event): Runtimes {
   const known = runtimes.get(project) ?? noRuntime(project)
   if (event.seq <= known.seq) return runtimes
   const after = isSealed(event) ? { ...known, sealed: true } : afterEvent(known, event)
-  return new Map(runtimes).set(project, { ...after, seq: event.seq })
+  const answers = answering(known.answers, after.view.preview.ports, event.seq)
+  return new Map(runtimes).set(project, { ...after, answers, seq: event.seq })
 }
 
 /** Takes over what the daemon tells, unless the log is further already. */
@@ -60,7 +63,13 @@ export function withRuntime(runtimes: Runtimes, state: RuntimeState): Runtimes {
     terminal: { ...terminal, offset: null },
     preview: { ...preview, url: null, ports },
   }
-  return new Map(runtimes).set(project, { view, kernel: known.kernel, seq: state.seq, sealed: false })
+  const answers = answering(known.answers, ports, state.seq)
+  return new Map(runtimes).set(project, { view, kernel: known.kernel, answers, seq: state.seq, sealed: false })
+}
+
+/** Since when the ports answer; whoever did not in between answers anew. */
+function answering(before: Runtime['answers'], ports: readonly Port[], seq: number): Runtime['answers'] {
+  return new Map(ports.filter(({ http }) => http).map(({ port }) => [port, before.get(port) ?? seq]))
 }
 
 /** How the daemon calls a kernel, from what the log says of it. */

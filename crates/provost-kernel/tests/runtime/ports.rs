@@ -95,6 +95,41 @@ async fn a_server_that_changes_its_port_is_followed() {
 }
 
 #[tokio::test]
+async fn a_server_that_opens_its_port_anew_is_detected_and_ready_again() {
+    let server = "import http.server, threading, os, time\n\
+        def serve(port):\n    s = http.server.HTTPServer((\"127.0.0.1\", port), http.server.SimpleHTTPRequestHandler)\n    threading.Thread(target=s.serve_forever).start()\n    return s\n\
+        first = serve(0)\n\
+        while not os.path.exists(\"again\"): time.sleep(0.01)\n\
+        first.shutdown(); first.server_close(); serve(first.server_port)\n";
+    let toml = runtime("dev = \"python3 again.py\"");
+    let kernel = Kernel::of(&[("provost.toml", &toml), ("again.py", server)]).await;
+    kernel.run().await.unwrap();
+    let first = kernel.until("previewReady").await;
+    std::fs::write(kernel.app("again"), "").unwrap();
+    kernel.until_nth("previewDetected", 2).await;
+    let second = kernel.until_nth("previewReady", 2).await;
+    assert_eq!(second["port"], first["port"]);
+    kernel.stop().await;
+}
+
+#[tokio::test]
+async fn an_error_is_an_answer() {
+    for status in [500, 503] {
+        let server = format!(
+            "import http.server\n\
+             class Failing(http.server.BaseHTTPRequestHandler):\n    def do_GET(self): self.send_error({status})\n\
+             http.server.HTTPServer((\"127.0.0.1\", 0), Failing).serve_forever()\n"
+        );
+        let toml = runtime("dev = \"python3 failing.py\"");
+        let kernel = Kernel::of(&[("provost.toml", &toml), ("failing.py", &server)]).await;
+        kernel.run().await.unwrap();
+        let ready = kernel.until("previewReady").await;
+        assert_eq!(ready["ports"][0]["http"], true, "{status}");
+        kernel.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn of_several_ports_all_are_listed_and_the_configured_one_is_chosen() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let line = "PORT=0 python3 server.py & exec python3 server.py";

@@ -26,6 +26,15 @@ pub(super) struct Ports {
 }
 
 impl Ports {
+    /// Who listens now. What was answered stays with the sockets that answered: one
+    /// that was opened anew on the same port has answered nothing yet.
+    pub(super) fn listen(&mut self, listeners: Vec<Listener>) {
+        let before = std::mem::replace(&mut self.listeners, listeners);
+        let stays =
+            |port: u16| self.listeners.iter().any(|now| now.port == port && before.contains(now));
+        self.answers.retain(|port, _| stays(*port));
+    }
+
     /// The one that is the preview, and what gave it away.
     pub(super) fn chosen(&self) -> Option<(u16, FoundBy)> {
         let ports = self.listeners.iter().map(|listener| listener.port);
@@ -101,13 +110,15 @@ enum Rank {
 mod tests {
     use super::*;
 
+    fn listener(port: u16, inode: u32) -> Listener {
+        Listener { port, address: Ipv4Addr::LOCALHOST.into(), pid: 1, inode }
+    }
+
     fn ports(configured: Option<u16>, printed: &[u16], listening: &[u16], html: &[u16]) -> Ports {
-        let listener =
-            |port: &u16| Listener { port: *port, address: Ipv4Addr::LOCALHOST.into(), pid: 1 };
         Ports {
             configured,
             printed: printed.to_vec(),
-            listeners: listening.iter().map(listener).collect(),
+            listeners: listening.iter().map(|port| listener(*port, 1)).collect(),
             answers: html.iter().map(|port| (*port, Answered { html: true })).collect(),
         }
     }
@@ -128,6 +139,20 @@ mod tests {
             (ports(None, &[], &[9229], &[9229]), Some((9229, Listener))),
         ] {
             assert_eq!(known.chosen(), expected, "{known:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_socket_answered_is_no_answer_of_another_on_its_port() {
+        for (now, answers) in [
+            (vec![listener(3000, 1)], true),
+            (vec![listener(3000, 2)], false),
+            (vec![listener(3000, 1), listener(3000, 2)], true),
+            (vec![], false),
+        ] {
+            let mut known = ports(None, &[], &[3000], &[3000]);
+            known.listen(now.clone());
+            assert_eq!(known.answers.contains_key(&3000), answers, "{now:?}");
         }
     }
 }

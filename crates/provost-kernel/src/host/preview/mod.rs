@@ -2,7 +2,8 @@
 //!
 //! A task per dev server looks at the listening sockets of its tree: every 100 ms
 //! for a while after a start, a printed address or a change, then every second.
-//! What listens is asked once over HTTP; what answers with less than 500 is ready.
+//! What listens is asked over HTTP until it answers, with whatever status: the page
+//! of an error is a page too. A socket that was opened anew is asked again.
 //! A printed address is a hint only: what does not listen is never shown.
 
 pub(super) mod choose;
@@ -125,11 +126,10 @@ impl Watch {
         let listeners = self.finder.look()?;
         if listeners != self.ports.listeners {
             self.expected_until = Instant::now() + EXPECTED;
-            self.ports.listeners = listeners;
+            self.ports.listen(listeners);
         }
         self.ports.printed = self.watched.heard.ports();
         let open: BTreeSet<u16> = self.ports.listeners.iter().map(|found| found.port).collect();
-        self.ports.answers.retain(|port, _| open.contains(port));
         self.asked.retain(|port, _| open.contains(port));
         let now = Instant::now();
         for port in open {
@@ -141,7 +141,6 @@ impl Watch {
             self.asked.insert(port, now + PROBE + AGAIN);
             self.probes.spawn(async move {
                 let answer = http::get(address, "/", 0, PROBE).await.ok();
-                let answer = answer.filter(|answer| answer.status < 500);
                 let html = |answer: http::Answer| {
                     let kind = answer.header("content-type").unwrap_or_default();
                     Answered { html: kind.starts_with("text/html") }
