@@ -32,6 +32,7 @@ fn main() {
         rules: &rules,
         broken: None,
         folder: Some("/home/me/project"),
+        homes: &[],
         grants: &grants,
         mode: Mode::Auto,
         now: 1,

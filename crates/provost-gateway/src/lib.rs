@@ -110,6 +110,8 @@ pub struct Gateway {
     clock: Clock,
     owner: Owner,
     places: Places,
+    /// Every folder that is someone's home, by all its names.
+    homes: Vec<String>,
     keyring: Keyring,
     logins: Logins,
     doors: Doors,
@@ -133,6 +135,7 @@ impl Gateway {
         places: Places,
     ) -> Result<Self, GatewayError> {
         mend(&*store).await?;
+        let homes = paths::homes(&places);
         let redactor = Redactor::new(&places.secrets)?;
         let keyring = Keyring::load(&*store).await?;
         let user = UserRules::read(&places.policy, clock.now());
@@ -144,6 +147,7 @@ impl Gateway {
             clock,
             owner,
             places,
+            homes,
             keyring,
             logins: Logins::default(),
             doors: Doors::default(),

@@ -67,6 +67,17 @@ pub(crate) fn typed(text: &str, places: &Places) -> Result<PathBuf, GatewayError
     }
 }
 
+/// Every folder that is someone's home: as it is called, and where it really is.
+pub(crate) fn homes(places: &Places) -> Vec<String> {
+    let called = places.home.iter().chain(&places.homes);
+    let both = called.flat_map(|home| [Some(home.clone()), home.canonicalize().ok()]);
+    let mut homes: Vec<String> =
+        both.flatten().filter_map(|home| home.to_str().map(str::to_owned)).collect();
+    homes.sort();
+    homes.dedup();
+    homes
+}
+
 fn unfit(folder: &Path, places: &Places) -> Option<&'static str> {
     let resolve = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if folder.parent().is_none() {

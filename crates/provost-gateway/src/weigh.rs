@@ -79,9 +79,10 @@ impl Gateway {
         governed: &Governed,
         matter: &Matter,
         mode: Mode,
-    ) -> Result<Stands, GatewayError> {
+    ) -> Result<Stands<'_>, GatewayError> {
         let links = links(Path::new(&governed.project.path), matter);
         Ok(Stands {
+            homes: &self.homes,
             pins: pins(&governed.project.path, matter).await?,
             leads_to: through(&links, matter),
             links,
@@ -104,7 +105,8 @@ impl Gateway {
 }
 
 /// How things stand for one matter, as far as it must be looked up.
-pub(crate) struct Stands {
+pub(crate) struct Stands<'g> {
+    homes: &'g [String],
     pins: Vec<Pin>,
     links: Links,
     leads_to: Vec<RelPath>,
@@ -114,13 +116,14 @@ pub(crate) struct Stands {
     now: Micros,
 }
 
-impl Stands {
+impl Stands<'_> {
     /// All that a decision needs, under these rules.
     pub(crate) fn about<'a>(&'a self, governed: &'a Governed, rules: &'a Rules) -> Standing<'a> {
         Standing {
             rules,
             broken: governed.broken.as_deref(),
             folder: Some(&governed.project.path),
+            homes: self.homes,
             grants: &governed.grants,
             mode: self.mode,
             now: self.now,

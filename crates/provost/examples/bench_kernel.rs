@@ -257,6 +257,7 @@ fn permit(action: Action) -> Permit {
         rules: &rules,
         broken: None,
         folder: None,
+        homes: &[],
         grants: &[],
         mode: Mode::Sandbox,
         now: 0,

@@ -3,9 +3,11 @@
 use provost_proto::Code;
 
 use super::matter::Matter;
+use super::standing::Standing;
 use super::uncertain;
 use crate::action::{Action, Effect, FileAction, RelPath, RuntimeAction, protected};
 use crate::command::{Demand, Run, base};
+use crate::glob::{Word, escape};
 
 /// A gate in the way of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,27 +57,27 @@ const LEAVING: &[&str] = &[
 ];
 
 /// The gates in the way of what an agent asks for, the closed ones first.
-/// `leads_to` are the places where links lead the paths that it names.
-pub(super) fn gates(matter: &Matter, leads_to: &[RelPath]) -> Vec<Gate> {
+pub(super) fn gates(matter: &Matter, standing: &Standing<'_>) -> Vec<Gate> {
     let mut gates = Vec::new();
+    let around = Around { cwd: matter.cwd(), folder: standing.folder, homes: standing.homes };
     let action = &matter.request.action;
     if action.effect() == Effect::Write {
         gates.extend(action.paths().iter().filter_map(closed));
-        gates.extend(leads_to.iter().filter_map(closed));
+        gates.extend(standing.leads_to.iter().filter_map(closed));
         gates.extend(removing(action));
     }
     gates.extend(typing(action));
     for demand in matter.demands() {
         match demand {
             Demand::Write { path } => {
-                let path = beneath(matter.cwd().as_str(), path);
+                let path = beneath(around.cwd.as_str(), path);
                 gates.extend(path.and_then(|path| closed(&path)));
             }
             Demand::Read { .. } | Demand::Operand { .. } => {}
             Demand::Run(run) => {
                 gates.extend(leaving(run));
-                gates.extend(deleting(matter.cwd().as_str(), run));
-                gates.extend(carried(matter.cwd().as_str(), run));
+                gates.extend(deleting(&around, run));
+                gates.extend(carried(&around, run));
             }
         }
     }
@@ -122,11 +124,11 @@ fn leaving(run: &Run) -> Option<Gate> {
 }
 
 /// What the words of a program that nobody knows may be, if that is gated.
-fn carried(cwd: &str, run: &Run) -> Option<Gate> {
+fn carried(around: &Around<'_>, run: &Run) -> Option<Gate> {
     let gated = |inner: &Run| {
         // A name alone is rather a word: `./train batch`. But `su` needs no other.
         let runs = inner.argv.len() > 1 || inner.argv.first().is_some_and(|name| name == "su");
-        leaving(inner).filter(|_| runs).or_else(|| deleting(cwd, inner))
+        leaving(inner).filter(|_| runs).or_else(|| deleting(around, inner))
     };
     let is_gated = |at: &&usize| {
         let name = base(&run.argv[**at]);
@@ -162,7 +164,7 @@ fn removing(action: &Action) -> Option<Gate> {
     taken.is_root().then(|| Gate::Asks("it takes the whole project away".to_owned()))
 }
 
-fn deleting(cwd: &str, run: &Run) -> Option<Gate> {
+fn deleting(around: &Around<'_>, run: &Run) -> Option<Gate> {
     let (program, words) = run.argv.split_first()?;
     let operands = || words.iter().filter(|word| !word.starts_with('-'));
     let targets: Vec<&String> = match base(program) {
@@ -180,7 +182,7 @@ fn deleting(cwd: &str, run: &Run) -> Option<Gate> {
     };
     let here = ".".to_owned();
     let targets = if targets.is_empty() { vec![&here] } else { targets };
-    let whole = |word: &&&String| run.folders.iter().any(|folder| is_whole(&[cwd, folder, word]));
+    let whole = |word: &&&String| run.folders.iter().any(|folder| around.is_whole(folder, word));
     let target = targets.iter().find(whole)?;
     let why = format!("it deletes `{target}`: the project, a home or everything there is");
     Some(Gate::Asks(why))
@@ -201,40 +203,76 @@ fn is_recursive(word: &str) -> bool {
     }
 }
 
-/// Whether a path is the project or lies above it, is a home or the top of the
-/// disk, or stands for all that is in one of them. Each part counts from the
-/// one before it.
-fn is_whole(parts: &[&str]) -> bool {
-    let anchored = |part: &&str| part.starts_with(['/', '~', '$']);
-    let start = parts.iter().rposition(anchored);
-    let mut names: Vec<&str> = Vec::new();
-    for name in parts[start.unwrap_or(0)..].iter().flat_map(|part| part.split('/')) {
-        match name {
-            "" | "." => {}
-            ".." => {
-                if names.pop().is_none() {
-                    return true;
+/// Where a command runs, and what around it nobody wants to lose.
+struct Around<'a> {
+    cwd: RelPath,
+    folder: Option<&'a str>,
+    homes: &'a [String],
+}
+
+impl Around<'_> {
+    /// Whether a path, named in a folder of the line, is the project or lies above it, is a
+    /// home or the top of the disk, or stands for all that is in one of them.
+    fn is_whole(&self, folder: &str, path: &str) -> bool {
+        let parts = [self.cwd.as_str(), folder, path];
+        let anchored = |part: &&str| part.starts_with(['/', '~', '$']);
+        let start = parts.iter().rposition(anchored);
+        let mut names: Vec<&str> = Vec::new();
+        for name in parts[start.unwrap_or(0)..].iter().flat_map(|part| part.split('/')) {
+            match name {
+                "" | "." => {}
+                ".." => {
+                    if names.pop().is_none() {
+                        return true;
+                    }
                 }
+                name => names.push(name),
             }
-            name => names.push(name),
+        }
+        let all = |name: &&str| *name == "{*,.*}" || name.chars().all(|c| "*?.".contains(c));
+        if names.last().is_some_and(all) {
+            names.pop();
+        }
+        // What is not known in the midst of a path may lead up from there.
+        let first = usize::from(start.is_some_and(|at| !parts[at].starts_with('/')));
+        if names.iter().skip(first).any(|name| name.contains(['$', '`'])) {
+            return true;
+        }
+        match start.map(|at| parts[at]) {
+            None => names.is_empty(),
+            Some(top) if top.starts_with('/') => match names.as_slice() {
+                [] | [_] | ["home" | "Users", _] => true,
+                names => self.lies_beneath(names),
+            },
+            // `~/x` and `$HOME/x` are no homes, `~`, `~ann` and `$HOME` are; so may any variable be.
+            Some(_) => names.len() <= 1 || self.lies_beneath_home(&names[1..]),
         }
     }
-    let all = |name: &&str| *name == "{*,.*}" || name.chars().all(|c| "*?.".contains(c));
-    if names.last().is_some_and(all) {
-        names.pop();
+
+    /// Whether the project or a home is this folder or beneath it.
+    fn lies_beneath(&self, names: &[&str]) -> bool {
+        let homes = self.homes.iter().map(String::as_str);
+        self.folder.into_iter().chain(homes).any(|kept| begins(names_of(kept), names))
     }
-    // What is not known in the midst of a path may lead up from there.
-    let first = usize::from(start.is_some_and(|at| !parts[at].starts_with('/')));
-    if names.iter().skip(first).any(|name| name.contains(['$', '`'])) {
-        return true;
+
+    /// Whether the project is this folder of a home, or beneath it.
+    fn lies_beneath_home(&self, names: &[&str]) -> bool {
+        let in_home = |home: &String| {
+            let rest = self.folder?.strip_prefix(home.as_str())?;
+            Some(begins(names_of(rest), names))
+        };
+        self.homes.iter().filter_map(in_home).any(|it| it)
     }
-    match start.map(|at| parts[at]) {
-        None => names.is_empty(),
-        Some(top) if top.starts_with('/') => match names.as_slice() {
-            [] | [_] | ["home" | "Users", _] => true,
-            [..] => false,
-        },
-        // `~/x` and `$HOME/x` are no homes, `~`, `~ann` and `$HOME` are; so may any variable be.
-        Some(_) => names.len() <= 1,
-    }
+}
+
+fn names_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
+}
+
+/// Whether a path may begin with these names, globs among them.
+fn begins<'a>(mut path: impl Iterator<Item = &'a str>, names: &[&str]) -> bool {
+    let may_be = |wanted: &str, name: &str| {
+        wanted == name || Word::new(&escape(name)).is_ok_and(|name| name.overlaps(wanted))
+    };
+    names.iter().all(|wanted| path.next().is_some_and(|name| may_be(wanted, name)))
 }

@@ -103,7 +103,7 @@ pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Ve
         let why = format!("the role `{}` has no skill `{skill}`", role.name);
         return Verdict::Deny(Denied::new(Code::SkillDenied, why));
     }
-    let mut gates = gate::gates(&matter, standing.leads_to);
+    let mut gates = gate::gates(&matter, standing);
     if let Some(Gate::Closed { code, why }) = gates.first() {
         return Verdict::Deny(Denied::new(*code, why.clone()));
     }

@@ -36,6 +36,8 @@ pub struct Standing<'a> {
     pub broken: Option<&'a str>,
     /// The project's folder, for rules that are for one; `None` if it is not known.
     pub folder: Option<&'a str>,
+    /// The folders that are someone's home, as far as they are known.
+    pub homes: &'a [String],
     /// What people granted in this project.
     pub grants: &'a [Grant],
     /// The mode, as it is now.

@@ -83,7 +83,7 @@ impl Word {
     }
 
     /// Whether a glob of a shell may become a word that matches.
-    pub(super) fn overlaps(&self, glob: &str) -> bool {
+    pub(crate) fn overlaps(&self, glob: &str) -> bool {
         let mine: Vec<Step> = match &self.0 {
             Kind::Exact(word) => word.chars().map(Step::One).collect(),
             Kind::All => vec![Step::Run],

@@ -99,6 +99,51 @@ fn deleting_everything_is_asked_for_each_time() {
 }
 
 #[test]
+fn deleting_the_project_or_a_home_by_its_absolute_name_is_asked_for_each_time() {
+    let none = rules("", None);
+    let homes = ["/data/people/ann".to_owned(), "/srv/bob".to_owned()];
+    let (folder, homes) = (Some("/data/people/ann/code/app"), &homes[..]);
+    let said = |command: &str| {
+        let standing = Standing { folder, homes, ..standing(&none, Mode::Full) };
+        word(&decide(asked(line(command)), Acting::In(&able()), &standing))
+    };
+    for command in [
+        "rm -rf /data/people/ann/code/app",
+        "rm -rf /data/people/ann/code/app/",
+        "rm -rf /data/people/ann/code/app/*",
+        "rm -rf /data/people/ann/code/app/.",
+        "rm -rf /data//people/./ann/code/x/../app",
+        "rm -rf /data/people/ann/code/a*",
+        "rm -rf /data/people/*/code/app",
+        "rm -rf /data/people/ann/code",
+        "rm -rf /data/people/ann",
+        "rm -rf /data/people",
+        "rm -rf /srv/bob",
+        "rm -rf /srv/bob/*",
+        "rm -rf ~/code",
+        "rm -rf $HOME/code/app/*",
+        "cd /data/people/ann && rm -rf code",
+        "cd /data/people/ann/code/app; rm -rf *",
+        "find /data/people/ann/code/app -delete",
+        "find /data/people/ann/code/app/ -type f -delete",
+        "mywrap rm -rf /data/people/ann/code/app",
+    ] {
+        assert_eq!(said(command), "ask", "{command}");
+    }
+    for command in [
+        "rm -rf /data/people/ann/code/app/target",
+        "rm -rf /data/people/ann/code/app/target/*",
+        "rm -rf /data/people/ann/code/other",
+        "rm -rf /srv/bob/tmp",
+        "rm -rf ~/code/other",
+        "rm -rf ~/.cache/x",
+        "find /data/people/ann/code/app/target -delete",
+    ] {
+        assert_eq!(said(command), "allow mode", "{command}");
+    }
+}
+
+#[test]
 fn leaving_the_sandbox_is_asked_for_each_time() {
     for command in [
         "sudo ls",

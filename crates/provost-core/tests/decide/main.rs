@@ -89,6 +89,7 @@ fn standing(rules: &Rules, mode: Mode) -> Standing<'_> {
         rules,
         broken: None,
         folder: None,
+        homes: &[],
         grants: &[],
         mode,
         now: NOW,

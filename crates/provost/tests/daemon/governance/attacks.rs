@@ -117,6 +117,26 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
 }
 
 #[tokio::test]
+async fn no_mode_lets_an_agent_delete_the_project_or_the_home_by_its_whole_name() {
+    let world = World::new().await;
+    let app = world.home.path("app").canonicalize().unwrap();
+    let (app, home) = (app.display(), app.parent().unwrap().display());
+    world.write("kept.txt", "kept");
+    for (mode, command) in [
+        ("auto", format!("find {app} -delete")),
+        ("full", format!("rm -rf {app}/")),
+        ("full", format!("rm -rf {app}/*")),
+        ("full", format!("rm -rf {home}")),
+    ] {
+        world.sets_mode(mode).await;
+        let question = world.asks_to_run(json!({ "command": command })).await;
+        assert!(question["question"]["gate"].is_string(), "{command}: {question}");
+    }
+    assert_eq!(world.read("kept.txt"), "kept");
+    world.is_whole();
+}
+
+#[tokio::test]
 async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
     let world = World::new().await;
     std::fs::write(
