@@ -68,7 +68,8 @@ impl Turn {
         calls: &[Call],
     ) -> Result<Vec<Returned>, Broken> {
         let agent = self.runner.gateway.agent(view.id, view.project, &view.role)?;
-        let works = calls.iter().map(|call| self.call(&agent, view, guard, call));
+        let numbered = calls.iter().enumerate();
+        let works = numbered.map(|(ahead, call)| self.call(&agent, view, (guard, ahead), call));
         join_all(works).await.into_iter().collect()
     }
 
@@ -76,7 +77,7 @@ impl Turn {
         &self,
         agent: &Caller,
         view: &SessionView,
-        guard: &Guard,
+        (guard, ahead): (&Guard, usize),
         call: &Call,
     ) -> Result<Returned, Broken> {
         let mut returned = match self.perform(agent, view, call).await {
@@ -90,8 +91,8 @@ impl Turn {
             }
             Err(error) => render::failed(&fault(Code::Internal, error.to_string())),
         };
-        let mut guard = guard.clone();
-        if guard.see(&call.tool, &call.arguments, &returned.output) == Seen::Again {
+        let same = (&*call.tool, &*call.arguments);
+        if guard.foresee(ahead, same, &returned.output) == Seen::Again {
             returned.output = format!("{}\n\n{TELL}", returned.output);
         }
         let fact = Fact::ToolReturned(ToolReturned {

@@ -183,8 +183,8 @@ impl Turn {
         Ok(looping.map(|tool| Fault {
             code: Code::LoopDetected,
             message: format!(
-                "the model called `{tool}` four times in the same way with the same result; say \
-                 what it should do instead"
+                "the model goes round in circles: it called `{tool}` again and again in the same \
+                 way with the same result; say what it should do instead"
             ),
             details: None,
         }))

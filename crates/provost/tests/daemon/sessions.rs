@@ -224,16 +224,20 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
-    let home = Home::new();
-    let call = Answer::call("c", "fs_readFile", json!({ "path": "hello.txt" }));
-    let model = FakeModel::replying(vec![Reply::Say(call)]).await.unwrap();
-    let daemon = home.with_model(&model, ALL[1], "");
-    let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Read.").await;
-    let detail = daemon.turn_end(&session, "failed").await;
-    assert_eq!(detail["session"]["turn"]["fault"]["code"], "LOOP_DETECTED");
-    assert_eq!(model.received().len(), 4);
-    assert!(model.received()[3].body.to_string().contains("three times"));
+    let read = Answer::call("c", "fs_readFile", json!({ "path": "hello.txt" }));
+    let look = Answer::call("d", "fs_stat", json!({ "path": "hello.txt" }));
+    let both = Answer { said: [read.said.clone(), look.said].concat(), ..read.clone() };
+    for (call, rounds) in [(read, 4), (both, 6)] {
+        let home = Home::new();
+        let model = FakeModel::replying(vec![Reply::Say(call)]).await.unwrap();
+        let daemon = home.with_model(&model, ALL[1], "");
+        let session = daemon.session(json!({})).await;
+        daemon.say(&session, "Read.").await;
+        let detail = daemon.turn_end(&session, "failed").await;
+        assert_eq!(detail["session"]["turn"]["fault"]["code"], "LOOP_DETECTED");
+        assert_eq!(model.received().len(), rounds);
+        assert!(model.received()[3].body.to_string().contains("three times"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
