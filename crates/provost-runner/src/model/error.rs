@@ -61,6 +61,9 @@ pub enum ModelError {
     /// There was no connection.
     #[error("cannot reach the provider: {0}")]
     Connect(String),
+    /// The connection broke before the provider answered.
+    #[error("the provider hung up: {0}")]
+    HungUp(String),
     /// The provider sent something that is not in its protocol.
     #[error("the provider sent what this program does not understand: {0}")]
     Protocol(String),
@@ -82,6 +85,7 @@ impl ModelError {
             | Self::Truncated(_)
             | Self::Stalled(_)
             | Self::Connect(_)
+            | Self::HungUp(_)
             | Self::Protocol(_) => true,
             Self::NoKey { .. }
             | Self::Unauthorized(_)
@@ -139,7 +143,7 @@ impl ModelError {
                 "read the provider's message; the model may lack what was asked for"
             }
             Self::Refused(_) => "say it otherwise; the provider's policy forbids this",
-            Self::Truncated(_) | Self::Stalled(_) => {
+            Self::Truncated(_) | Self::Stalled(_) | Self::HungUp(_) => {
                 "try again; the connection or the provider failed"
             }
             Self::Connect(_) => "check the network, the proxy and the provider's address",
@@ -167,6 +171,7 @@ impl ModelError {
             Self::Refused(text) => Self::Refused(change(&text)),
             Self::Truncated(text) => Self::Truncated(change(&text)),
             Self::Connect(text) => Self::Connect(change(&text)),
+            Self::HungUp(text) => Self::HungUp(change(&text)),
             Self::Protocol(text) => Self::Protocol(change(&text)),
             Self::Unsendable(text) => Self::Unsendable(change(&text)),
             Self::NoKey { .. } | Self::Stalled(_) => self,

@@ -141,9 +141,13 @@ pub(super) fn with_headers(request: RequestBuilder, provider: &Provider) -> Requ
     request.headers(headers)
 }
 
-/// A failure to connect, without the address, and with what lies beneath.
+/// A failure before there was an answer, without the address, and with what lies beneath.
 pub(super) fn connect(error: reqwest::Error) -> ModelError {
-    ModelError::Connect(told(error))
+    if error.is_connect() || error.is_builder() {
+        ModelError::Connect(told(error))
+    } else {
+        ModelError::HungUp(told(error))
+    }
 }
 
 /// What an error says, with its causes and without the address.

@@ -134,6 +134,7 @@ fn model_code(error: &ModelError) -> Code {
         | ModelError::Stalled(_)
         | ModelError::Connect(_)
         | ModelError::Protocol(_)
+        | ModelError::HungUp(_)
         | ModelError::Unsendable(_) => Code::ModelFailed,
     }
 }

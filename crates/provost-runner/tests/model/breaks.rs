@@ -126,6 +126,43 @@ async fn nobody_there_is_said_without_the_address_being_a_riddle() {
     assert!(!error.to_string().contains("http"), "{error}");
 }
 
+/// An address at which the first who comes is hung up on before an answer, and all others
+/// are led on to the server.
+async fn hanging_up_once(server: &FakeModel, format: Format) -> String {
+    let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let own = format!("http://{}", door.local_addr().unwrap());
+    let behind = server.url();
+    let base = server.base(format).replace(&behind, &own);
+    let address = behind.trim_start_matches("http://").to_owned();
+    tokio::spawn(async move {
+        let (mut first, _) = door.accept().await.unwrap();
+        let mut some = [0; 64];
+        tokio::io::AsyncReadExt::read(&mut first, &mut some).await.unwrap();
+        drop(first);
+        while let Ok((mut client, _)) = door.accept().await {
+            let mut behind = tokio::net::TcpStream::connect(&address).await.unwrap();
+            tokio::spawn(
+                async move { tokio::io::copy_bidirectional(&mut client, &mut behind).await },
+            );
+        }
+    });
+    base
+}
+
+#[tokio::test]
+async fn a_provider_on_this_machine_that_hangs_up_before_it_answers_is_asked_again() {
+    for format in Format::ALL {
+        let whole = Reply::Say(Answer::text("One two"));
+        let server = FakeModel::replying(vec![whole]).await.unwrap();
+        let base = hanging_up_once(&server, format).await;
+        let models = models_at(base, format, QUICK, Timeouts::default());
+        let (events, result) = all(&models, &hello()).await;
+        result.unwrap();
+        assert_eq!(left(&events), "One two", "{format:?}");
+        assert_eq!(short(&events, &Ok(()))[0], json!(["waiting", 2]), "{format:?}");
+    }
+}
+
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
     for format in Format::ALL {
