@@ -118,7 +118,17 @@ export class Daemon {
       }
     }
     // What the kernels ran may still be writing its last lines.
-    await rm(this.#root, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+    const how = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 } as const
+    for (const scratch of await this.#scratches()) await rm(scratch, how)
+    await rm(this.#root, how)
+  }
+
+  /** Where its kernels have temporary files, which those that are killed cannot remove. */
+  async #scratches(): Promise<readonly string[]> {
+    const places = join(this.#root, 'data', 'kernels')
+    const names = await readdir(places).catch(() => [])
+    const notes = names.map((name) => readFile(join(places, name, 'scratch'), 'utf8').catch(() => ''))
+    return (await Promise.all(notes)).filter((scratch) => scratch !== '')
   }
 
   /** The process of the daemon itself. */

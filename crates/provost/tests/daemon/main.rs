@@ -68,6 +68,14 @@ impl Home {
         String::from_utf8(output.get_output().stdout.clone()).unwrap()
     }
 
+    /// The same with what it remarks about it, which comes first.
+    #[track_caller]
+    fn says_and_remarks(&self, args: &[&str]) -> String {
+        let output = self.provost(args).assert().success();
+        let text = [&*output.get_output().stderr, &*output.get_output().stdout].concat();
+        String::from_utf8(text).unwrap()
+    }
+
     /// Runs it and returns its complaint; fails unless it fails with this code.
     #[track_caller]
     fn complains(&self, args: &[&str], code: i32) -> String {
@@ -108,6 +116,13 @@ impl Drop for Home {
             let pid = entry.file_name().to_string_lossy().parse().ok().and_then(Pid::from_raw);
             if let Some(pid) = pid.filter(|pid| ours && is_provost(*pid)) {
                 let _gone = kill_process(pid, Signal::KILL);
+            }
+        }
+        // Nor the temporary files that a kernel which was killed could not remove.
+        for place in std::fs::read_dir(self.data().join("kernels")).into_iter().flatten().flatten()
+        {
+            if let Ok(scratch) = std::fs::read_to_string(place.path().join("scratch")) {
+                let _gone = std::fs::remove_dir_all(scratch);
             }
         }
     }
