@@ -9,6 +9,7 @@ mod join;
 mod keyboard;
 mod leaving;
 mod markdown;
+mod piped;
 mod print;
 mod questions;
 mod talk;

@@ -48,7 +48,7 @@ impl Chat {
                             questions.hear(&event);
                         }
                         if let Some(end) = end {
-                            printer.end()?;
+                            printer.over()?;
                             return Ok(if is_stopped { end.interrupted() } else { end });
                         }
                     }
@@ -72,12 +72,13 @@ impl Chat {
                     printer.end()?;
                     let again = std::mem::replace(&mut is_stopped, true);
                     if again || self.stop(which, interrupts).await? {
+                        printer.over()?;
                         return Ok(End::Left(INTERRUPTED));
                     }
                 }
             }
         }
-        printer.end()?;
+        printer.over()?;
         Ok(End::failed("the daemon hung up; `provost sessions` shows what was said"))
     }
 

@@ -7,7 +7,8 @@ use provost_proto::{Event, Fact};
 
 use super::cards::{called, lines, returned};
 use super::markdown::Markdown;
-use crate::output::{bytes, faint, line, on_terminal, plain, plain_lines, plain_pieces};
+use super::piped::{Passed, Piped};
+use crate::output::{bytes, faint, line, on_terminal, plain, plain_lines, plain_pieces, remark};
 
 /// What was printed last.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(super) struct Printer {
     last: Last,
     /// Only a terminal shows more than letters.
     markdown: Option<Markdown>,
+    /// Anything else is given the answer, and what is said about it goes beside it.
+    piped: Piped,
     /// The tools that were called and have not returned.
     tools: HashMap<Place, String>,
     /// They were called together, so that each result must say whose it is.
@@ -32,7 +35,8 @@ pub(super) struct Printer {
 impl Printer {
     pub(super) fn new(json: bool) -> Self {
         let markdown = on_terminal().then(Markdown::new);
-        Self { json, last: Last::Nothing, markdown, tools: HashMap::new(), are_many: false }
+        let (last, piped) = (Last::Nothing, Piped::default());
+        Self { json, last, markdown, piped, tools: HashMap::new(), are_many: false }
     }
 
     pub(super) fn event(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -41,57 +45,84 @@ impl Printer {
         }
         let Some(fact) = event.fact() else { return Ok(()) };
         if let Fact::TextDelta(delta) = fact {
-            self.switch(Last::Text)?;
-            let shown = match &mut self.markdown {
-                Some(markdown) => markdown.push(&delta.text),
-                None => plain_pieces(&delta.text),
-            };
-            bytes(shown.as_bytes())
+            self.text(&delta.text)
         } else if let Fact::ReasoningDelta(delta) = fact {
+            if self.markdown.is_none() {
+                return Ok(());
+            }
             self.switch(Last::Thought)?;
-            let thought = plain_pieces(&delta.text);
-            let thought = if self.markdown.is_some() { faint(&thought) } else { thought };
-            bytes(thought.as_bytes())
+            bytes(faint(&plain_pieces(&delta.text)).as_bytes())
         } else if let Fact::ToolCalled(call) = fact {
-            self.end()?;
-            line(&faint(&format!("· {}", called(&call.tool, &call.arguments))))?;
+            self.over()?;
+            self.note(&format!("· {}", called(&call.tool, &call.arguments)))?;
             self.are_many |= !self.tools.is_empty();
             self.tools.insert(call.item, call.tool);
             Ok(())
         } else if let Fact::ToolReturned(returned) = fact {
-            self.end()?;
+            self.over()?;
             self.returned(&returned)
         } else if let Fact::AttemptFailed(failed) = fact {
-            self.end()?;
-            line(&faint(&format!(
-                "The provider failed and is asked again: {}",
-                plain_lines(&failed.why)
-            )))
+            let why = plain_lines(&failed.why);
+            self.note(&format!("The provider failed and is asked again: {why}"))
         } else if let Fact::AttemptRestarted(_) = fact {
-            self.end()?;
-            line(&faint("What was said so far is void; the answer begins anew."))
+            if self.markdown.is_none() {
+                self.piped.restart();
+                return Ok(());
+            }
+            self.note("What was said so far is void; the answer begins anew.")
         } else if let Fact::SessionCompacted(_) = fact {
-            self.end()?;
-            line(&faint("What came before was summarized for the model."))
+            self.note("What came before was summarized for the model.")
         } else if let Fact::HandedOff(handed) = fact {
-            self.end()?;
-            line(&faint(&format!("  handed to `{}`", plain(&handed.role))))
+            self.note(&format!("  handed to `{}`", plain(&handed.role)))
         } else {
             Ok(())
         }
     }
 
+    fn text(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.markdown.is_none() {
+            let passed = self.piped.say(&plain_pieces(text));
+            return self.pass(&passed);
+        }
+        self.switch(Last::Text)?;
+        let shown = self.markdown.as_mut().map(|markdown| markdown.push(text));
+        bytes(shown.unwrap_or_default().as_bytes())
+    }
+
+    fn pass(&mut self, passed: &Passed) -> anyhow::Result<()> {
+        if passed.anew {
+            remark("The answer begins anew; what was printed of it before is void.");
+        }
+        if passed.text.is_empty() {
+            return Ok(());
+        }
+        self.last = Last::Text;
+        bytes(passed.text.as_bytes())
+    }
+
+    /// Tells something about the answer: below it on a terminal, else beside it.
+    fn note(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.markdown.is_none() {
+            remark(text);
+            return Ok(());
+        }
+        self.end()?;
+        line(&faint(text))
+    }
+
     fn returned(&mut self, call: &ToolReturned) -> anyhow::Result<()> {
         let tool = self.tools.remove(&call.item).unwrap_or_default();
         let (how, what) = match call.status {
-            ToolStatus::Ok => ("→", returned(&tool, &call.output)),
-            ToolStatus::Error => ("→ failed:", lines(&call.output)),
-            ToolStatus::Denied => ("→ denied:", lines(&call.output)),
-            ToolStatus::Cancelled => ("→ cancelled:", lines(&call.output)),
+            ToolStatus::Ok => ("", returned(&tool, &call.output)),
+            ToolStatus::Error => ("failed", lines(&call.output)),
+            ToolStatus::Denied => ("denied", lines(&call.output)),
+            ToolStatus::Cancelled => ("cancelled", lines(&call.output)),
         };
+        // What the model is told mostly says it itself.
+        let how = if what.starts_with(how) { "→".to_owned() } else { format!("→ {how}:") };
         let whose = if self.are_many { format!("{} ", plain(&tool)) } else { String::new() };
         self.are_many &= !self.tools.is_empty();
-        line(&faint(&format!("  {whose}{how} {what}")))
+        self.note(&format!("  {whose}{how} {what}"))
     }
 
     fn switch(&mut self, to: Last) -> anyhow::Result<()> {
@@ -102,13 +133,29 @@ impl Printer {
         Ok(())
     }
 
-    /// Ends the line that is open.
+    /// Ends the line that is open. Into a pipe goes the answer alone, which goes on.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
+        if self.markdown.is_none() {
+            return Ok(());
+        }
         if self.last != Last::Nothing && !self.json {
             let rest = self.markdown.as_mut().map(Markdown::end).unwrap_or_default();
             line(&rest)?;
         }
         self.last = Last::Nothing;
         Ok(())
+    }
+
+    /// The answer is over, or nothing more of it will come.
+    pub(super) fn over(&mut self) -> anyhow::Result<()> {
+        if self.markdown.is_some() || self.json {
+            return self.end();
+        }
+        let passed = self.piped.end();
+        self.pass(&passed)?;
+        match std::mem::replace(&mut self.last, Last::Nothing) {
+            Last::Nothing => Ok(()),
+            Last::Text | Last::Thought => line(""),
+        }
     }
 }

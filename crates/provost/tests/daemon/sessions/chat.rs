@@ -271,6 +271,6 @@ async fn what_a_tool_returned_is_shown_in_lines() {
     let model = FakeModel::replying(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     fs::write(home.path("app/lines.txt"), "one\n\ttwo\x07\nthree\n").unwrap();
-    let said = home.says(&["chat", "--project", "app", "-p", "Read it."]);
+    let said = home.says_and_remarks(&["chat", "--project", "app", "-p", "Read it."]);
     assert!(said.contains("→ one\n    \ttwo\\u{7}\n    three"), "{said}");
 }

@@ -16,7 +16,7 @@ async fn one_shot_prints_the_answer_and_it_is_listed_with_what_it_used() {
     ];
     let model = FakeModel::replying(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[0], "");
-    let said = home.says(&["chat", "--project", "app", "-p", "What does it say?"]);
+    let said = home.says_and_remarks(&["chat", "--project", "app", "-p", "What does it say?"]);
     assert!(said.contains("· fs.readFile") && said.ends_with("It says hello.\n"), "{said}");
     let events = home.says(&["chat", "--project", "app", "--json", "-p", "Again"]);
     let kinds: Vec<Value> = events

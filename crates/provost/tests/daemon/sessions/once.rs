@@ -1,6 +1,6 @@
 //! `provost chat -p`, as a script uses it: what it takes in, and with what it ends.
 
-use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply};
+use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply, Said};
 use serde_json::{Value, json};
 
 use super::{ALL, Home};
@@ -78,4 +78,21 @@ async fn an_answer_that_is_not_whole_says_why_and_has_a_status_of_its_own() {
         let last: Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
         assert_eq!(last["body"]["reason"], finished, "{last}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn into_a_pipe_goes_the_answer_once_and_what_is_said_about_it_beside_it() {
+    let home = Home::new();
+    let mut whole = Answer::text("one two three four");
+    let (text, signature) = ("thinking aloud".to_owned(), "s".to_owned());
+    whole.said.insert(0, Said::Think { text, signature });
+    let half: String = whole.events(Format::Messages).into_iter().rev().skip(4).rev().collect();
+    let call = Answer::call("c", "fs_stat", json!({ "path": "hello.txt" }));
+    let replies = vec![Reply::Say(call), Reply::raw(half, Ending::Broken), Reply::Say(whole)];
+    let model = FakeModel::replying(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[2], "");
+    let (status, printed, remarks) = home.pipes(&["-p", "Count"], "");
+    assert_eq!((status, printed.as_str()), (0, "one two three four\n"), "{remarks}");
+    assert!(remarks.contains("· fs.stat") && remarks.contains("asked again"), "{remarks}");
+    assert_eq!(daemon.events("ATTEMPT_RESTARTED").await.len(), 1);
 }

@@ -115,8 +115,9 @@ fn taken(home: &Home, answers: impl Future<Output = ()>) -> String {
     let runtime = tokio::runtime::Handle::current();
     tokio::task::block_in_place(|| {
         std::thread::scope(|scope| {
-            let said =
-                scope.spawn(|| home.says(&["chat", "--model", "script/tour", "-p", "Hello"]));
+            let said = scope.spawn(|| {
+                home.says_and_remarks(&["chat", "--model", "script/tour", "-p", "Hello"])
+            });
             runtime.block_on(answers);
             said.join().unwrap()
         })
