@@ -123,7 +123,10 @@ impl Gateway {
                 hash,
                 text: changed,
             };
+            let person = person(request.by, project);
             self.change(request, project, vec![fact]).await?;
+            self.recompile(project.id);
+            self.release(&person, hash, &file.role.file, &turn).await?;
         }
         let governed = self.refresh(project.id, &turn).await?;
         let file =

@@ -10,6 +10,7 @@ use provost_proto::{
 };
 use provost_store::{Append, Durability};
 
+use super::resume::withdrawn;
 use super::{mismatch, resolved};
 use crate::actions::{Behalf, allowing, events, permit, refusal};
 use crate::governance::Governed;
@@ -217,12 +218,7 @@ impl Gateway {
         let why = "a script it runs has changed since; it is asked again";
         let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
         let (id, asked) = self.asked(behalf, asking.matter(), question);
-        let withdrawn = Fact::ApprovalWithdrawn {
-            approval: approval.id,
-            project: approval.project,
-            why: why.to_owned(),
-        };
-        let facts = std::iter::once(withdrawn).chain(asked).collect();
+        let facts = std::iter::once(withdrawn(approval, why.to_owned())).chain(asked).collect();
         self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
         self.adopt_question(id, asking.matter()).await?;
         Err(mismatch())
@@ -237,7 +233,14 @@ impl Gateway {
         turn: &crate::governance::Turn<'_>,
     ) -> Result<(), GatewayError> {
         let Some(trust) = &answering.approval.question.trust else { return Err(mismatch()) };
-        let trusted = trusting(governed, trust.what, &trust.file, trust.hash)?;
+        let trusted = match trusting(governed, trust.what, &trust.file, trust.hash) {
+            Err(error) if matches!(&error, GatewayError::Fault(fault) if fault.code == Code::HashMismatch) =>
+            {
+                self.ask_for_trust_again(&answering.approval, governed, turn).await?;
+                return Err(error);
+            }
+            trusted => trusted?,
+        };
         let facts = vec![answering.fact(Some(AnswerScope::Once)), trusted];
         let learned = facts.clone();
         let command = answering.person.command.clone();

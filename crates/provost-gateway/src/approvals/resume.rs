@@ -8,6 +8,7 @@ use provost_store::Durability;
 
 use crate::actions::{Behalf, allowing, events, permit, refusal};
 use crate::governance::{Governed, Turn};
+use crate::weigh::distrusted;
 use crate::{Gateway, GatewayError};
 
 impl Gateway {
@@ -71,7 +72,8 @@ impl Gateway {
         self.weigh(governed, approval.role.as_deref(), matter).await
     }
 
-    /// Goes on with every action that waited for this file, exactly as it is.
+    /// Goes on with every action that waited for this file. Those that were asked about
+    /// when it was another are not answered by that, but have nothing to ask any more.
     pub(crate) async fn release(
         self: &Arc<Self>,
         person: &Behalf,
@@ -80,22 +82,52 @@ impl Gateway {
         turn: &Turn<'_>,
     ) -> Result<(), GatewayError> {
         for approval in self.approvals.list() {
-            let trust = approval.question.trust.as_ref();
-            let same = trust.is_some_and(|trust| trust.hash == hash && trust.file == file);
-            if !same || approval.project != person.project.id {
+            let trust = approval.question.trust.as_ref().filter(|trust| trust.file == file);
+            let Some(trust) = trust.filter(|_| approval.project == person.project.id) else {
                 continue;
-            }
-            let answered = Fact::ApprovalAnswered {
-                approval: approval.id,
-                project: approval.project,
-                action_hash: approval.action_hash,
-                decision: Decision::Allow,
-                scope: Some(AnswerScope::Once),
-                message: Some(format!("{file} was trusted")),
             };
-            self.resolve(&approval, events(person, Durability::Power, vec![answered])).await?;
+            let resolved = if trust.hash == hash {
+                Fact::ApprovalAnswered {
+                    approval: approval.id,
+                    project: approval.project,
+                    action_hash: approval.action_hash,
+                    decision: Decision::Allow,
+                    scope: Some(AnswerScope::Once),
+                    message: Some(format!("{file} was trusted")),
+                }
+            } else {
+                withdrawn(&approval, format!("{file} changed since, and is trusted as it is now"))
+            };
+            self.resolve(&approval, events(person, Durability::Power, vec![resolved])).await?;
             self.resume(&approval, turn).await?;
         }
         Ok(())
     }
+
+    /// The file is not what the person was shown: that is another question, or none if it
+    /// is trusted as it is, or gone.
+    pub(super) async fn ask_for_trust_again(
+        self: &Arc<Self>,
+        approval: &Approval,
+        governed: &Governed,
+        turn: &Turn<'_>,
+    ) -> Result<(), GatewayError> {
+        let behalf = self.behalf_of(approval)?;
+        let why = withdrawn(approval, "the file has changed since".to_owned());
+        let Some(trust) = distrusted(governed, behalf.role.as_deref()) else {
+            self.resolve(approval, events(&behalf, Durability::Power, vec![why])).await?;
+            return self.resume(approval, turn).await;
+        };
+        let matter = self.approvals.matter_of(approval)?;
+        let question = self.question_of_trust(governed, &matter, trust).await?;
+        let (id, asked) = self.asked(&behalf, &matter, question);
+        let facts = std::iter::once(why).chain(asked).collect();
+        self.resolve(approval, events(&behalf, Durability::Power, facts)).await?;
+        self.adopt_question(id, &matter).await
+    }
+}
+
+/// A question that nobody needs to answer any more.
+pub(super) fn withdrawn(approval: &Approval, why: String) -> Fact {
+    Fact::ApprovalWithdrawn { approval: approval.id, project: approval.project, why }
 }

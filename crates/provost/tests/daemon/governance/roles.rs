@@ -55,6 +55,16 @@ async fn threat_28_a_role_that_changes_is_asked_about_and_one_that_is_gone_denie
     world.is_whole();
 }
 
+impl World {
+    /// The open question about trust for which an action waits.
+    async fn about_trust(&self, action: &Value) -> Value {
+        let open = self.open().await;
+        let about =
+            |open: &&Value| open["action"] == *action && open["question"]["trust"].is_object();
+        open.iter().find(about).cloned().unwrap()
+    }
+}
+
 #[tokio::test]
 async fn threat_27_a_role_is_trusted_exactly_as_it_was_shown() {
     let world = World::new().await;
@@ -69,11 +79,21 @@ async fn threat_27_a_role_is_trusted_exactly_as_it_was_shown() {
     assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
     let (_, said) = world.asks("fs.createDir", json!({ "path": "x" })).await;
     assert_eq!(said["status"], "waiting", "{said}");
-    // As it was shown, it goes on by itself.
-    world.write(ROLE, &skills("fs.read"));
-    let (status, said) = world.allows(&shown, json!({})).await;
+    // What it is now is shown in a question of its own, and as that it goes on.
+    let again = world.about_trust(&shown["action"]).await;
+    assert_ne!(again["id"], shown["id"]);
+    assert!(again["question"]["trust"]["diff"].as_str().unwrap().contains("fs.write"), "{again}");
+    let (status, said) = world.allows(&again, json!({})).await;
     assert_eq!(status, 200, "{said}");
     world.daemon.until(shown["action"].as_str().unwrap(), "finished").await;
+    // So do those that were asked about when the file was another, when it is trusted.
+    world.write(ROLE, &skills("fs.write"));
+    let (_, stale) = world.asks("fs.stat", json!({ "path": "." })).await;
+    assert_eq!(stale["status"], "waiting", "{stale}");
+    world.write(ROLE, &skills("fs.read"));
+    world.home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    world.daemon.until(stale["actionId"].as_str().unwrap(), "finished").await;
+    assert!(world.open().await.iter().all(|open| open["action"] != stale["actionId"]));
     // A second file that claims the same name gives it nothing.
     world.write(".claude/agents/dev.md", "---\nname: dev\ndescription: x\ntools: Bash\n---\n");
     let (_, said) = world.asks("terminal.runCommand", json!({ "command": "ls" })).await;
