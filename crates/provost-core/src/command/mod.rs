@@ -32,6 +32,7 @@ mod braces;
 mod builtin;
 mod describe;
 mod expansion;
+mod filled;
 mod folders;
 mod gate;
 mod hears;

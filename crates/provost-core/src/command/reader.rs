@@ -4,6 +4,7 @@ use brush_parser::ast::{AndOr, AndOrList, Command, CompoundCommand, CompoundList
 use brush_parser::{ParseError, ParserOptions};
 
 use super::braces;
+use super::filled::Filled;
 use super::folders::Folders;
 use super::gate::{self, Unreadable};
 use super::plain::{self, Joint, Lists};
@@ -30,6 +31,8 @@ pub(super) struct Reader {
     pub(super) through: Vec<String>,
     /// Variables set for all of it.
     pub(super) assigned: Vec<(String, String)>,
+    /// What stands for something else in the command that is read.
+    pub(super) filled: Vec<Filled>,
 }
 
 impl Reader {
@@ -42,6 +45,7 @@ impl Reader {
             lines: 0,
             through: Vec::new(),
             assigned: Vec::new(),
+            filled: Vec::new(),
         }
     }
 

@@ -79,6 +79,13 @@ fn mentioned(matter: &Matter, role: Option<&str>, standing: &Standing<'_>) -> Op
     matter.analysis().filter(|analysis| analysis.opaque.iter().any(fills))?;
     let run = matter.command()?;
     let words = run.argv.iter().flatten().chain(&run.command);
+    // What is given to `xargs` becomes words; others take it for data or for code.
+    let through_xargs = |demand: &Demand| match demand {
+        Demand::Run(run) => run.through.iter().any(|name| name.ends_with("xargs")),
+        Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => false,
+    };
+    let input = run.stdin.iter().filter(|_| matter.demands().iter().any(through_xargs));
+    let words = words.chain(input);
     let at = Setting { project: standing.folder, ..Setting::default() };
     let is_ruled = |path: &&str| {
         let loose = path.contains(['*', '?', '[']);

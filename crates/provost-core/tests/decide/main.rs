@@ -3,6 +3,7 @@
 
 mod approve;
 mod covers;
+mod found;
 mod gates;
 mod justified;
 mod links;

@@ -21,7 +21,7 @@ pub(super) const OPTIONS: &[Tool] = &[
     row("sort gsort", How::Unless("--compress-program", COMMAND), "this names a program"),
     row("split gsplit", How::Unless("--filter", COMMAND), "this is a line for the shell"),
     row("rg", How::Unless("--pre --hostname-bin --search-zip -z", COMMAND), "these run programs"),
-    row("fd fdfind", How::Unless("-x -X --exec --exec-batch", COMMAND), "these run commands"),
+    row("fd fdfind", How::Own(Own::Fd), "options run commands on what it finds"),
     row(
         "curl",
         How::Unless("-K --config --engine --proxy-key", Why::Code),

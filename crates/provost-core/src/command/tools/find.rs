@@ -1,8 +1,14 @@
-//! `find`: the commands it runs, the files it deletes and writes.
+//! `find` and `fd`: the commands they run, the files they delete and write.
 
-use super::super::Why;
+use super::super::filled::Filled;
 use super::super::reader::Reader;
-use super::{Run, WRAPPERS, never, plain};
+use super::super::{Loads, Why};
+use super::options::any_of;
+use super::{Run, WRAPPERS, never, plain, unless};
+use crate::glob::{Word, escape};
+
+/// What stands for a file that was found.
+const FOUND: &str = "{}";
 
 /// Tests and actions without a word after them.
 const ALONE: &[&str] = &[
@@ -67,7 +73,6 @@ const VALUED: &[&str] = &[
     "-mindepth",
     "-mmin",
     "-mtime",
-    "-name",
     "-newer",
     "-path",
     "-perm",
@@ -87,11 +92,16 @@ const VALUED: &[&str] = &[
 /// Looks at each action of it.
 pub(super) fn look(reader: &mut Reader, run: Run) {
     let mut at = 1;
+    let mut name = None;
     while let Some(word) = run.argv.get(at) {
         at += match word.as_str() {
-            "-exec" | "-execdir" | "-ok" | "-okdir" => execute(reader, &run, at + 1),
+            "-exec" | "-ok" => execute(reader, &run, at + 1, &found(&run.argv, name)),
+            "-execdir" | "-okdir" => execute_there(reader, &run, at + 1),
             "-delete" => {
                 reader.opaque(Why::Input, "-delete");
+                for path in found(&run.argv, name) {
+                    reader.writes(&path);
+                }
                 1
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
@@ -99,6 +109,10 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
                     reader.writes(path);
                 }
                 if word == "-fprintf" { 3 } else { 2 }
+            }
+            "-name" => {
+                name = run.argv.get(at + 1).map(String::as_str);
+                2
             }
             known if ALONE.contains(&known) => 1,
             known if VALUED.contains(&known) || newer(known) => 2,
@@ -122,8 +136,71 @@ fn newer(word: &str) -> bool {
     word.strip_prefix("-newer").is_some_and(|kinds| kinds.len() == 2)
 }
 
-/// Adds the command of `-exec`, and says how many words it takes.
-fn execute(reader: &mut Reader, run: &Run, from: usize) -> usize {
+/// Where it looks, which is where it is unless it is told.
+fn roots(argv: &[String]) -> Vec<&str> {
+    let words = argv.iter().skip(1).map(String::as_str);
+    let words = words.skip_while(|word| matches!(*word, "-H" | "-L" | "-P"));
+    let roots: Vec<&str> = words.take_while(|word| !word.starts_with(['-', '(', '!'])).collect();
+    if roots.is_empty() { vec!["."] } else { roots }
+}
+
+/// What it may have found: all beneath the roots, and the roots. If all tests must hold,
+/// it is called as was asked for.
+fn found(argv: &[String], name: Option<&str>) -> Vec<String> {
+    let choices = ["-o", "-or", ",", "!", "-not", "("];
+    let certain = !argv.iter().any(|word| choices.contains(&word.as_str()));
+    let names = name.filter(|_| certain).and_then(names);
+    let beneath = |root: &&str| {
+        let root = root.trim_end_matches('/');
+        let own = root.rsplit('/').next().unwrap_or_default();
+        let own = Word::new(&escape(own));
+        let is_root = |name: &String| own.as_ref().map_or(true, |own| own.overlaps(name));
+        match &names {
+            Some(names) if !names.iter().any(is_root) => {
+                names.iter().map(|name| format!("{root}/**/{name}")).collect()
+            }
+            Some(_) | None => vec![format!("{root}/**")],
+        }
+    };
+    roots(argv).iter().flat_map(beneath).collect()
+}
+
+/// The globs of a shell for what `-name` finds, if they are narrower than all: its star
+/// finds what begins with a dot too.
+fn names(pattern: &str) -> Option<Vec<String>> {
+    if pattern.contains(['\\', '[', '$', '`', '/']) || pattern.starts_with('?') {
+        return None;
+    }
+    let rest = pattern.trim_start_matches('*');
+    if rest.len() == pattern.len() {
+        return Some(vec![pattern.to_owned()]);
+    }
+    let hidden = rest.starts_with('.').then(|| rest.to_owned());
+    let all = [format!("*{rest}"), format!(".*{rest}")].into_iter().chain(hidden);
+    (!rest.is_empty()).then(|| all.collect())
+}
+
+/// The same for `-execdir`, which runs in the folder of what was found.
+fn execute_there(reader: &mut Reader, run: &Run, from: usize) -> usize {
+    let here = reader.folders.clone();
+    let there = |root: &str| {
+        let mut folders = here.clone();
+        folders.enter(&format!("{}/**", root.trim_end_matches('/')));
+        folders
+    };
+    let mut all = roots(&run.argv).into_iter().map(there);
+    reader.folders = all.next().unwrap_or_else(|| here.clone());
+    if !all.all(|folders| reader.folders.add(&folders)) {
+        reader.open(Why::Folder, run.argv.join(" "));
+    }
+    let taken = execute(reader, run, from, &["**".to_owned()]);
+    reader.folders = here;
+    taken
+}
+
+/// Adds the command of `-exec`, and says how many words it takes. `found` takes the place
+/// of `{}`.
+fn execute(reader: &mut Reader, run: &Run, from: usize, found: &[String]) -> usize {
     let rest = run.argv.get(from..).unwrap_or_default();
     let plus = |at: usize| rest[at] == "+" && at > 0 && rest[at - 1] == "{}";
     let end = (0..rest.len()).find(|at| rest[*at] == ";" || plus(*at));
@@ -134,7 +211,7 @@ fn execute(reader: &mut Reader, run: &Run, from: usize) -> usize {
     inner.argv = rest[..end].to_vec();
     let lost = run.unknown.iter().any(|place| *place < from);
     let held =
-        (0..end).filter(|at| inner.argv[*at].contains("{}") || run.unknown.contains(&(from + at)));
+        (0..end).filter(|at| inner.argv[*at].contains(FOUND) || run.unknown.contains(&(from + at)));
     inner.unknown = held.collect();
     if lost && inner.unknown.first() != Some(&0) {
         inner.unknown.insert(0, 0);
@@ -143,7 +220,36 @@ fn execute(reader: &mut Reader, run: &Run, from: usize) -> usize {
     if inner.through.len() > WRAPPERS {
         never(reader, inner, Why::TooDeep);
     } else {
-        reader.run(inner);
+        let marks = vec![Filled::with(FOUND, found.to_vec())];
+        reader.filling(marks, |reader| reader.run(inner));
     }
     end + 2
+}
+
+/// `fd PATTERN FOLDERS -x COMMAND`: what it finds is added, or takes the place of a mark.
+pub(super) fn fd(reader: &mut Reader, run: Run) {
+    const RUNNING: &str = "-x -X --exec --exec-batch";
+    const MARKS: [&str; 5] = [FOUND, "{/}", "{//}", "{.}", "{/.}"];
+    let option = any_of(&run.argv, RUNNING);
+    let from = option.and_then(|option| run.argv.iter().position(|word| word == option));
+    if let Some(from) = from.map(|at| at + 1).filter(|from| *from < run.argv.len()) {
+        let mut inner = run.from(from);
+        let end = inner.argv.iter().position(|word| word == ";").unwrap_or(inner.argv.len());
+        inner.argv.truncate(end);
+        let is_marked = |word: &String| MARKS.iter().any(|mark| word.contains(mark));
+        let marked: Vec<usize> = (0..end).filter(|at| is_marked(&inner.argv[*at])).collect();
+        let more = if marked.is_empty() { vec![end] } else { marked };
+        inner.unknown.retain(|at| *at < end);
+        inner.unknown.extend(more);
+        inner.unknown.sort_unstable();
+        inner.unknown.dedup();
+        inner.through = run.through.iter().cloned().chain(["fd".to_owned()]).collect();
+        let marks = MARKS.map(Filled::by_input).into();
+        if inner.through.len() > WRAPPERS {
+            never(reader, inner, Why::TooDeep);
+        } else {
+            reader.filling(marks, |reader| reader.run(inner));
+        }
+    }
+    unless(reader, run, RUNNING, Why::Loads(Loads::Command));
 }

@@ -130,6 +130,7 @@ fn special(reader: &mut Reader, run: Run, own: Own) {
         Own::Env => wrappers::env(reader, run),
         Own::Eval => shell::eval(reader, run),
         Own::Export => shell::export(reader, run),
+        Own::Fd => find::fd(reader, run),
         Own::Find => find::look(reader, run),
         Own::Flock => wrappers::flock(reader, run),
         Own::Git => git::look(reader, run),
@@ -166,10 +167,11 @@ fn plain(reader: &mut Reader, mut run: Run) {
     run.hosts = host::hosts(&run.argv);
     run.folders = reader.folders.to_vec();
     let program = run.argv.first().map_or("", |program| base(program));
-    let read = reads::read(program, &run.argv[1..]);
-    let named = reads::named(program, &run.argv[1..]);
+    let given = reader.given(&run);
+    let read = reads::read(program, &given);
+    let named = reads::named(program, &given);
+    let written = name(&run.argv).map(|name| writes::written(name, &given));
     run.named = named.iter().flat_map(|path| reader.folders.places(path)).collect();
-    let written = name(&run.argv).map(|name| writes::written(name, &run.argv[1..]));
     reader.demand(Demand::Run(run));
     for path in written.unwrap_or_default() {
         reader.writes(&path);

@@ -16,7 +16,9 @@ pub(super) fn look(reader: &mut Reader, run: Run) {
     let edits = |script: &(usize, &str)| known(script) && Script(script.1).edits();
     let harmless = !told.scripts.is_empty()
         && (told.sandbox || told.scripts.iter().all(edits) && !run.may_gain_options());
-    let written = told.written();
+    let argv = [&run.argv[..1], &reader.given(&run)].concat();
+    let given = Run { argv, ..Run::default() };
+    let written = Told::read(&given).map(|told| told.written()).unwrap_or_default();
     if harmless {
         plain(reader, run);
     } else {

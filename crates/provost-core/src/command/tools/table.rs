@@ -89,6 +89,7 @@ pub(super) enum Own {
     Env,
     Eval,
     Export,
+    Fd,
     Find,
     Flock,
     Git,

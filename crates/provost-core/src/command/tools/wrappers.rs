@@ -1,5 +1,6 @@
 //! Wrappers with more to them than options.
 
+use super::super::filled::Filled;
 use super::super::reader::Reader;
 use super::super::variables::Value;
 use super::super::{Demand, Loads, Why};
@@ -95,9 +96,9 @@ pub(super) fn xargs(reader: &mut Reader, mut run: Run) {
         let rest = word.strip_prefix("-I")?;
         if rest.is_empty() { options.get(place + 1).cloned() } else { Some(rest.to_owned()) }
     });
-    match replaced {
+    match &replaced {
         Some(mark) => {
-            let held = (at..run.argv.len()).filter(|place| run.argv[*place].contains(&mark));
+            let held = (at..run.argv.len()).filter(|place| run.argv[*place].contains(mark));
             let held: Vec<usize> = held.chain(run.unknown.iter().copied()).collect();
             run.unknown = held;
             run.unknown.sort_unstable();
@@ -106,7 +107,8 @@ pub(super) fn xargs(reader: &mut Reader, mut run: Run) {
         None if at < run.argv.len() => run.unknown.push(run.argv.len()),
         None => {}
     }
-    inner(reader, run, at);
+    let marks = replaced.iter().map(|mark| Filled::by_input(mark)).collect();
+    reader.filling(marks, |reader| inner(reader, run, at));
 }
 
 /// The loader of programs: `ld.so [OPTIONS] PROGRAM`.
