@@ -1,11 +1,12 @@
 /** The terminal in the page: what stands there is what the terminal shows, and what is typed goes there once. */
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { roleText, trustRole, write } from './agent.ts'
 import { expect, isLive, login, press, test, type Page } from './provost.ts'
-import { look, pane, screen, shows, terminalIs, type, work } from './work.ts'
+import { bar, isNow, look, pane, screen, server, shows, terminalIs, type, work } from './work.ts'
 import { watch } from './watch.ts'
 
 test('two browsers see the same terminal, and the last to type sets its size', async ({ browser, daemon }) => {
@@ -54,6 +55,46 @@ test('a connection that breaks is taken up where it was, byte for byte', async (
   await page.keyboard.press('Control+Shift+F')
   await page.getByLabel('Text to find').fill('tick ')
   await expect(page.getByRole('search')).toContainText(/of 200|of 201/)
+})
+
+test('a terminal that ended in order with the daemon is opened anew when that is back', async ({ page, daemon }) => {
+  const app = await work(daemon, {})
+  await login(page, daemon)
+  await look(page, daemon, app, 'terminal')
+  await terminalIs(page, 'live')
+  const before = (await app.status()).terminal.pid
+  const { pid } = daemon
+  await daemon.ask('POST', '/api/shutdown').catch(() => null)
+  await expect.poll(() => existsSync(`/proc/${String(pid)}`), { timeout: 15_000 }).toBe(false)
+  await expect(pane(page)).not.toContainText('Refused')
+  await daemon.restart()
+  await terminalIs(page, 'live')
+  expect((await app.status()).terminal.pid).not.toBe(before)
+  await type(page, 'echo in the new one\n')
+  await shows(page, 'in the new one')
+  // Whoever looks only then finds the same.
+  await daemon.ask('POST', '/api/shutdown').catch(() => null)
+  await page.goto('about:blank')
+  await daemon.restart()
+  await look(page, daemon, app, 'terminal')
+  await terminalIs(page, 'live')
+})
+
+test('a terminal whose kernel was killed says so, and comes back with the next kernel', async ({ page, daemon }) => {
+  const app = await server(daemon)
+  await login(page, daemon)
+  await look(page, daemon, app, 'terminal')
+  await terminalIs(page, 'live')
+  for (const pid of await daemon.kernels()) process.kill(pid, 'SIGKILL')
+  await terminalIs(page, 'refused')
+  await expect(pane(page).getByRole('button', { name: 'Open a new one' })).toBeVisible()
+  await expect(pane(page)).toContainText('There is no terminal any more.')
+  await expect(pane(page)).not.toContainText('KERNEL_LOST')
+  await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
+  await isNow(page, 'running')
+  await terminalIs(page, 'live')
+  await page.reload()
+  await terminalIs(page, 'live')
 })
 
 test('a program asks the terminal, and one answer comes, however many look', async ({ page, context, daemon }) => {

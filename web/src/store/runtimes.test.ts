@@ -53,6 +53,18 @@ describe('the runtime of a project', () => {
     expect(runtime([...alive, ran.kernel('KERNEL_UNRESPONSIVE')])).toMatchObject({ kernel: { kind: 'unresponsive', pid: 3 }, view: { status: 'running' } })
   })
 
+  it('has a terminal to look at, live or ended, as long as the kernel in which it was opened', () => {
+    const start = ran.kernel('KERNEL_STARTED')
+    for (const [facts, shell] of [
+      [[start], false],
+      [[start, ran.opened()], true],
+      [[start, ran.opened(), ran.closed()], true],
+      [[start, ran.opened(), ran.kernel('KERNEL_UNRESPONSIVE')], true],
+      [[start, ran.opened(), ran.kernel('KERNEL_STOPPED')], false],
+      [[start, ran.opened(), ran.closed(), ran.kernel('KERNEL_LOST'), start], false],
+    ] as const) expect(runtime(facts).shell, facts.map(({ kind }) => kind).join()).toBe(shell)
+  })
+
   it('is asked for when a body is kept beside the log, and not overwritten by what is older', () => {
     const events = [sample(1, ran.starting(), inProject), sample(2, sealed(ran.crashed(null)), inProject)]
     const { runtimes } = fold(NOTHING, events)

@@ -22,6 +22,8 @@ export type Runtime = {
   readonly kernel: KernelNow
   /** The ports that answer, each with the place in the log since which it does. */
   readonly answers: ReadonlyMap<number, number>
+  /** Whether its kernel has a terminal to look at, live or ended: none outlives its kernel. */
+  readonly shell: boolean
   /** The place of the last event that is in it. */
   readonly seq: number
   /** Whether something in it is kept beside the log, and has to be asked for. */
@@ -36,7 +38,7 @@ export const NO_RUNTIMES: Runtimes = new Map()
 
 /** Of a project in which nothing has run yet. */
 export function noRuntime(project: ProjectId): Runtime {
-  return { view: nothingRan(project), kernel: { kind: 'none' }, answers: new Map(), seq: 0, sealed: false }
+  return { view: nothingRan(project), kernel: { kind: 'none' }, answers: new Map(), shell: false, seq: 0, sealed: false }
 }
 
 /** Folds one event; kinds that say nothing about what runs change nothing. */
@@ -64,7 +66,7 @@ export function withRuntime(runtimes: Runtimes, state: RuntimeState): Runtimes {
     preview: { ...preview, url: null, ports },
   }
   const answers = answering(known.answers, ports, state.seq)
-  return new Map(runtimes).set(project, { view, kernel: known.kernel, answers, seq: state.seq, sealed: false })
+  return new Map(runtimes).set(project, { ...known, view, answers, seq: state.seq, sealed: false })
 }
 
 /** Since when the ports answer; whoever did not in between answers anew. */
@@ -91,15 +93,17 @@ function afterEvent(known: Runtime, event: Event): Runtime {
   const pid = known.kernel.kind === 'connected' || known.kernel.kind === 'unresponsive' ? known.kernel.pid : null
   switch (event.kind) {
     case 'KERNEL_STARTED':
-      return { ...known, kernel: { kind: 'connected', pid: event.body.pid }, view: withoutKernel(known.view, event.at, 'lost') }
+      return { ...known, shell: false, kernel: { kind: 'connected', pid: event.body.pid }, view: withoutKernel(known.view, event.at, 'lost') }
     case 'KERNEL_UNRESPONSIVE':
       return { ...known, kernel: { kind: 'unresponsive', pid } }
     case 'KERNEL_RESPONSIVE':
       return { ...known, kernel: { kind: 'connected', pid } }
     case 'KERNEL_LOST':
-      return { ...known, kernel: { kind: 'lost', why: event.body.why }, view: withoutKernel(known.view, event.at, 'lost') }
+      return { ...known, shell: false, kernel: { kind: 'lost', why: event.body.why }, view: withoutKernel(known.view, event.at, 'lost') }
     case 'KERNEL_STOPPED':
-      return { ...known, kernel: { kind: 'stopped' }, view: withoutKernel(known.view, event.at, 'stopped') }
+      return { ...known, shell: false, kernel: { kind: 'stopped' }, view: withoutKernel(known.view, event.at, 'stopped') }
+    case 'TERMINAL_OPENED':
+      return { ...known, shell: true, view: changed(known.view, event) }
     default:
       return { ...known, view: changed(known.view, event as RuntimeEvent) }
   }

@@ -25,10 +25,18 @@ export function lookOf(state: Attachment): Look {
     case 'ended':
       return { word: 'Ended', icon: CircleStop, tone: 'plain', turning: false }
     case 'refused':
+      if (goneAs(state) !== null) return { word: 'Gone', icon: CircleStop, tone: 'plain', turning: false }
       return { word: 'Refused', icon: OctagonX, tone: 'bad', turning: false }
     case 'loggedOut':
       return { word: 'Logged out', icon: Lock, tone: 'bad', turning: false }
   }
+}
+
+/** Why there is no terminal any more, where that is so and no fault; null for all else. */
+export function goneAs(state: Attachment): string | null {
+  if (state.kind !== 'refused') return null
+  if (state.code === 'PTY_DEAD') return 'none is open in this project'
+  return state.code === 'KERNEL_LOST' ? state.reason : null
 }
 
 /** How a shell ended. */
