@@ -74,6 +74,37 @@ test('a reload in the midst of a stream loses nothing and doubles nothing', asyn
   await expect(answers(page)).toHaveText([words.join('').trim()])
 })
 
+test('how a turn ended stays below it, and an answer without a word is said to be one', async ({ page, daemon, model }) => {
+  await talkative(daemon)
+  await chat(page, daemon)
+  await say(page, 'Tell me all')
+  ;(await model.asked()).say('It begins').end('length')
+  await expect(page.locator('[data-ending]')).toContainText('as long as it may be')
+  await say(page, 'Go on')
+  ;(await model.asked()).end()
+  await expect(page.locator('[data-ending]')).toContainText('The model said nothing.')
+  await say(page, 'Well?')
+  ;(await model.asked()).say('It ends.').end()
+  await expect(answers(page).last()).toHaveText('It ends.')
+  const told = ['The answer is as long as it may be.', 'The model said nothing.']
+  await expect(page.locator('[data-ended]')).toHaveText(told)
+  await expect(page.locator('[data-ending]')).toHaveCount(0)
+  await page.reload()
+  await expect(page.locator('[data-ended]')).toHaveText(told)
+  await expect(page.locator('[data-item], [data-ended]').nth(2)).toHaveText('The answer is as long as it may be.')
+})
+
+test('while the daemon is away a turn cannot be stopped, and the button says so', async ({ page, daemon, model }) => {
+  await talkative(daemon)
+  await chat(page, daemon)
+  await say(page, 'Begin')
+  ;(await model.asked()).say('Yes')
+  const stop = page.getByRole('button', { name: 'Stop', exact: true })
+  await expect(stop).toHaveAttribute('aria-disabled', 'false')
+  await daemon.kill()
+  await expect(stop).toHaveAttribute('aria-disabled', 'true')
+})
+
 test('a daemon that is killed in the midst of a stream keeps what was said, and goes on when asked', async ({ page, daemon, model }) => {
   await talkative(daemon)
   await chat(page, daemon)

@@ -47,9 +47,9 @@ export class Asked {
     return this.#send({ delta: { tool_calls: [call] } })
   }
 
-  /** Ends the answer in order. */
-  end(): void {
-    this.#send({ delta: {}, finish_reason: this.#calls > 0 ? 'tool_calls' : 'stop' })
+  /** Ends the answer, in order or because it is as long as it may be. */
+  end(why: 'stop' | 'length' = 'stop'): void {
+    this.#send({ delta: {}, finish_reason: this.#calls > 0 ? 'tool_calls' : why })
     this.#write({ choices: [], usage: { prompt_tokens: 1200, completion_tokens: 34, total_tokens: 1234 } })
     this.#response.end('data: [DONE]\n\n')
   }

@@ -123,6 +123,12 @@ describe('the list of sessions', () => {
     expect(sessionsOf(listed, 'p2')).toEqual([])
   })
 
+  it('keeps how each turn ended', () => {
+    const ended = (count: number) => (fold(NOTHING, EVENTS.slice(0, count)).sessions.ended.get(session) ?? []).map(({ id, status, reason }) => [id, status, reason])
+    expect(ended(5)).toEqual([])
+    expect(ended(EVENTS.length)).toEqual([['t1', 'finished', 'done'], ['t2', 'interrupted', null]])
+  })
+
   it('does not change with a piece of text', () => {
     const before = fold(NOTHING, EVENTS.slice(0, 7))
     expect(fold(before, EVENTS.slice(7, 11))).toBe(before)

@@ -8,6 +8,8 @@ import { isSealed } from './approvals.ts'
 /** What is known of the sessions. */
 export type Sessions = {
   readonly all: ReadonlyMap<SessionId, SessionView>
+  /** The turns that are over, in their order: a session itself knows the last one only. */
+  readonly ended: ReadonlyMap<SessionId, readonly TurnView[]>
   /** The place of the last event about them whose body is kept beside the log. */
   readonly sealed: number
 }
@@ -19,7 +21,7 @@ export type TalkEvent = Extract<
 >
 
 /** Before the first event. */
-export const NO_SESSIONS: Sessions = { all: new Map(), sealed: 0 }
+export const NO_SESSIONS: Sessions = { all: new Map(), ended: new Map(), sealed: 0 }
 
 const NO_USAGE: TokenUsage = { input: 0, output: 0, cachedInput: 0, cacheWrite: 0, reasoning: 0 }
 const NOTHING_HANDED: Handed = { usage: NO_USAGE, cost: 0, unpriced: 0 }
@@ -39,7 +41,10 @@ export function foldSessions(sessions: Sessions, event: Event): Sessions {
   const before = sessions.all.get(event.body.session)
   const after = event.kind === 'SESSION_OPENED' ? opened(event) : before && changed(before, event)
   if (after === undefined || after === before) return sessions
-  return { ...sessions, all: new Map(sessions.all).set(after.id, after) }
+  const all = new Map(sessions.all).set(after.id, after)
+  const { turn } = after
+  if (turn === null || turn.status === 'running' || before?.turn?.status !== 'running') return { ...sessions, all }
+  return { ...sessions, all, ended: new Map(sessions.ended).set(after.id, [...(sessions.ended.get(after.id) ?? []), turn]) }
 }
 
 /** Takes the sessions as the daemon tells them; what the log told since is newer. */

@@ -4,7 +4,7 @@
  * The list is folded from the log, as is what is said in the one that is looked at.
  * Which models can be asked is nothing the log knows, so that is read.
  */
-import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionList, SessionView } from '../proto/index.ts'
+import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionList, SessionView, TurnView } from '../proto/index.ts'
 import { ask } from '../net/index.ts'
 import type { Commands } from './commands.svelte.ts'
 import type { Log } from './log.svelte.ts'
@@ -48,6 +48,11 @@ export class Talks {
   /** The sessions of a project, the latest first. */
   of(project: ProjectId): readonly SessionView[] {
     return sessionsOf(this.#parts.log.folded.sessions, project)
+  }
+
+  /** The turns of a session that are over. */
+  ended(session: SessionId): readonly TurnView[] {
+    return this.#parts.log.folded.sessions.ended.get(session) ?? []
   }
 
   /** What a project's sessions used. */

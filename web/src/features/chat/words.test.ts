@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { ModelList, RoleView } from '../../proto/index.ts'
+import type { Item, ModelList, RoleView, TurnView } from '../../proto/index.ts'
 import { hasModel, missingOf, modelChoices, usualRole } from './choices.ts'
-import { callSaid, changeOf, paramsOf } from './words.ts'
+import { callSaid, changeOf, endsBefore, endSaid, paramsOf } from './words.ts'
 
 describe('a call in words', () => {
   it('says what is done to what', () => {
@@ -30,6 +30,33 @@ describe('a call in words', () => {
     expect(changeOf('fs.editFile', JSON.stringify({ path: 'a', edits: [{ old: 'x\ny', new: 'z' }] }))).toBe('--- a/a\n+++ b/a\n@@ -1,2 +1,1 @@\n-x\n-y\n+z\n')
     expect(changeOf('fs.writeFile', JSON.stringify({ path: 'a', content: 'x\n' }))).toBe('--- a/a\n+++ b/a\n@@ -0,0 +1,1 @@\n+x\n')
     expect(changeOf('fs.readFile', '{"path":"a"}')).toBeNull()
+  })
+})
+
+describe('how a turn ended', () => {
+  const turn = (id: string, how: Partial<TurnView> = {}) => ({ id, status: 'finished', reason: 'done', fault: null, ...how }) as TurnView
+  const item = (place: number, of: string | null, from: 'user' | 'assistant', text: string, type = 'text') => ({ item: place, turn: of, at: 0, content: { type: 'message', message: 'm', from, parts: [{ type, text }] } }) as Item
+  const call = (place: number, of: string) => ({ item: place, turn: of, at: 0, content: { type: 'tool' } }) as Item
+
+  it('is told where nothing was said', () => {
+    const asked = item(0, 't1', 'user', 'Hello?')
+    for (const [items, title] of [
+      [[asked], 'The model said nothing'],
+      [[asked, item(1, 't1', 'assistant', ' ')], 'The model said nothing'],
+      [[asked, item(1, 't1', 'assistant', 'Hm.', 'reasoning')], 'The model said nothing'],
+      [[asked, item(1, 't1', 'assistant', 'I look.'), call(2, 't1')], 'The model said nothing more'],
+      [[asked, item(1, 't1', 'assistant', 'Hello.')], undefined],
+      [[asked, item(1, 't1', 'assistant', 'No.', 'refusal')], undefined],
+    ] as const) expect(endSaid(turn('t1'), items)?.title).toBe(title)
+  })
+
+  it('stays below its own items when others came', () => {
+    const items = [item(0, 't1', 'user', 'a'), item(1, 't1', 'assistant', 'long'), item(2, 't3', 'user', 'b'), item(3, 't3', 'assistant', 'c'), item(4, null, 'user', 'waits')]
+    const fault = { code: 'UNAVAILABLE', message: 'no line', details: null } as TurnView['fault']
+    const ended = [turn('t1', { reason: 'maxTokens' }), turn('t2', { status: 'failed', fault }), turn('t3', { reason: 'refused' }), turn('t4')]
+    const titles = (current: string) => [...endsBefore(current, ended, items)].map(([place, ends]) => [place, ends.map(({ title }) => title)])
+    expect(titles('t5')).toEqual([[1, ['The answer is as long as it may be', 'The turn failed']], [3, ['The model declined', 'The model said nothing']]])
+    expect(titles('t4')).toEqual([[1, ['The answer is as long as it may be', 'The turn failed']], [3, ['The model declined']]])
   })
 })
 

@@ -1,5 +1,5 @@
 /** What a model calls and what sessions cost, in words. Texts may be a model's: draw them with `Text` only. */
-import type { ItemContent, SessionView, ToolStatus, TurnView } from '../../proto/index.ts'
+import type { Item, ItemContent, SessionView, ToolStatus, TurnId, TurnView } from '../../proto/index.ts'
 
 /** A call of a tool. */
 export type Call = Extract<ItemContent, { type: 'tool' }>
@@ -157,8 +157,11 @@ export function standingOf({ status, turn }: SessionView): { readonly word: stri
   }
 }
 
-/** How the last turn ended, if that must be told, with so many messages waiting. */
-export function endSaid(turn: TurnView, waiting = 0): { readonly title: string; readonly text: string; readonly again: string | null; readonly bad: boolean } | null {
+/** How a turn ended. */
+export type End = { readonly title: string; readonly text: string; readonly again: string | null; readonly bad: boolean }
+
+/** How a turn of these items ended, if that must be told, with so many messages waiting. */
+export function endSaid(turn: TurnView, items: readonly Item[], waiting = 0): End | null {
   switch (turn.status) {
     case 'failed':
       return { title: 'The turn failed', text: turn.fault?.message ?? '', again: 'Try again', bad: true }
@@ -169,10 +172,31 @@ export function endSaid(turn: TurnView, waiting = 0): { readonly title: string; 
     case 'finished':
       if (turn.reason === 'maxTokens') return { title: 'The answer is as long as it may be', text: 'Say “go on” for the rest.', again: null, bad: false }
       if (turn.reason === 'refused') return { title: 'The model declined', text: 'Say it in other words, or choose another model.', again: null, bad: false }
-      return waiting === 0 ? null : { title: 'Stopped', text: heldSaid(waiting).trim(), again: 'Continue', bad: false }
+      if (waiting > 0) return { title: 'Stopped', text: heldSaid(waiting).trim(), again: 'Continue', bad: false }
+      return silent(turn.id, items)
     case 'running':
       return null
   }
+}
+
+/** That a turn brought no answer, if so. */
+function silent(turn: TurnId, items: readonly Item[]): End | null {
+  const last = items.findLast((item) => item.turn === turn && item.content.type !== 'compacted')?.content
+  const said = last?.type === 'message' && last.from === 'assistant' && last.parts.some(({ type, text }) => type !== 'reasoning' && text.trim() !== '')
+  if (said) return null
+  return { title: last?.type === 'tool' ? 'The model said nothing more' : 'The model said nothing', text: 'Ask it to go on, or say it in other words.', again: null, bad: false }
+}
+
+/** How the turns before the current one ended, each below the place of its last item. */
+export function endsBefore(current: TurnId | undefined, ended: readonly TurnView[], items: readonly Item[]): ReadonlyMap<number, readonly End[]> {
+  const ends = new Map<number, readonly End[]>()
+  for (const turn of ended) {
+    const end = turn.id === current ? null : endSaid(turn, items)
+    // A turn of which nothing came stands below the one before it.
+    const place = items.findLast((item) => item.turn !== null && item.turn <= turn.id)?.item
+    if (end !== null && place !== undefined) ends.set(place, [...(ends.get(place) ?? []), end])
+  }
+  return ends
 }
 
 /** What becomes of messages that wait while no turn goes on. */
