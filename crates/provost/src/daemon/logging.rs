@@ -26,17 +26,21 @@ pub(crate) fn log_to_stderr(config: &Config) -> anyhow::Result<()> {
 }
 
 /// Takes one message, which comes whole, and lets it out without secrets.
+///
+/// That it cannot be written, on a full disk or to a reader who is gone, is not told on:
+/// tracing would say so on the same standard error, and panic when that fails too.
 struct Lines {
     redactor: &'static Redactor,
 }
 
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        io::stderr().write_all(&self.redactor.bytes(line))?;
+        drop(io::stderr().write_all(&self.redactor.bytes(line)));
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        drop(io::stderr().flush());
+        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod unheard;
+
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
