@@ -84,6 +84,11 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE reached ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;
     UPDATE reached SET folded = coalesce((SELECT max(seq) FROM events), 0);
     ",
+    "
+    -- Where the log was once found shorter than it had been: the last event that was left, and
+    -- how far it had reached. What is appended later must not hide it.
+    CREATE TABLE cuts (seq INTEGER NOT NULL, reached INTEGER NOT NULL);
+    ",
 ];
 
 /// Opens the database for writing and brings its schema up to date.

@@ -14,13 +14,21 @@ use crate::StoreError;
 
 /// Walks the log from the first event to the last and stops at the first that
 /// is not what it was; where the views end, compares them with what it has folded.
+/// Where the log was cut off and continued it goes on, so that what was done since is found too.
 /// Memory does not grow with the log, only with the number of streams and documents.
 pub(super) fn walk(db: &mut Connection) -> Result<AuditReport, StoreError> {
     let step = db.transaction()?;
     let mut walk = Walk::new(&step);
-    let bad = walk.all()?.map(|why| BadEvent { seq: walk.seq + 1, why });
-    let views = if bad.is_none() { walk.found.take() } else { None };
-    Ok(AuditReport { events: walk.seq, head: walk.hash, bad, views })
+    if let Some(why) = walk.all()? {
+        walk.note(why);
+    }
+    let Walk { seq: events, hash: head, found: views, bad, .. } = walk;
+    Ok(bad.unwrap_or(AuditReport { events, head, bad: None, views }))
+}
+
+fn cuts(db: &Connection) -> rusqlite::Result<HashMap<Seq, Seq>> {
+    let mut all = db.prepare("SELECT seq, max(reached) FROM cuts GROUP BY seq")?;
+    all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 struct Walk<'a> {
@@ -33,6 +41,10 @@ struct Walk<'a> {
     folded: Seq,
     /// What is wrong with them.
     found: Option<String>,
+    /// The events after which the log was cut off, and how far it had reached.
+    cuts: HashMap<Seq, Seq>,
+    /// What is to be told, if an event is bad.
+    bad: Option<AuditReport>,
 }
 
 impl<'a> Walk<'a> {
@@ -41,7 +53,22 @@ impl<'a> Walk<'a> {
         // In older files they go to the end.
         let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
         let folded = folded.unwrap_or(Seq::MAX);
-        Self { db, seq: 0, hash: Hash::ZERO, versions, world, folded, found: None }
+        // And they know of no cuts.
+        let cuts = cuts(db).unwrap_or_default();
+        let (seq, hash) = (0, Hash::ZERO);
+        Self { db, seq, hash, versions, world, folded, found: None, cuts, bad: None }
+    }
+
+    /// Notes that the event after the last good one is bad. The first such is the one that
+    /// is reported; further ones are told with it.
+    fn note(&mut self, why: String) {
+        let seq = self.seq + 1;
+        if let Some(known) = self.bad.as_mut().and_then(|report| report.bad.as_mut()) {
+            known.why = format!("{}; and so is event {seq}: {why}", known.why);
+            return;
+        }
+        let bad = Some(BadEvent { seq, why });
+        self.bad = Some(AuditReport { events: self.seq, head: self.hash, bad, views: None });
     }
 
     /// What is wrong with the event after the last good one, if anything is.
@@ -55,6 +82,9 @@ impl<'a> Walk<'a> {
         loop {
             if self.seq == self.folded {
                 self.found = self.views();
+            }
+            if let Some(reached) = self.cuts.remove(&self.seq) {
+                self.note(format!("the log was cut off here, but it once reached event {reached}"));
             }
             match rows.next() {
                 Ok(Some(row)) => {

@@ -57,6 +57,7 @@ impl Writer {
             synchronous: Durability::Power,
             checkpoints: Checkpoints::start(path)?,
         };
+        writer.remember_cut()?;
         writer.catch_up()?;
         Ok((writer, follow))
     }
@@ -133,6 +134,29 @@ impl Writer {
     fn write_docs(&mut self) -> Result<(), StoreError> {
         self.hot.write(&self.db)?;
         set_folded(&self.db, self.state.seq)
+    }
+
+    /// A log that is shorter than it once was stays known as such, whatever is appended now.
+    /// What came from the lost events goes with them: others will have their numbers.
+    fn remember_cut(&mut self) -> Result<(), StoreError> {
+        let reached: Seq = self.db.query_row("SELECT seq FROM reached", [], |row| row.get(0))?;
+        let left = self.state.seq;
+        if reached <= left {
+            return Ok(());
+        }
+        tracing::warn!(
+            reached,
+            left,
+            "the end of the log is missing, and `provost audit verify` will go on saying so; put \
+             back a copy of it, if you have one"
+        );
+        self.transaction(|writer| {
+            let db = &writer.db;
+            db.execute("INSERT INTO cuts VALUES (?1, ?2)", [left, reached])?;
+            db.execute("UPDATE reached SET seq = ?1", [left])?;
+            db.execute("DELETE FROM commands WHERE first + count - 1 > ?1", [left])?;
+            Batch::new(db, &writer.state, &writer.hot, &writer.clock)?.rebuild()
+        })
     }
 
     /// Folds what was appended before a crash and whose documents were not written.

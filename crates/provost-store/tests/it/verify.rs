@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use provost_core::fold::View;
-use provost_proto::{BadEvent, Stream};
-use provost_store::{Clock, Sqlite, Store};
+use provost_proto::{BadEvent, Hash, Stream};
+use provost_store::{Append, Clock, Idempotency, Sqlite, Store};
 use rusqlite::Connection;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 
@@ -81,6 +81,44 @@ async fn an_event_that_was_taken_out_is_found() {
 async fn a_tail_that_was_cut_off_is_found() {
     let bad = after(|path| sql(path, "DELETE FROM events WHERE seq > 12")).await;
     check(bad, 13, "once reached event 20");
+}
+
+#[tokio::test]
+async fn a_tail_that_was_cut_off_is_found_for_ever_whatever_is_appended() {
+    let (store, folder) = fresh();
+    let (kept, lost) = (Clock::system().id(), Clock::system().id());
+    append(&store, one(Stream::Sys, opened(kept, "kept"))).await;
+    let command = Idempotency { key: "k".to_owned(), request: Hash::ZERO };
+    let open_lost =
+        || Append { command: Some(command.clone()), ..one(Stream::Sys, opened(lost, "lost")) };
+    append(&store, open_lost()).await;
+    append(&store, one(Stream::Sys, note("lost too"))).await;
+    drop(store);
+    let path = folder.path().join("log.db");
+    sql(&path, "DELETE FROM events WHERE seq > 1");
+    let before = Sqlite::verify_file(&path).unwrap();
+    check(before.bad.clone(), 2, "once reached event 3");
+
+    // As many as there were, so that no number is missing.
+    for round in 0..3 {
+        let store = open(folder.path());
+        let report = store.verify().await.unwrap();
+        check(report.bad, 2, "cut off here, but it once reached event 3");
+        assert_eq!((report.events, report.head), (1, before.head), "what is good stays so");
+        append(&store, one(Stream::Sys, note(format!("later {round}")))).await;
+    }
+    let store = open(folder.path());
+    let projects = store.docs(View::Projects).await.unwrap();
+    assert_eq!(projects.len(), 1, "what only the lost events said is not known any more");
+    let again = append(&store, open_lost()).await.remove(0);
+    assert_eq!(again.seq, 5, "a command that was lost is carried out");
+    drop(store);
+
+    sql_again(&path, "UPDATE events SET record = x'00' WHERE seq = 4");
+    check(Sqlite::verify_file(&path).unwrap().bad, 2, "and so is event 4: its bytes do not match");
+    sql_again(&path, "DELETE FROM events WHERE seq > 3");
+    drop(open(folder.path()));
+    check(Sqlite::verify_file(&path).unwrap().bad, 2, "and so is event 4: the log was cut off");
 }
 
 #[tokio::test]
