@@ -95,6 +95,8 @@ pub struct Places {
     pub kernel_idle: Duration,
     /// The person's own rules.
     pub policy: PathBuf,
+    /// The person's settings.
+    pub config: PathBuf,
     /// Where programs are looked for, to tell people what would run.
     pub path: Vec<PathBuf>,
     /// How long a question waits for an answer.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use provost_proto::limits;
+use provost_sandbox::profile::secrets;
 
 use crate::{GatewayError, Places};
 
@@ -16,7 +17,12 @@ const SYSTEM: &[&str] = &[
 
 /// Folders that hold other people's folders and the machine's, but in which one
 /// of your own may lie.
-const SHELVES: &[&str] = &["/home", "/media", "/mnt", "/opt", "/root", "/srv", "/var"];
+const SHELVES: &[&str] = &["/home", "/media", "/mnt", "/opt", "/root", "/srv", "/var", "/var/home"];
+
+/// What in `/var` may hold folders of your own: some machines keep `/home` and the like there.
+/// The rest of it is the machine's.
+const OWN_IN_VAR: &[&str] =
+    &["/var/home", "/var/mnt", "/var/opt", "/var/srv", "/var/tmp", "/var/www"];
 
 /// The folder that a request means: absolute, existing, with no link left in
 /// it, and fit to be a project. Touches the disk; call it on a blocking thread.
@@ -79,11 +85,11 @@ pub(crate) fn homes(places: &Places) -> Vec<String> {
 }
 
 fn unfit(folder: &Path, places: &Places) -> Option<&'static str> {
-    let resolve = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if folder.parent().is_none() {
         return Some("it is the root of the whole file system; open a folder in it");
     }
-    for home in places.home.iter().chain(&places.homes).map(|home| resolve(home)) {
+    let homes: Vec<_> = places.home.iter().chain(&places.homes).map(|home| resolve(home)).collect();
+    for home in &homes {
         if folder == home {
             return Some(
                 "it is your home folder, with your keys and settings; open a folder in it",
@@ -97,13 +103,41 @@ fn unfit(folder: &Path, places: &Places) -> Option<&'static str> {
     if folder.starts_with(&data) || data.starts_with(folder) {
         return Some("Provost keeps its own data there");
     }
+    if [&places.policy, &places.config].into_iter().any(|file| holds(folder, file)) {
+        return Some("your own rules or settings for Provost are in it");
+    }
+    if homes.iter().flat_map(|home| secrets(home)).any(|secret| {
+        secret.starts_with(folder)
+            || folder.starts_with(&secret)
+            || folder.starts_with(resolve(&secret))
+    }) {
+        return Some("keys, tokens or logins of yours are kept there");
+    }
     if SHELVES.iter().any(|shelf| folder == Path::new(shelf)) {
         return Some("it holds what belongs to many; open a folder in it");
     }
-    if SYSTEM.iter().any(|system| folder.starts_with(system)) {
+    let lies_in = |places: &[&str]| places.iter().any(|place| folder.starts_with(place));
+    let at_home = homes.iter().any(|home| folder.starts_with(home));
+    if lies_in(SYSTEM) || (folder.starts_with("/var") && !lies_in(OWN_IN_VAR) && !at_home) {
         return Some("it belongs to the system");
     }
     None
+}
+
+/// Whether a file is in a folder, or a link on the way to it is: whoever can replace either
+/// can replace the file, even if it is not there yet.
+fn holds(folder: &Path, file: &Path) -> bool {
+    let place = |path: &Path| Some(resolve(path.parent()?).join(path.file_name()?));
+    let links = file.ancestors().filter_map(place);
+    links.chain([resolve(file)]).any(|way| way.starts_with(folder))
+}
+
+/// A path without links, as far as it exists.
+fn resolve(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => resolve(parent).join(name),
+        (Some(_) | None, _) => path.to_owned(),
+    })
 }
 
 fn refused(path: &str, why: impl Into<String>) -> GatewayError {
@@ -153,6 +187,8 @@ mod tests {
             (text("data"), "Provost keeps its own data there"),
             (text("data/sub"), "Provost keeps its own data there"),
             ("/usr/share".to_owned(), "it belongs to the system"),
+            ("/var/lib".to_owned(), "it belongs to the system"),
+            ("/var/log".to_owned(), "it belongs to the system"),
             (text("file"), "is not a folder"),
             (text("file/x"), "is not a folder"),
             (text("nowhere"), "does not exist"),
@@ -170,5 +206,45 @@ mod tests {
         for path in [text("home/me/app"), text("link-to-app"), "~/app".to_owned()] {
             assert_eq!(project_folder(&path, &places).unwrap(), at("home/me/app"), "{path}");
         }
+    }
+
+    #[test]
+    fn folders_with_rules_settings_or_secrets_of_the_person_are_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path().canonicalize().unwrap();
+        let at = |name: &str| base.join(name);
+        let secret = [".ssh/keys", ".config/gh", ".local/share", "dotfiles/aws"].map(|name| {
+            let folder = at("me").join(name);
+            fs::create_dir_all(&folder).unwrap();
+            folder
+        });
+        for name in ["me/app", "me/dotfiles/provost", "me/links/to", "settings", "passwd/.kube"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("me/dotfiles/aws"), at("me/.aws")).unwrap();
+        std::os::unix::fs::symlink(at("me/dotfiles/provost"), at("me/links/to/provost")).unwrap();
+        let places = Places {
+            home: Some(at("me")),
+            homes: vec![at("passwd")],
+            data: at("data"),
+            policy: at("me/links/to/provost/policy.toml"),
+            config: at("settings/not/there/yet/config.toml"),
+            ..Places::default()
+        };
+        let check = |folder: &Path, expected: &str| {
+            let error = project_folder(folder.to_str().unwrap(), &places).unwrap_err().to_string();
+            assert!(error.contains(expected), "{}: {error}", folder.display());
+        };
+        for name in ["links", "links/to", "links/to/provost", "dotfiles", "dotfiles/provost"] {
+            check(&at("me").join(name), "your own rules or settings");
+        }
+        check(&at("settings"), "your own rules or settings");
+        for folder in &secret {
+            check(folder, "keys, tokens or logins");
+        }
+        for name in ["me/.ssh", "me/.config", "me/.local", "me/.aws", "passwd/.kube"] {
+            check(&at(name), "keys, tokens or logins");
+        }
+        assert_eq!(project_folder("~/app", &places).unwrap(), at("me/app"));
     }
 }

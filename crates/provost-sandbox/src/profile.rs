@@ -46,6 +46,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 pub use nested::Nested;
+pub use paths::secrets;
 use provost_core::action::protected::REPOSITORY;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};

@@ -109,10 +109,15 @@ const SECRET_OF_MACHINE: &[&str] = &[
     "/var/lib/containerd",
 ];
 
+/// What is secret below a home.
+pub fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
+    SECRET.iter().map(|path| home.join(path))
+}
+
 pub(super) fn hidden(home: &Path, data: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = SECRET_OF_MACHINE.iter().map(PathBuf::from).collect();
     all.extend(host_keys());
-    all.extend(SECRET.iter().map(|path| home.join(path)));
+    all.extend(secrets(home));
     all.push(data.to_owned());
     // Another user's home is no business of ours, whatever its permissions.
     all.extend(["/root", "/home"].iter().map(PathBuf::from).filter(|top| !home.starts_with(top)));

@@ -65,8 +65,9 @@ impl Server {
         let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
         let home = Some(folder.path().join("home"));
         let policy = folder.path().join("policy.toml");
+        let config = folder.path().join("settings/provost/config.toml");
         let approval_ttl = Duration::from_mins(15);
-        let places = Places { home, data, policy, approval_ttl, ..Places::default() };
+        let places = Places { home, data, policy, config, approval_ttl, ..Places::default() };
         let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

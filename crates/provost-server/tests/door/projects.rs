@@ -14,12 +14,26 @@ async fn unfit_folders_are_refused_with_a_reason_and_leave_no_trace() {
     let server = Server::start().await;
     let base = server.folder.path();
     fs::write(base.join("file"), "").unwrap();
+    for name in ["home/.ssh", "home/.gnupg", "home/.config/gh", "home/.docker", "settings/provost"]
+    {
+        fs::create_dir_all(base.join(name)).unwrap();
+    }
     for (path, code, sentence) in [
         (base.join("nowhere"), "PATH_NOT_FOUND", "does not exist"),
         (base.join("file"), "NOT_A_DIRECTORY", "not a folder"),
         ("/".into(), "PATH_REFUSED", "root of the whole file system"),
         (base.join("home"), "PATH_REFUSED", "your home folder"),
         (base.join("data"), "PATH_REFUSED", "its own data"),
+        (base.join("settings"), "PATH_REFUSED", "your own rules or settings"),
+        (base.join("settings/provost"), "PATH_REFUSED", "your own rules or settings"),
+        (base.join("home/.ssh"), "PATH_REFUSED", "keys, tokens or logins"),
+        (base.join("home/.gnupg"), "PATH_REFUSED", "keys, tokens or logins"),
+        (base.join("home/.config"), "PATH_REFUSED", "keys, tokens or logins"),
+        (base.join("home/.config/gh"), "PATH_REFUSED", "keys, tokens or logins"),
+        (base.join("home/.docker"), "PATH_REFUSED", "keys, tokens or logins"),
+        ("/etc".into(), "PATH_REFUSED", "belongs to the system"),
+        ("/var/lib".into(), "PATH_REFUSED", "belongs to the system"),
+        ("/var/log".into(), "PATH_REFUSED", "belongs to the system"),
         ("relative".into(), "INVALID_REQUEST", "must be absolute"),
     ] {
         refused(server.open(&path).send().await.unwrap(), code, sentence).await;

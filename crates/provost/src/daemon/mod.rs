@@ -111,6 +111,7 @@ fn places(
         umask: umask.bits(),
         kernel_idle: Duration::from_secs(config.kernel_idle_minutes.value * 60),
         policy: std::path::absolute(&config.policy.value)?,
+        config: std::path::absolute(&config.file)?,
         path: config.search_path(),
         secrets: config.secrets.clone().with("owner's token", token.reveal()),
         approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
