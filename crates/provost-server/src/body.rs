@@ -1,6 +1,8 @@
 //! Reading what a request holds: JSON bodies, queries, idempotency keys; with
 //! errors that say what was expected.
 
+use std::error::Error;
+use std::iter::successors;
 use std::time::Duration;
 
 use axum::body::to_bytes;
@@ -94,10 +96,18 @@ async fn read(request: Request) -> Result<Bytes, Failure> {
     }
     match tokio::time::timeout(ARRIVAL, to_bytes(request.into_body(), limit)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        // Either over the limit or cut off by a client that is gone and reads no answer.
+        Ok(Err(error)) if is_broken(&error) => {
+            Err(Failure::new(Code::BadJson, "the body is broken off or not framed as HTTP has it"))
+        }
         Ok(Err(_)) => Err(too_large()),
         Err(_) => Err(Failure::new(Code::RequestTimeout, "the body did not arrive in 30 s")),
     }
+}
+
+/// Whether a body did not arrive whole, rather than being larger than it may be.
+fn is_broken(error: &axum::Error) -> bool {
+    let mut causes = successors(Some(error as &(dyn Error + 'static)), |&error| error.source());
+    causes.any(<dyn Error>::is::<hyper::Error>)
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {

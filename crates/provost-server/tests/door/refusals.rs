@@ -195,6 +195,27 @@ async fn a_body_without_a_length_is_cut_off_at_the_limit_too() {
 }
 
 #[tokio::test]
+async fn a_body_whose_chunks_are_broken_is_not_called_too_large() {
+    let server = Server::start().await;
+    for chunks in ["ZZZ\r\n", "2\r\n{}0\r\n\r\n", "2\r\n{"] {
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        let request = format!(
+            "POST /api/projects HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\
+             Connection: close\r\n\r\n{chunks}",
+            server.address, server.token
+        );
+        socket.write_all(request.as_bytes()).await.unwrap();
+        socket.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        drop(socket.read_to_end(&mut answer).await);
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{chunks:?}: {answer}");
+        assert!(answer.contains("BAD_JSON") && answer.contains("broken"), "{chunks:?}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn unknown_routes_methods_and_queries_are_json_too() {
     let server = Server::start().await;
     for (method, path, code, sentence) in [
