@@ -46,6 +46,14 @@ impl Hosts {
         let Some((name, port)) = host.rsplit_once(':') else { return false };
         port.parse() == Ok(at) && self.own.iter().chain(&self.allowed).any(|known| is(known, name))
     }
+
+    /// Whether the operator added this name, with or without its port.
+    fn added(&self, host: &str) -> bool {
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        self.allowed
+            .iter()
+            .any(|known| [host, name].iter().any(|it| known.eq_ignore_ascii_case(it)))
+    }
 }
 
 /// Checks, times and logs one request.
@@ -60,8 +68,8 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
     let span = tracing::info_span!("request", id, %method, path);
 
-    let checked =
-        named(&door.hosts, door.hosts.port, &request).and_then(|host| check(host, &request));
+    let checked = named(&door.hosts, door.hosts.port, &request)
+        .and_then(|host| check(&door.hosts, host, &request));
     let mut response = match checked {
         Ok(()) => next.run(request).instrument(span.clone()).await,
         Err(failure) => span.in_scope(|| failure.into_response()),
@@ -99,9 +107,14 @@ fn single<'a>(request: &'a Request, name: &HeaderName) -> Result<Option<&'a str>
     }
 }
 
-/// Whether an `Origin` is the page that was asked for under this very `Host`.
-fn same_place(origin: &str, host: &str) -> bool {
-    let place = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+/// Whether an `Origin` is the page that was asked for under this very `Host`. We speak no
+/// TLS ourselves; what stands before us does, under a name that the operator added.
+fn same_place(hosts: &Hosts, origin: &str, host: &str) -> bool {
+    let place = match origin.strip_prefix("https://") {
+        Some(place) if hosts.added(host) => Some(place),
+        Some(_) => None,
+        None => origin.strip_prefix("http://"),
+    };
     place.is_some_and(|place| place.eq_ignore_ascii_case(host))
 }
 
@@ -120,14 +133,14 @@ pub(crate) fn named<'a>(hosts: &Hosts, at: u16, request: &'a Request) -> Result<
     if hosts.know(host, at) { Ok(host) } else { Err(unknown()) }
 }
 
-fn check(host: &str, request: &Request) -> Result<(), Failure> {
+fn check(hosts: &Hosts, host: &str, request: &Request) -> Result<(), Failure> {
     let foreign = || {
         let why = "pages of other origins may not talk to Provost";
         Err(Failure::new(Code::OriginForbidden, why))
     };
     match single(request, &header::ORIGIN) {
         Ok(None) => {}
-        Ok(Some(origin)) if same_place(origin, host) => {}
+        Ok(Some(origin)) if same_place(hosts, origin, host) => {}
         Ok(Some(_)) | Err(()) => return foreign(),
     }
     if fetched_by_us(request) { Ok(()) } else { foreign() }
@@ -168,5 +181,28 @@ fn stamp(headers: &mut HeaderMap, id: &str) {
     }
     if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert("x-request-id", id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_over_tls_is_ours_only_under_a_name_that_was_added() {
+        let hosts = Hosts::new(([127, 0, 0, 1], 3001).into(), &["provost.example".to_owned()]);
+        for (origin, host, ours) in [
+            ("http://localhost:3001", "localhost:3001", true),
+            ("https://localhost:3001", "localhost:3001", false),
+            ("https://127.0.0.1:3001", "127.0.0.1:3001", false),
+            ("https://[::1]:3001", "[::1]:3001", false),
+            ("http://provost.example", "provost.example", true),
+            ("https://provost.example", "provost.example", true),
+            ("https://PROVOST.example:3001", "provost.example:3001", true),
+            ("https://provost.example", "provost.example:3001", false),
+            ("https://evil.example", "provost.example", false),
+        ] {
+            assert_eq!(same_place(&hosts, origin, host), ours, "{origin} at {host}");
+        }
     }
 }
