@@ -190,6 +190,11 @@ impl Command {
         self.serve_args().is_some() || matches!(self, Self::Config(..))
     }
 
+    /// Whether it must work even if the configuration is broken.
+    pub(crate) fn looks_after_the_daemon(&self) -> bool {
+        matches!(self, Self::Doctor(..) | Self::Status(..) | Self::Down { .. })
+    }
+
     /// What was said of the daemon.
     pub(crate) fn serve_args(&self) -> Option<&ServeArgs> {
         if let Self::Serve(args) | Self::Up(UpArgs { serve: args, .. }) = self {

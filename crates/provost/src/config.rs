@@ -32,6 +32,7 @@ use provost_core::redact::Secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Cli, Command};
+use crate::output;
 
 mod models;
 mod telemetry;
@@ -142,8 +143,26 @@ impl File {
 }
 
 impl Config {
-    /// Puts the layers together.
+    /// Puts the layers together. Where the file is broken, whoever looks after the daemon is
+    /// told so and goes on without it: a daemon that runs can always be stopped.
     pub(crate) fn resolve(cli: &Cli) -> anyhow::Result<Self> {
+        match Self::layered(cli, read) {
+            Err(error) if cli.command.looks_after_the_daemon() => {
+                let config = Self::layered(cli, |_, _| Ok(File::default()))?;
+                output::warning(&error.context(
+                    "going on without config.toml\nhint: if it names the data folder, name it \
+                     with --data",
+                ));
+                Ok(config)
+            }
+            resolved => resolved,
+        }
+    }
+
+    fn layered(
+        cli: &Cli,
+        read: impl FnOnce(&Path, Missing) -> anyhow::Result<File>,
+    ) -> anyhow::Result<Self> {
         let places = etcetera::choose_base_strategy();
         let named = env::var_os("PROVOST_CONFIG").filter(|path| !path.is_empty());
         let missing = if named.is_some() { Missing::Error } else { Missing::Defaults };

@@ -65,6 +65,11 @@ pub(crate) fn error_line(error: &anyhow::Error) {
     remark(&format!("\x1b[1;31merror:\x1b[0m {}", explained(error)));
 }
 
+/// Prints an error that stopped nothing.
+pub(crate) fn warning(error: &anyhow::Error) {
+    remark(&format!("\x1b[1;33mwarning:\x1b[0m {}", explained(error)));
+}
+
 /// An error with its causes, and then what to do about it.
 fn explained(error: &anyhow::Error) -> String {
     let (mut text, mut hints) = (String::new(), String::new());

@@ -275,7 +275,7 @@ fn flags_stand_above_the_environment_above_the_file_above_defaults() {
 #[test]
 fn a_configuration_that_is_named_must_be_there() {
     let home = Home::new();
-    let mut command = home.provost(&["status"]);
+    let mut command = home.provost(&["projects"]);
     let output = command.env("PROVOST_CONFIG", home.path("nowhere.toml")).assert().code(1);
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
     assert!(said.contains("nowhere.toml"), "{said}");
@@ -364,12 +364,41 @@ fn a_configuration_with_a_typo_is_an_error_that_names_it() {
     let home = Home::new();
     let config = home.path("config.toml");
     fs::write(&config, "lisen = \"127.0.0.1:4001\"\n").unwrap();
-    let mut command = home.provost(&["status"]);
+    let mut command = home.provost(&["projects"]);
     let output = command.env("PROVOST_CONFIG", &config).assert().failure();
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
     assert!(said.contains("config.toml") && said.contains("lisen"), "{said}");
     // What teaches must work even then.
     home.provost(&["completions", "bash"]).env("PROVOST_CONFIG", &config).assert().success();
+}
+
+#[test]
+fn a_broken_configuration_keeps_nobody_from_looking_at_the_daemon_and_stopping_it() {
+    let home = Home::new();
+    home.up();
+    let config = home.path("config.toml");
+    let run = |args: &[&str]| {
+        let mut command = home.provost(args);
+        command.env("PROVOST_CONFIG", &config).assert()
+    };
+    for broken in ["listen = [", "lisen = 'x'", "approval_minutes = 0", "[providers.x]\nnone = 1"] {
+        fs::write(&config, broken).unwrap();
+        for args in [&["doctor", "--json"][..], &["status", "--json"]] {
+            let done = run(args).success();
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let output = done.get_output();
+            let (said, warned) = (text(&output.stdout), text(&output.stderr));
+            assert!(json(&said)["daemon"]["pid"].is_number(), "{broken}: {said}");
+            assert!(warned.contains("warning: going on without"), "{broken}: {warned}");
+        }
+        for args in [&["projects"][..], &["config"], &["up", "--no-open"], &["serve"]] {
+            run(args).code(1);
+        }
+    }
+    let done = run(&["down"]).success();
+    let warned = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(warned.contains("config.toml") && warned.contains("--data"), "{warned}");
+    assert!(home.says(&["down"]).contains("No daemon is running"));
 }
 
 #[test]
