@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -27,7 +28,7 @@ pub fn detached<A: AsRef<OsStr>>(
     log: &Path,
     additions: &[(OsString, OsString)],
 ) -> io::Result<u32> {
-    let out = OpenOptions::new().create(true).append(true).open(log)?;
+    let out = OpenOptions::new().create(true).append(true).mode(0o600).open(log)?;
     let mut command = Command::new(program);
     command.args(args).envs(additions.iter().map(|(name, value)| (name, value)));
     start(command, out)

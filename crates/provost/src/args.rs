@@ -311,10 +311,14 @@ pub(crate) enum ProjectsCommand {
     Open {
         /// The folder.
         path: PathBuf,
+        #[command(flatten)]
+        json: JsonArgs,
     },
     /// Close a project; its folder and history stay.
     Close {
         /// Its id or its short name.
         project: String,
+        #[command(flatten)]
+        json: JsonArgs,
     },
 }

@@ -44,7 +44,8 @@ pub(crate) enum AuditCommand {
     /// Asks the daemon if one runs, else reads the log itself. Exits with 4 if
     /// the log was changed.
     Verify(JsonArgs),
-    /// Fold the views again from the log: the lists of projects and tokens.
+    /// Fold the views again from the log: projects, tokens, actions, questions, sessions and
+    /// whatever else is listed.
     ///
     /// They are only a copy of what the events say, so nothing is lost. The
     /// daemon must not run.

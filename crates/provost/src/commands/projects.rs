@@ -17,28 +17,37 @@ pub(crate) async fn run(
     config: &Config,
 ) -> anyhow::Result<ExitCode> {
     let client = Client::connect(config)?;
-    let (said, projects) = match what {
+    let (said, project, own): (_, Project, _) = match what {
         None => {
             let ProjectList { projects } = client.get(&format!("/api/projects?all={all}")).await?;
-            ("", projects)
+            return list(&projects, json);
         }
-        Some(ProjectsCommand::Open { path }) => {
+        Some(ProjectsCommand::Open { path, json }) => {
             let path = std::path::absolute(path)?;
             let path = path.to_str().context("the path is not UTF-8")?.to_owned();
-            ("Open:", vec![client.post("/api/projects", &OpenProject { path }).await?])
+            ("Open:", client.post("/api/projects", &OpenProject { path }).await?, json)
         }
-        Some(ProjectsCommand::Close { project }) => {
+        Some(ProjectsCommand::Close { project, json }) => {
             let path = format!("/api/projects/{}", segment(&project));
-            ("Closed:", vec![client.delete(&path).await?])
+            ("Closed:", client.delete(&path).await?, json)
         }
     };
+    if json.json || own.json {
+        output::json(&project)?;
+    } else {
+        line(&format!("{said} {}", row(&project)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(projects: &[Project], json: &JsonArgs) -> anyhow::Result<ExitCode> {
     if json.json {
         output::json(&projects)?;
     } else if projects.is_empty() {
         line("No project is open. `provost up PATH` opens one.")?;
     } else {
-        for project in &projects {
-            line(&format!("{said}{}{}", if said.is_empty() { "" } else { " " }, row(project)))?;
+        for project in projects {
+            line(&row(project))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -44,7 +44,7 @@ pub(super) struct ModelsFile {
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all(serialize = "camelCase"))]
 pub(super) struct BudgetFile {
     session_usd: Option<f64>,
     session_tokens: Option<u64>,
@@ -53,7 +53,7 @@ pub(super) struct BudgetFile {
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all(serialize = "camelCase"))]
 pub(super) struct TurnFile {
     calls: Option<u32>,
     tokens: Option<u64>,

@@ -35,13 +35,18 @@ fn from_nothing_to_a_project_and_back() {
     assert_eq!(kinds, ["DAEMON_STARTED", "PROJECT_OPENED"]);
     assert!(home.says(&["events"]).contains("PROJECT_OPENED"));
     assert!(home.says(&["projects", "close", "app"]).contains("Closed: app"));
+    let app = home.path("app");
+    let opened = json(&home.says(&["projects", "open", app.to_str().unwrap(), "--json"]));
+    assert_eq!((&opened["slug"], &opened["status"]), (&"app".into(), &"open".into()));
+    let closed = json(&home.says(&["projects", "close", "app", "--json"]));
+    assert_eq!((&closed["id"], &closed["status"]), (&opened["id"], &"closed".into()));
     assert_eq!(json(&home.says(&["projects", "--json"])), Value::Array(Vec::new()));
 
     assert!(home.says(&["down"]).contains("has stopped"));
     assert!(home.says(&["down"]).contains("No daemon is running"));
     home.provost(&["status"]).assert().code(3);
     let verified = json(&home.says(&["audit", "verify", "--json"]));
-    assert_eq!((&verified["events"], &verified["bad"]), (&Value::from(4), &Value::Null));
+    assert_eq!((&verified["events"], &verified["bad"]), (&Value::from(6), &Value::Null));
 }
 
 #[test]
@@ -52,7 +57,10 @@ fn what_provost_keeps_is_closed_to_others() {
         let path = if name.is_empty() { home.data() } else { home.data().join(name) };
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
-    assert_eq!((mode(""), mode("token"), mode("daemon.json")), (0o700, 0o600, 0o600));
+    assert_eq!(mode(""), 0o700);
+    for name in ["token", "daemon.json", "daemon.lock", "daemon.log", "log.db"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
     let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
     let token = home.running().token;
     assert!(!log.contains(&token) && !log.contains("code="), "{log}");
@@ -270,6 +278,11 @@ fn flags_stand_above_the_environment_above_the_file_above_defaults() {
     let data = home.path("elsewhere");
     let shown = show(&["--data", data.to_str().unwrap()], &environment);
     assert_eq!(shown["data"]["source"], "flag");
+    fs::write(&config, "[budget]\nsession_usd = 2.0\n[turn]\ncompact_at = 9000\n").unwrap();
+    let shown = show(&[], &[]);
+    assert_eq!(shown["models"]["budget"]["sessionUsd"], 2.0);
+    assert_eq!(shown["models"]["turn"]["compactAt"], 9000);
+    assert!(!shown.to_string().contains("_usd\":") && shown["kernelIdleMinutes"].is_object());
 }
 
 #[test]
