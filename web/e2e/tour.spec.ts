@@ -6,6 +6,17 @@ import { answers, calls, conversation, pressHere, say } from './model.ts'
 import { events, expect, login, test } from './provost.ts'
 import { inside } from './work.ts'
 
+test('whoever comes with a project of their own is offered the tour, until a session was opened', async ({ page, daemon }) => {
+  await daemon.ask('POST', '/api/projects', { path: await daemon.folder('app') })
+  await login(page, daemon)
+  await expect(page.getByRole('heading', { name: 'All events' })).toBeVisible()
+  await page.getByRole('button', { name: 'Take the tour' }).click()
+  await expect(page).toHaveURL(/projects\/provost-tour\/chat\?session=/)
+  await page.getByRole('link', { name: 'Provost', exact: true }).click()
+  await expect(page.getByRole('heading', { name: 'All events' })).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Take the tour' })).toBeHidden()
+})
+
 test('the tour reads, changes, runs and serves, each under approval, and the preview shows it', async ({ page, daemon }) => {
   test.setTimeout(180_000)
   await login(page, daemon)

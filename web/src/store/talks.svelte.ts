@@ -50,6 +50,12 @@ export class Talks {
     return sessionsOf(this.#parts.log.folded.sessions, project)
   }
 
+  /** Whether anybody ever opened a session here, or may have as far as is known. */
+  get begun(): boolean {
+    const { replaying, partial, folded } = this.#parts.log
+    return replaying || partial || folded.sessions.all.size > 0 || folded.sessions.sealed > 0
+  }
+
   /** The turns of a session that are over. */
   ended(session: SessionId): readonly TurnView[] {
     return this.#parts.log.folded.sessions.ended.get(session) ?? []

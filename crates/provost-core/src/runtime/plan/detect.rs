@@ -39,7 +39,9 @@ fn procfile(files: &impl Listing) -> Option<Plan> {
     };
     let entries: Vec<_> = text.lines().filter_map(entry).collect();
     let web = entries.iter().find(|(name, _)| name == "web");
-    let (name, command) = web.or_else(|| entries.first())?;
+    // `release` is done once for each release, such as a migration: nobody asked for one.
+    let other = || entries.iter().find(|(name, _)| name != "release");
+    let (name, command) = web.or_else(other)?;
     Some(Plan::new(format!("the Procfile has the process `{name}`")).dev(command))
 }
 
