@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::governance::Governed;
 use crate::governance::files::{POLICY, PolicyFile, trust};
 use crate::trust::bad;
-use crate::weigh::acting;
+use crate::weigh::{acting, followed};
 use crate::{Gateway, GatewayError};
 
 /// How many past requests are looked at, unless someone says.
@@ -72,6 +72,7 @@ impl Gateway {
         let action = Action::parse(name, wanted.params)?;
         let mode = wanted.mode.unwrap_or_else(|| governed.mode(self.clock.now()));
         let matter = self.meant(&governed, self.hypothetical(project, action)?).await?;
+        let matter = followed(&governed, matter).await?;
         let stands = self.stands(&governed, &matter, mode).await?;
         let (what, demands) = (matter.request().action.describe(), matter.shown(|_| None));
         let anyone = anyone();
@@ -118,12 +119,12 @@ impl Gateway {
                 Some(Acting::In(role)) => Acting::In(role),
                 Some(Acting::Oneself | Acting::Nobody { .. }) | None => Acting::In(&anyone),
             };
-            let matter = || self.hypothetical(project, action.clone());
-            let stands = self.stands(&governed, &matter()?, mode).await?;
+            let matter = followed(&governed, self.hypothetical(project, action)?).await?;
+            let stands = self.stands(&governed, &matter, mode).await?;
             let now = stands.about(&governed, &governed.rules);
             let then = Standing { broken: None, ..stands.about(&governed, &changed) };
-            let (now, _, _) = in_short(decide(matter()?, acting, &now));
-            let (then, why, _) = in_short(decide(matter()?, acting, &then));
+            let (now, _, _) = in_short(decide(matter.clone(), acting, &now));
+            let (then, why, _) = in_short(decide(matter, acting, &then));
             if now != then {
                 differences.push(Difference {
                     action: past.id,
@@ -189,7 +190,7 @@ impl Gateway {
         let rules = Rules::new(builtin, policy, own_rules(&governed));
         let mode = governed.mode(self.clock.now());
         let action = Action::parse(&approval.question.name, approval.question.params.clone())?;
-        let matter = self.hypothetical(&governed.project, action)?;
+        let matter = followed(&governed, self.hypothetical(&governed.project, action)?).await?;
         let stands = self.stands(&governed, &matter, mode).await?;
         // Neither a grant nor a row of the same makes this a rule that allows it.
         let standing =

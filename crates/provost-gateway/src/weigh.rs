@@ -1,11 +1,11 @@
 //! Bringing together what a decision needs, and asking for it.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::action::{Action, RelPath};
-use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
+use provost_core::decide::{Acting, Lead, Matter, Standing, Verdict, decide};
 use provost_core::policy::Rules;
 use provost_proto::kernel::{SeenLink, Terms};
 use provost_proto::{Governing, Hash, Micros, Mode, Pin, Principal, TrustQuestion};
@@ -54,8 +54,9 @@ impl Gateway {
         matter: Matter,
     ) -> Result<Verdict, GatewayError> {
         let matter = self.meant(governed, matter).await?;
-        let stands = self.stands(governed, &matter, governed.mode(self.clock.now())).await?;
         // A person's own action follows whatever links there are when it runs.
+        let matter = if role.is_some() { followed(governed, matter).await? } else { matter };
+        let stands = self.stands(governed, &matter, governed.mode(self.clock.now())).await?;
         let matter = if role.is_some() {
             let (programs, _) = programs(&governed.project.path, &matter, &stands.pins).await?;
             let (links, pins) = (seen(&stands.links), stands.pins.clone());
@@ -230,6 +231,53 @@ fn mains(folder: &Path, manifest: &RelPath) -> Vec<RelPath> {
     let named =
         endings.iter().map(|ending| Path::new(above.as_str()).join(format!("{main}{ending}")));
     named.filter_map(|path| RelPath::new(path.to_str()?).ok()).collect()
+}
+
+/// The same matter, knowing where links lead the paths that its command names.
+pub(crate) async fn followed(governed: &Governed, matter: Matter) -> Result<Matter, GatewayError> {
+    let named = matter.named();
+    if named.is_empty() {
+        return Ok(matter);
+    }
+    let folder = PathBuf::from(&governed.project.path);
+    let cwd = matter.cwd();
+    let look = move || {
+        // A folder that is gone has no links, and the kernel says that it is gone.
+        let Ok(root) = Root::open(&folder) else { return Vec::new() };
+        let lead = |path: String| {
+            let place = led(&root, &folder, &Path::new(cwd.as_str()).join(&path))?;
+            Some(Lead { path, place })
+        };
+        named.into_iter().filter_map(lead).collect()
+    };
+    let leads = tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)?;
+    Ok(matter.led(&leads))
+}
+
+/// Where links lead a path, seen from the project, if there are any. Unlike those of file
+/// actions they are followed by the command itself, so also by absolute names and outside.
+fn led(root: &Root, folder: &Path, path: &Path) -> Option<String> {
+    let path = path.strip_prefix(folder).unwrap_or(path);
+    if path.is_absolute() || root.is_straight(path) {
+        return None;
+    }
+    let named = folder.join(path);
+    let mut plain = PathBuf::new();
+    for part in named.components() {
+        if part != Component::ParentDir || !plain.pop() {
+            plain.push(part);
+        }
+    }
+    // Behind what is not there yet, `..` means what it says.
+    let there = real(&named, LINKS).or_else(|| real(&plain, LINKS))?;
+    if there == plain {
+        return None;
+    }
+    match there.strip_prefix(folder) {
+        Ok(inside) if inside.as_os_str().is_empty() => Some(".".to_owned()),
+        Ok(place) => place.to_str().map(str::to_owned),
+        Err(_) => there.to_str().map(str::to_owned),
+    }
 }
 
 /// The links on the way to the paths that a file action names. What leads out of

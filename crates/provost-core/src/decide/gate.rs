@@ -1,7 +1,10 @@
 //! The hard gates: what no mode, rule or grant lets pass unseen.
 
+use std::path::Path;
+
 use provost_proto::Code;
 
+use super::led::Lead;
 use super::matter::Matter;
 use super::standing::Standing;
 use super::uncertain;
@@ -59,7 +62,6 @@ const LEAVING: &[&str] = &[
 /// The gates in the way of what an agent asks for, the closed ones first.
 pub(super) fn gates(matter: &Matter, standing: &Standing<'_>) -> Vec<Gate> {
     let mut gates = Vec::new();
-    let around = Around { cwd: matter.cwd(), folder: standing.folder, homes: standing.homes };
     let action = &matter.request.action;
     if action.effect() == Effect::Write {
         gates.extend(action.paths().iter().filter_map(closed));
@@ -67,19 +69,9 @@ pub(super) fn gates(matter: &Matter, standing: &Standing<'_>) -> Vec<Gate> {
         gates.extend(removing(action));
     }
     gates.extend(typing(action));
-    for demand in matter.demands() {
-        match demand {
-            Demand::Write { path } => {
-                let path = beneath(around.cwd.as_str(), path);
-                gates.extend(path.and_then(|path| closed(&path)));
-            }
-            Demand::Read { .. } | Demand::Operand { .. } => {}
-            Demand::Run(run) => {
-                gates.extend(leaving(run));
-                gates.extend(deleting(&around, run));
-                gates.extend(carried(&around, run));
-            }
-        }
+    // Most actions are no commands, and have none.
+    if !matter.demands().is_empty() {
+        gates.extend(demanding(matter, &Around::of(matter, standing)));
     }
     let named = uncertain::hidden(matter, |word| LEAVING.contains(&word));
     gates.extend(named.map(|word| {
@@ -89,6 +81,26 @@ pub(super) fn gates(matter: &Matter, standing: &Standing<'_>) -> Vec<Gate> {
     }));
     gates.sort_by_key(|gate| matches!(gate, Gate::Asks(_)));
     gates.dedup();
+    gates
+}
+
+/// The gates in the way of what a command demands.
+fn demanding(matter: &Matter, around: &Around<'_>) -> Vec<Gate> {
+    let mut gates = Vec::new();
+    for demand in matter.demands() {
+        match demand {
+            Demand::Write { path } => {
+                let path = beneath(around.cwd.as_str(), path);
+                gates.extend(path.and_then(|path| closed(&path)));
+            }
+            Demand::Read { .. } | Demand::Operand { .. } => {}
+            Demand::Run(run) => {
+                gates.extend(leaving(run));
+                gates.extend(deleting(around, run));
+                gates.extend(carried(around, run));
+            }
+        }
+    }
     gates
 }
 
@@ -182,7 +194,9 @@ fn deleting(around: &Around<'_>, run: &Run) -> Option<Gate> {
     };
     let here = ".".to_owned();
     let targets = if targets.is_empty() { vec![&here] } else { targets };
-    let whole = |word: &&&String| run.folders.iter().any(|folder| around.is_whole(folder, word));
+    let whole = |word: &&&String| {
+        run.folders.iter().any(|folder| around.is_or_leads_to_whole(folder, word))
+    };
     let target = targets.iter().find(whole)?;
     let why = format!("it deletes `{target}`: the project, a home or everything there is");
     Some(Gate::Asks(why))
@@ -208,9 +222,25 @@ struct Around<'a> {
     cwd: RelPath,
     folder: Option<&'a str>,
     homes: &'a [String],
+    leads: &'a [Lead],
 }
 
-impl Around<'_> {
+impl<'a> Around<'a> {
+    fn of(matter: &'a Matter, standing: &Standing<'a>) -> Self {
+        let Standing { folder, homes, .. } = *standing;
+        Self { cwd: matter.cwd(), folder, homes, leads: &matter.leads }
+    }
+
+    /// Whether a path is, or leads to, what nobody wants to lose.
+    fn is_or_leads_to_whole(&self, folder: &str, path: &str) -> bool {
+        let named = Path::new(folder).join(path);
+        let leads = |lead: &Lead| {
+            let rest = named.strip_prefix(&lead.path).ok().and_then(Path::to_str);
+            rest.is_some_and(|rest| self.is_whole(&lead.place, &format!("./{rest}")))
+        };
+        self.is_whole(folder, path) || self.leads.iter().any(leads)
+    }
+
     /// Whether a path, named in a folder of the line, is the project or lies above it, is a
     /// home or the top of the disk, or stands for all that is in one of them.
     fn is_whole(&self, folder: &str, path: &str) -> bool {

@@ -6,6 +6,7 @@ use provost_proto::{
     ActionId, Covers, DemandView, Hash, Pin, Principal, ProjectId, SessionId, TokenClass,
 };
 
+use super::led::Lead;
 use super::means::Means;
 use crate::action::{Action, RelPath, RunCommand, RuntimeAction, TerminalAction};
 use crate::canonical::{self, NotCanonical};
@@ -40,6 +41,8 @@ pub struct Matter {
     pub(super) terms: Option<Terms>,
     /// The command that it comes to, if it is not called one.
     pub(super) means: Option<Means>,
+    /// Where links lead what the command names.
+    pub(super) leads: Vec<Lead>,
 }
 
 impl Matter {
@@ -61,7 +64,7 @@ impl Matter {
             }
             (line, _) => line,
         };
-        Ok(Self { request, hash, line, terms: None, means: None })
+        Ok(Self { request, hash, line, terms: None, means: None, leads: Vec::new() })
     }
 
     /// The same, to be decided and carried out on these terms.

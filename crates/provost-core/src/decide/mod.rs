@@ -15,6 +15,7 @@
 //! this action.
 
 mod gate;
+mod led;
 mod matter;
 mod means;
 mod scripts;
@@ -27,6 +28,7 @@ use provost_proto::{
 };
 
 pub use gate::Gate;
+pub use led::Lead;
 pub use matter::{Matter, Request};
 pub use standing::{Acting, Answerer, Standing};
 

@@ -152,6 +152,56 @@ async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
 }
 
 #[tokio::test]
+async fn a_command_reaches_no_file_through_a_link_that_it_may_not_reach_by_its_name() {
+    let world = World::new().await;
+    std::fs::write(
+        world.home.path("policy.toml"),
+        "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['**/.env']\n",
+    )
+    .unwrap();
+    let app = world.home.path("app").canonicalize().unwrap();
+    world.write(".env", "KEY=1");
+    world.write("web/a.txt", "a");
+    world.write(".git/config", "[core]\n");
+    let absolute = app.join(".env");
+    for (link, to) in [
+        ("lnk", ".env"),
+        ("twice", "web/up/lnk"),
+        ("web/up", ".."),
+        ("abs", absolute.to_str().unwrap()),
+        ("new", "web/none/../../.env"),
+        ("g", ".git"),
+        ("here", "."),
+        ("fine", "web/a.txt"),
+    ] {
+        std::os::unix::fs::symlink(to, app.join(link)).unwrap();
+    }
+    world.sets_mode("full").await;
+    let whole = format!("cat {}/lnk", app.display());
+    for (params, code) in [
+        (json!({ "command": "cat lnk" }), "POLICY_DENIED"),
+        (json!({ "argv": ["cat", "./lnk"] }), "POLICY_DENIED"),
+        (json!({ "command": whole }), "POLICY_DENIED"),
+        (json!({ "command": "cat twice" }), "POLICY_DENIED"),
+        (json!({ "command": "cat abs" }), "POLICY_DENIED"),
+        (json!({ "command": "cat web/up/lnk" }), "POLICY_DENIED"),
+        (json!({ "command": "cd web && cat up/lnk" }), "POLICY_DENIED"),
+        (json!({ "command": "cat up/lnk", "cwd": "web" }), "POLICY_DENIED"),
+        (json!({ "command": "cat lnk", "cwd": "web/up" }), "POLICY_DENIED"),
+        (json!({ "command": "echo x > lnk" }), "POLICY_DENIED"),
+        (json!({ "command": "echo x > g/config" }), "PROTECTED_PATH"),
+    ] {
+        let (status, said) = world.asks("terminal.runCommand", params.clone()).await;
+        assert_eq!((status.as_u16(), &said["code"]), (403, &json!(code)), "{params}: {said}");
+    }
+    world.asks_to_run(json!({ "command": "find here/ -delete" })).await;
+    let ended = world.runs(json!({ "command": "cat fine none" })).await;
+    assert!(ended.to_string().contains('a'), "{ended}");
+    assert_eq!(world.read(".env"), "KEY=1");
+    world.is_whole();
+}
+
+#[tokio::test]
 async fn threat_22_no_token_is_in_the_log_or_in_any_file_but_its_own() {
     let world = World::new().await;
     let question = world.asks_to_run(json!({ "command": "echo threat-22-was-here" })).await;
