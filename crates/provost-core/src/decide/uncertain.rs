@@ -11,19 +11,22 @@ use provost_proto::Mode;
 
 use super::matter::Matter;
 use super::standing::Standing;
-use crate::command::{Demand, Extent, Opaque, Why};
+use crate::action::RunCommand;
+use crate::command::{Demand, Extent, Opaque, Run, Why, base};
 use crate::policy::{Setting, Subject, Target, Verdict};
 use crate::role::Role;
 
 /// What it takes to be told what is in a file.
 const READ: &str = "fs.readFile";
+/// What it takes to change one.
+const WRITE: &str = "fs.writeFile";
 
 /// Why a person must decide, if they must.
 pub(super) fn asks(matter: &Matter, role: &Role, standing: &Standing<'_>) -> Option<String> {
     let (role, mode) = (Some(&*role.name), standing.mode);
     if let Some(path) = mentioned(matter, role, standing) {
         return Some(format!(
-            "which files it reads is not known, and it names `{path}`, as a rule does"
+            "which files it reaches is not known, and it names `{path}`, as a rule does"
         ));
     }
     let open = open(matter);
@@ -78,24 +81,50 @@ fn mentioned(matter: &Matter, role: Option<&str>, standing: &Standing<'_>) -> Op
     };
     matter.analysis().filter(|analysis| analysis.opaque.iter().any(fills))?;
     let run = matter.command()?;
-    let words = run.argv.iter().flatten().chain(&run.command);
-    // What is given to `xargs` becomes words; others take it for data or for code.
-    let through_xargs = |demand: &Demand| match demand {
-        Demand::Run(run) => run.through.iter().any(|name| name.ends_with("xargs")),
-        Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => false,
-    };
-    let input = run.stdin.iter().filter(|_| matter.demands().iter().any(through_xargs));
-    let words = words.chain(input);
+    let words = run.argv.iter().flatten().chain(&run.command).chain(run.env.values());
     let at = Setting { project: standing.folder, ..Setting::default() };
-    let is_ruled = |path: &&str| {
+    let is_ruled = |skill, path: &str| {
         let loose = path.contains(['*', '?', '[']);
         let target = if loose { Target::Loose(path) } else { Target::Outside(path) };
-        let subject = Subject { skill: READ, role, mode: standing.mode, target, at };
+        let subject = Subject { skill, role, mode: standing.mode, target, at };
         standing.rules.matching(&subject).verdict() > Some(Verdict::Allow)
     };
     let ends = |c: char| c.is_whitespace() || "'\"`;|&()<>=,:@{}".contains(c);
-    let mut words = words.chain(run.env.values()).flat_map(|text| text.split(ends));
-    words.find(|word| word.contains('.') && is_ruled(word)).map(str::to_owned)
+    let (more, patched) = input(matter, run);
+    let mut words = words.map(String::as_str).chain(more).flat_map(|text| text.split(ends));
+    let read = words.find(|word| word.contains('.') && is_ruled(READ, word));
+    let mut written = patched.flat_map(|line| line.split(ends)).filter(|word| !word.is_empty());
+    read.or_else(|| written.find(|word| is_ruled(WRITE, word))).map(str::to_owned)
+}
+
+/// What of the input that is given along becomes words, and what names the files of a
+/// patch. All else is data or code.
+fn input<'a>(
+    matter: &Matter,
+    command: &'a RunCommand,
+) -> (Option<&'a str>, impl Iterator<Item = &'a str>) {
+    const HEADS: [&str; 5] = ["+++ ", "--- ", "diff --git ", "rename ", "copy "];
+    let runs = |is_meant: fn(&Run) -> bool| {
+        let is_meant = |demand: &Demand| match demand {
+            Demand::Run(run) => is_meant(run),
+            Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => false,
+        };
+        matter.demands().iter().any(is_meant)
+    };
+    let input = command.stdin.as_deref();
+    let words = input.filter(|_| runs(|run| run.through.iter().any(|it| it.ends_with("xargs"))));
+    let patch = input.filter(|_| runs(applies_patches)).unwrap_or_default();
+    (words, patch.lines().filter(|line| HEADS.iter().any(|head| line.starts_with(head))))
+}
+
+/// `patch`, `git apply`, `git am`.
+fn applies_patches(run: &Run) -> bool {
+    let Some((program, words)) = run.argv.split_first() else { return false };
+    match base(program) {
+        "patch" | "git-apply" | "git-am" => true,
+        "git" => words.iter().any(|word| word == "apply" || word == "am"),
+        _ => false,
+    }
 }
 
 /// What leaves open which programs run.

@@ -125,3 +125,27 @@ fn where_no_rule_of_ones_own_is_about_paths_find_and_xargs_are_not_asked_about()
     assert_eq!(said(json!({ "command": "xargs cat", "stdin": "a.txt\n.env\n" })), "ask");
     assert_eq!(said(json!({ "command": "xargs cat", "stdin": "a.txt\n" })), "allow mode");
 }
+
+#[test]
+fn a_patch_in_the_request_that_names_what_a_rule_denies_is_asked_about() {
+    let patch = |file: &str| format!("--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-a .env\n+conf/b\n");
+    let on_write = rule("deny", "conf/**").replace("'fs.*', 'terminal.runCommand'", "'fs.write'");
+    let decided = |params: Value| {
+        let rules = rules(&on_write, None);
+        word(&decide(asked(run(params)), Acting::In(&able()), &standing(&rules, Mode::Full)))
+    };
+    let moved = "diff --git a/x b/conf/x\nrename from x\nrename to conf/x\n";
+    for command in ["git apply", "git apply --index -", "git -C . am", "patch -p1", "env patch -p0"]
+    {
+        for (text, expected) in [
+            (patch("conf/prod"), "ask"),
+            (moved.to_owned(), "ask"),
+            (patch("src/a.rs"), "allow mode"),
+        ] {
+            let params = json!({ "command": command, "stdin": text });
+            assert_eq!(decided(params.clone()), expected, "{params}");
+        }
+    }
+    let data = json!({ "command": "wc -l", "stdin": patch("conf/prod") });
+    assert_eq!(decided(data), "allow mode");
+}
