@@ -315,6 +315,14 @@ test('what is too long for the log is shown all the same: a crash and a build wi
   const crash = page.getByRole('region', { name: 'Crash' })
   await expect(crash).toContainText('exit code 9')
   await expect(crash).toContainText('line 400 of what it printed')
+  await expect(crash).toContainText('It does not come back by itself')
+  // What it said last is in sight, here and where the page would be.
+  const below = (lines: Element): number => lines.scrollHeight - lines.scrollTop - lines.clientHeight
+  expect(await crash.getByLabel('Last lines').evaluate((lines) => lines.scrollTop)).toBeGreaterThan(0)
+  expect(await crash.getByLabel('Last lines').evaluate(below)).toBeLessThan(2)
+  await look(page, daemon, app, 'preview')
+  expect(await page.getByLabel('Last lines').evaluate(below)).toBeLessThan(2)
+  await look(page, daemon, app, 'run')
   await expect(bar(page)).not.toHaveAttribute('data-pending')
   await page.reload()
   await expect(crash).toContainText('line 400 of what it printed')

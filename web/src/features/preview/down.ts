@@ -37,10 +37,11 @@ function crashed({ devServer, build }: RuntimeView): Down {
   const { crash, restartAt } = devServer
   const failed = build.status === 'failed' && build.action === devServer.action
   const ended = crash?.signal != null ? `was ended by signal ${String(crash.signal)}` : `ended with exit code ${String(crash?.exitCode ?? '?')}`
-  const text = crash?.why ?? `The dev server ${ended}.`
+  const why = crash?.why ?? `The dev server ${ended}`
+  const back = failed ? '' : ` It ${restartAt === null ? 'does not come' : 'comes'} back by itself.`
   return {
     title: failed ? 'The build failed' : 'Crashed',
-    text: restartAt === null ? text : `${text} It comes back by itself.`,
+    text: `${why.replace(/\.$/, '')}.${back}`,
     lines: (crash?.lastLines ?? []).slice(-LINES),
     waits: restartAt !== null,
     deed: 'run',

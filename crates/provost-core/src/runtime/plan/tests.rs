@@ -91,6 +91,14 @@ fn what_lies_in_a_folder_says_what_to_run() {
             "gunicorn app | - | the Procfile has the process `web`",
         ),
         (
+            &[("Procfile", "release: ./migrate\nworker: w\nclock: c\n")],
+            "w | - | the Procfile has the process `worker`",
+        ),
+        (
+            &[("Procfile", "release: ./migrate\n"), ("Makefile", "run:\n\t./x\n")],
+            "make run | - | the Makefile has the target `run`",
+        ),
+        (
             &[("Makefile", "dev := 1\nbuild: a\n\tcc\nserve :\n\t./x\n")],
             "make serve | make build | the Makefile has the target `serve`",
         ),
@@ -103,6 +111,7 @@ fn what_lies_in_a_folder_says_what_to_run() {
         assert_eq!(told(&plan), expected);
     }
     assert_eq!(Plan::find(&Folder(&[("README.md", "")])).unwrap(), None);
+    assert_eq!(Plan::find(&Folder(&[("Procfile", "release: ./migrate\n")])).unwrap(), None);
 }
 
 #[test]
