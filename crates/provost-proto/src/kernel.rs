@@ -319,8 +319,33 @@ pub struct Outcome {
     pub duration_ms: u64,
     /// Why it failed, if it did. A command that exits with 1 did not fail.
     pub fault: Option<Fault>,
-    /// What changed, for actions on files; how much was printed, for commands.
+    /// What changed, for actions on files; how much was printed and what changed
+    /// [`Meanwhile`], for commands.
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub summary: Value,
+}
+
+/// What changed in the project's folder while a command ran, whoever changed it:
+/// `meanwhile` in the summary of its outcome, if there is anything to tell.
+///
+/// Left out is what the project's ignore files leave out, and git's own data.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+pub struct Meanwhile {
+    /// Files that are new or were changed, and, with a `/` at their end, folders that
+    /// are new and empty, were moved, or got other rights.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<String>>"))]
+    pub changed: Vec<String>,
+    /// Folders in which names were added or removed, and nothing that is new there
+    /// tells which; `.` is the project's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<String>>"))]
+    pub folders: Vec<String>,
+    /// Set if more may have changed than is named.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+    pub more: bool,
 }

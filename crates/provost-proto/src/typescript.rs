@@ -100,6 +100,7 @@ fn spine(config: &Config) -> impl IntoIterator<Item = String> {
         proto::KernelStatus,
         proto::RequestAction,
         proto::ActionAnswer,
+        proto::kernel::Meanwhile,
     )
 }
 

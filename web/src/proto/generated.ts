@@ -1127,6 +1127,22 @@ approvalId?: ApprovalId,
  */
 result: unknown, };
 
+export type Meanwhile = { 
+/**
+ * Files that are new or were changed, and, with a `/` at their end, folders that
+ * are new and empty, were moved, or got other rights.
+ */
+changed?: Array<string>, 
+/**
+ * Folders in which names were added or removed, and nothing that is new there
+ * tells which; `.` is the project's own.
+ */
+folders?: Array<string>, 
+/**
+ * Set if more may have changed than is named.
+ */
+more?: boolean, };
+
 export type GrantId = Brand<string, 'grant'>;
 
 export type Mode = "sandbox" | "auto" | "full";
@@ -1846,7 +1862,8 @@ durationMs: number,
  */
 fault: Fault | null, 
 /**
- * What changed, for actions on files; how much was printed, for commands.
+ * What changed, for actions on files; how much was printed and what changed
+ * [`Meanwhile`], for commands.
  */
 summary: unknown, };
 

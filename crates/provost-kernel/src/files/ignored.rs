@@ -8,10 +8,16 @@ use std::rc::Rc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use provost_sandbox::beneath::{Entry, Root};
+use provost_sandbox::beneath::Root;
 
 /// The longest file of rules that is read, in bytes.
 const RULES: u64 = 256 * 1024;
+
+/// Where the rules of a folder stand.
+pub(super) const FILES: [&str; 2] = [".ignore", ".gitignore"];
+
+/// Where those stand that git has for a whole repository.
+pub(super) const EXCLUDE: &str = ".git/info/exclude";
 
 /// The rules that hold in one folder: its own, and those of the folders above.
 #[derive(Debug)]
@@ -41,39 +47,33 @@ impl Rules {
         let mut rules = Self::none();
         let mut at = PathBuf::new();
         for name in folder {
-            rules = Self::load(root, &at, rules, true, true);
+            rules = Self::of_folder(root, &at, &rules, |_| true);
             at.push(name);
         }
         rules
     }
 
-    /// The rules of a folder whose names are known, on top of those above.
+    /// The rules of a folder on top of those above; of its files, those that `holds`
+    /// says are there and hold.
     pub(super) fn of_folder(
         root: &Root,
         folder: &Path,
         above: &Rc<Self>,
-        entries: &[Entry],
+        holds: impl Fn(&str) -> bool,
     ) -> Rc<Self> {
-        let has = |name| entries.iter().any(|entry| entry.name == name);
-        let (ignore, git) = (has(".ignore"), has(".gitignore"));
-        let top = folder.as_os_str().is_empty();
-        if ignore || git || top {
-            Self::load(root, folder, Rc::clone(above), ignore, git)
-        } else {
-            Rc::clone(above)
+        let [ignore, git] = FILES.map(&holds);
+        let exclude = folder.as_os_str().is_empty() && holds(EXCLUDE);
+        if !(ignore || git || exclude) {
+            return Rc::clone(above);
         }
-    }
-
-    fn load(root: &Root, folder: &Path, above: Rc<Self>, ignore: bool, git: bool) -> Rc<Self> {
-        let read = |wanted: bool, name| {
+        let read = |wanted: bool, name: &str| {
             if wanted { read(root, folder, &folder.join(name)) } else { Gitignore::empty() }
         };
-        let top = folder.as_os_str().is_empty();
         Rc::new(Self {
-            above: Some(above),
-            ignore: read(ignore, ".ignore"),
-            git: read(git, ".gitignore"),
-            exclude: read(top, ".git/info/exclude"),
+            above: Some(Rc::clone(above)),
+            ignore: read(ignore, FILES[0]),
+            git: read(git, FILES[1]),
+            exclude: read(exclude, EXCLUDE),
         })
     }
 

@@ -13,7 +13,7 @@ use provost_proto::Code;
 use provost_sandbox::beneath::{Entry, Kind, Root, Stat};
 
 use super::Skipped;
-use super::ignored::Rules;
+use super::ignored::{EXCLUDE, Rules};
 use crate::ActionError;
 
 /// What a walk goes through.
@@ -164,7 +164,8 @@ impl<'a> Walk<'a> {
         let mut entries = listing.entries;
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let rules = if self.options.respect_ignore {
-            Rules::of_folder(self.root, &path, above, &entries)
+            let there = |name: &str| entries.iter().any(|entry| entry.name == name);
+            Rules::of_folder(self.root, &path, above, |name| name == EXCLUDE || there(name))
         } else {
             Rc::clone(above)
         };

@@ -11,12 +11,14 @@ use std::time::Duration;
 use provost_core::action::{self, RunCommand, TerminalAction};
 use provost_proto::kernel::{Fault, Happened, Terms};
 use provost_proto::{ActionId, Code};
+use provost_sandbox::beneath::Root;
 use provost_sandbox::confine::{Applied, Command, Leftovers, Parent, Stdio, Wall};
 use provost_sandbox::environment;
 use serde_json::{Value, json};
 use tokio::sync::{RwLock, oneshot};
 
 use super::HostOptions;
+use super::meanwhile::Start;
 use super::pinned::{self, Copies, Holds};
 use super::process::{Order, Process, Run, see_through};
 use super::redacting::Redacting;
@@ -33,6 +35,7 @@ const AT_ONCE: usize = 64;
 #[derive(Debug)]
 pub(super) struct Commands {
     project: PathBuf,
+    root: Root,
     environment: Vec<(OsString, OsString)>,
     spool: Arc<Spool>,
     redacting: Arc<Redacting>,
@@ -43,9 +46,15 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    pub(super) fn new(options: &HostOptions, spool: Arc<Spool>, redacting: Arc<Redacting>) -> Self {
+    pub(super) fn new(
+        options: &HostOptions,
+        root: Root,
+        spool: Arc<Spool>,
+        redacting: Arc<Redacting>,
+    ) -> Self {
         Self {
             project: options.project.clone(),
+            root,
             environment: environment::allowed(options.environment.iter().cloned()),
             spool,
             redacting,
@@ -121,6 +130,7 @@ impl Commands {
         holds.tidy();
         let mut command = self.command(&params);
         let (copies, own) = self.hold(&mut command, wall, terms, &holds).await?;
+        let start = Start::now(&self.root);
         let child = wall.spawn(command).map_err(|error| refused(&error))?;
         drop(copies);
         let applied = child.applied.clone();
@@ -146,6 +156,7 @@ impl Commands {
             limit: (!params.background).then(|| Duration::from_millis(params.timeout_ms)),
             max_output: params.max_output,
             absent,
+            start,
             space,
         };
         let (seen, kept) = (Arc::clone(&process), Arc::clone(kept));

@@ -6,6 +6,7 @@
 
 mod commands;
 mod connection;
+mod meanwhile;
 mod output;
 mod pinned;
 mod preview;
@@ -147,7 +148,8 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
     let listener = place.listen().map_err(at)?;
     let spool = Arc::new(Spool::new(options.place.clone()));
     let redacting = Arc::new(Redacting::default());
-    let commands = Commands::new(&options, Arc::clone(&spool), Arc::clone(&redacting));
+    let (kept, secrets) = (Arc::clone(&spool), Arc::clone(&redacting));
+    let commands = Commands::new(&options, root.share(), kept, secrets);
     let commands = Arc::new(commands);
     let now = Arc::new(Now::new(Arc::clone(&spool), &options.place, options.clock));
     let terminal = Terminal::new(Shell::new(&options), Arc::clone(&now));

@@ -16,12 +16,13 @@ use provost_proto::kernel::{Fault, Happened, Outcome};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{Child, Exit, SandboxError};
 use provost_sandbox::profile::Absent;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
+use super::meanwhile::Start;
 use super::output::Keeper;
 use super::pinned::Hold;
 use super::reading::{read_all, to_the_end};
@@ -128,6 +129,8 @@ pub(super) struct Run {
     pub(super) max_output: u64,
     /// Paths that govern others and were not there when it started.
     pub(super) absent: Absent,
+    /// When it started, to tell what changed since.
+    pub(super) start: Start,
     /// The disks that it must not fill.
     pub(super) space: Space,
 }
@@ -143,9 +146,11 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
     let obeying = obey(run.child, run.orders, typed, run.limit, &run.space);
     let (read, (exit, fault)) = to_the_end(reading, obeying, DRAIN).await;
     let fault = fault.or_else(|| read.err().map(|error| internal(&error.to_string())));
+    let took = began.elapsed();
     let planted = run.absent.planted();
+    let meanwhile = run.start.meanwhile(&run.redactor).await;
     let fault = fault.map(|fault| without_secrets(&run.redactor, fault));
-    let ending = Ending { exit, fault, began, planted };
+    let ending = Ending { exit, fault, took, planted, meanwhile };
     let ended = finish(&process, &run.spool, &mut keeper, ending).await;
     if let Err(error) = ended {
         tracing::error!(%error, action = %process.id, "the end of a command could not be kept");
@@ -156,8 +161,9 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
 struct Ending {
     exit: Option<Exit>,
     fault: Option<Fault>,
-    began: Instant,
+    took: Duration,
     planted: Vec<PathBuf>,
+    meanwhile: Option<Value>,
 }
 
 async fn finish(
@@ -180,18 +186,22 @@ async fn finish(
         Fault { code: Code::Killed, message: message.to_owned(), details: None }
     };
     let by_force = signal == Some(rustix::process::Signal::KILL.as_raw());
+    let mut summary = json!({
+        "stdoutBytes": stdout,
+        "stderrBytes": stderr,
+        "droppedBytes": dropped,
+        // What the command made that governs others: a person should look at it.
+        "planted": ending.planted,
+    });
+    if let Some(meanwhile) = ending.meanwhile {
+        summary["meanwhile"] = meanwhile;
+    }
     let outcome = Outcome {
         exit_code,
         signal,
-        duration_ms: u64::try_from(ending.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        duration_ms: u64::try_from(ending.took.as_millis()).unwrap_or(u64::MAX),
         fault: ending.fault.or_else(|| by_force.then(killed)),
-        summary: json!({
-            "stdoutBytes": stdout,
-            "stderrBytes": stderr,
-            "droppedBytes": dropped,
-            // What the command made that governs others: a person should look at it.
-            "planted": ending.planted,
-        }),
+        summary,
     };
     process.seen().outcome = Some(outcome.clone());
     spool.push(process.id, Happened::Finished(outcome)).await.map(drop)

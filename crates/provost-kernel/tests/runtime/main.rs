@@ -1,9 +1,10 @@
 //! The runtime of a project, with real processes behind the wall: what is run,
-//! what is told of it, and that nothing of it is left.
+//! what is told of it and of what it changes, and that nothing of it is left.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod build;
 mod crash;
+mod meanwhile;
 mod ports;
 mod run;
 mod stop;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use provost_proto::kernel::{Outcome, Output};
+use provost_proto::kernel::{Meanwhile, Outcome, Output};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::sentence;
@@ -76,9 +77,23 @@ pub(super) fn ended(outcome: &Outcome, printed: &Printed) -> Vec<String> {
         let from = text("from").map(|from| format!(" from {from}")).unwrap_or_default();
         lines.push(format!("Changed: {path} was {}{from}.", plain(kind.unwrap_or("changed"))));
     }
+    if let Ok(found) = Meanwhile::deserialize(&summary["meanwhile"]) {
+        lines.extend(meanwhile(&found));
+    }
     for planted in summary["planted"].as_array().into_iter().flatten() {
         let path = planted.as_str().map(quoted).unwrap_or_default();
         lines.push(format!("LOOK AT THIS: it made {path}, which governs others."));
     }
     lines
+}
+
+/// What changed while a command ran, by whatever did: that is all that is known.
+fn meanwhile(found: &Meanwhile) -> impl Iterator<Item = String> {
+    let changed = found.changed.iter().map(|path| quoted(path));
+    let folders = found.folders.iter().map(|folder| {
+        let folder = if folder == "." { "the project's folder".to_owned() } else { quoted(folder) };
+        format!("names in {folder} were added or removed")
+    });
+    let more = found.more.then(|| "maybe more; not all was looked at or is named".to_owned());
+    changed.chain(folders).chain(more).map(|what| format!("Changed while it ran: {what}."))
 }

@@ -299,6 +299,20 @@ fn how_it_ended_and_what_changed_is_told() {
             "Changed: `c` was moved from `b`.",
         ],
     );
+    let meanwhile = json!({ "meanwhile": {
+        "changed": ["a\u{1b}", "b/"], "folders": [".", "src"], "more": true,
+    } });
+    check(
+        &[finished(outcome(Some(0), None, meanwhile))],
+        &[
+            "It ended after 7 ms with exit code 0.",
+            "Changed while it ran: `a\\u{1b}`.",
+            "Changed while it ran: `b/`.",
+            "Changed while it ran: names in the project's folder were added or removed.",
+            "Changed while it ran: names in `src` were added or removed.",
+            "Changed while it ran: maybe more; not all was looked at or is named.",
+        ],
+    );
     let killed = Outcome { signal: Some(15), ..outcome(None, None, Value::Null) };
     check(&[finished(killed)], &["It was ended after 7 ms by signal 15."]);
     check(

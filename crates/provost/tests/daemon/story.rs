@@ -105,6 +105,34 @@ async fn what_a_person_allowed_is_told_and_so_is_what_they_granted_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_changed_while_a_command_ran_is_told() {
+    let scene = Scene::new();
+    let app = scene.home.path("app");
+    fs::create_dir_all(app.join("src")).unwrap();
+    fs::write(app.join("src/README.md"), "hello\n").unwrap();
+    fs::write(app.join("src/old"), "x").unwrap();
+    let params = |command: &str| json!({ "command": command, "cwd": "src" });
+    for (command, wanted) in [
+        (
+            "mkdir -p gen && echo z > gen/newfile && sed -i s/hello/bye/ README.md",
+            &["Changed while it ran: `src/README.md`.", "Changed while it ran: `src/gen/newfile`."]
+                [..],
+        ),
+        ("rm old", &["Changed while it ran: names in `src` were added or removed."]),
+        ("cat README.md", &[]),
+    ] {
+        let (status, answer) = scene.daemon.act("terminal.runCommand", params(command)).await;
+        assert_eq!(status, 200, "{answer}");
+        let said = scene.home.says(&["audit", "--action", &scene.last().await]);
+        let told: Vec<_> = said.lines().filter(|line| line.contains("Changed")).collect();
+        assert_eq!(told.len(), wanted.len(), "{command}: {said}");
+        for part in wanted {
+            assert!(said.contains(part), "{command}: {part}: {said}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_person_denied_is_told_with_their_words_however_large_it_was() {
     let scene = Scene::new();
     // Its events are large, and kept beside the log.

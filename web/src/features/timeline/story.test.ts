@@ -32,6 +32,23 @@ describe('the story', () => {
     expect(steps[4]).toMatchObject({ tone: 'good', lines: ['changed: ["a.txt"]'] })
   })
 
+  it('says what changed while a command ran, whoever changed it', () => {
+    const finished = (summary: unknown): readonly string[] => {
+      const outcome = { exitCode: 0, signal: null, durationMs: 12, fault: null, summary }
+      return stepsOf([event(1, { kind: 'ACTION_FINISHED', body: { action: 'a1', project: 'p1', report: 6, outcome } })])[0]?.lines ?? []
+    }
+    expect(finished({ stdoutBytes: 0, meanwhile: { changed: ['README.md', 'gen/'], folders: ['.', 'src'], more: true } })).toEqual([
+      'stdoutBytes: 0',
+      'changed while it ran: README.md',
+      'changed while it ran: gen/',
+      'changed while it ran: names in the project’s folder were added or removed',
+      'changed while it ran: names in src were added or removed',
+      'changed while it ran: maybe more; not all was looked at or is named',
+    ])
+    expect(finished({ stdoutBytes: 0 })).toEqual(['stdoutBytes: 0'])
+    expect(finished(null)).toEqual([])
+  })
+
   it('says which parts of the wall stood', () => {
     const layers = { seccomp: true, userNamespace: false, landlockAbi: 7, cgroup: true, nothing: null }
     const [step] = stepsOf([event(1, { kind: 'ACTION_STARTED', body: { action: 'a1', project: 'p1', report: 1, pid: 7, profile: 'build', layers } })])

@@ -1,0 +1,41 @@
+//! What changed while a command ran, for the end of it.
+
+use std::time::Duration;
+
+use provost_core::redact::Redactor;
+use provost_proto::kernel::Meanwhile;
+use provost_sandbox::beneath::Root;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::files::{Moment, changed_since};
+
+/// How long the end of a command waits for a disk that does not answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// When a command was started, and where.
+#[derive(Debug)]
+pub(super) struct Start {
+    root: Root,
+    at: Moment,
+}
+
+impl Start {
+    /// Now, just before it is.
+    pub(super) fn now(root: &Root) -> Self {
+        Self { root: root.share(), at: Moment::now() }
+    }
+
+    /// What changed since, without secrets, if anything did or may have.
+    pub(super) async fn meanwhile(self, redactor: &Redactor) -> Option<Value> {
+        let Self { root, at } = self;
+        let look = tokio::task::spawn_blocking(move || changed_since(&root, at));
+        let found = match timeout(PATIENCE, look).await {
+            Ok(Ok(found)) => found?,
+            Ok(Err(_)) | Err(_) => Meanwhile { more: true, ..Meanwhile::default() },
+        };
+        let mut found = serde_json::to_value(found).ok()?;
+        redactor.json(&mut found);
+        Some(found)
+    }
+}
