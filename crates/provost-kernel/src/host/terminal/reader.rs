@@ -1,6 +1,7 @@
 //! The thread that reads the terminal.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,6 +23,17 @@ const PIECE: usize = 64 * 1024;
 /// … or when there was nothing, or nothing was passed on, for so long.
 const QUIET: Duration = Duration::from_millis(1);
 
+/// In a flood, whoever reads at once what little is there keeps the program and the
+/// terminal waking each other: after less than this, the next is waited for …
+const LITTLE: usize = 2048;
+const NAP: Duration = Duration::from_micros(20);
+
+/// … and no longer than this, in nanoseconds …
+const SLACK: Option<NonZeroU64> = NonZeroU64::new(1000);
+
+/// … unless so much is there to be looked at.
+const ENOUGH: usize = 16 * 1024;
+
 /// What was printed is drawn when the program pauses for so long …
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
@@ -39,12 +51,16 @@ pub(super) fn read(controller: &Controller, stop: &OwnedFd, line: &Arc<Line>) {
 }
 
 fn copy(controller: &Controller, stop: &OwnedFd, line: &Line) -> io::Result<()> {
+    // Without it a nap takes several times as long, which costs speed and nothing else.
+    if let Err(error) = rustix::thread::set_current_timer_slack(SLACK) {
+        tracing::debug!(%error, "naps are not short");
+    }
     let mut buffer = vec![0; READ];
     let mut flow = Flow::new(Instant::now());
     // Since when something waits to be drawn.
     let mut undrawn: Option<Instant> = None;
     loop {
-        let (length, more) = fill(controller, &mut buffer)?;
+        let (length, more) = fill(controller, &mut buffer, flow.pace())?;
         if length > 0 {
             let waits = line.printed(&buffer[..length]);
             undrawn = if waits { undrawn.or_else(|| Some(Instant::now())) } else { None };
@@ -120,11 +136,22 @@ impl Flow {
         self.run <= FLOOD || self.gathered >= PIECE || is_late
     }
 
+    fn pace(&self) -> Pace {
+        if self.run > FLOOD { Pace::Flood } else { Pace::Letters }
+    }
+
     fn pass_on(&mut self, line: &Line) {
         if std::mem::take(&mut self.gathered) > 0 {
             line.pass_on();
         }
     }
+}
+
+/// How a program prints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Letters,
+    Flood,
 }
 
 enum More {
@@ -134,12 +161,20 @@ enum More {
 }
 
 /// Reads what is there, as far as it fits.
-fn fill(controller: &Controller, buffer: &mut [u8]) -> io::Result<(usize, More)> {
+fn fill(controller: &Controller, buffer: &mut [u8], pace: Pace) -> io::Result<(usize, More)> {
     let mut length = 0;
     while length < buffer.len() {
         match controller.read(&mut buffer[length..]) {
             Ok(0) => return Ok((length, More::Never)),
-            Ok(n_read) => length += n_read,
+            Ok(n_read) => {
+                length += n_read;
+                if pace == Pace::Flood && n_read < LITTLE {
+                    if length >= ENOUGH {
+                        return Ok((length, More::Now));
+                    }
+                    std::thread::sleep(NAP);
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Ok((length, More::Later));
             }
