@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
-import { answers, calls, conversation, pressHere, say } from './model.ts'
+import { answers, calls, conversation, pressHere, requests, say } from './model.ts'
 import { events, expect, login, test } from './provost.ts'
 import { inside } from './work.ts'
 
@@ -29,6 +29,12 @@ test('the tour reads, changes, runs and serves, each under approval, and the pre
   const edit = calls(page).filter({ hasText: 'Edit site/board.json' })
   await expect(edit.first()).toHaveAttribute('data-call', 'waits', { timeout: 30_000 })
   await expect(edit.first().locator('.line.add')).toContainText('Open until six')
+  // What is allowed takes color when it can be pressed; in between it is neither.
+  await expect(requests(page).getByRole('button', { name: /^Allow once/ })).toHaveAttribute('aria-disabled', 'false')
+  await page.evaluate(async () => {
+    const colors = document.getAnimations().filter((animation) => animation instanceof CSSTransition)
+    await Promise.allSettled(colors.map((color) => color.finished))
+  })
   const { violations } = await new AxeBuilder({ page }).analyze()
   expect(violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id)).toEqual([])
   await pressHere(page, /^Allow once/)
