@@ -1,5 +1,6 @@
 /** A project with something to run, and what the page and the kernel say of it. */
-import { mkdir, readdir, readFile, symlink } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { write } from './agent.ts'
 import { expect, type Daemon, type Page } from './provost.ts'
@@ -76,12 +77,38 @@ export async function server(daemon: Daemon, how: 'alone' | 'family' = 'alone'):
   return { ...(await work(daemon, { 'server.js': SERVER, 'provost.toml': toml })), marker }
 }
 
+/** Our own packages, of which projects get some. */
+const PACKAGES = resolve(import.meta.dirname, '../node_modules')
+
+/**
+ * Gives a project packages of ours and all that they need. They are copied: behind the wall
+ * a project sees nothing of /tmp but itself, and this may be checked out there.
+ */
+async function install(folder: string, ...names: readonly string[]): Promise<void> {
+  const installed = new Set<string>()
+  const add = async (name: string): Promise<void> => {
+    const from = join(PACKAGES, name)
+    // What is optional may be for another machine, and what lies in a package comes with it.
+    if (installed.has(name) || !existsSync(from)) return
+    installed.add(name)
+    await cp(from, join(folder, 'node_modules', name), { recursive: true })
+    // Also what those need that lie in it.
+    const inside = await readdir(from, { recursive: true })
+    for (const file of inside.filter((file) => /(^|node_modules\/(@[^/]+\/)?[^/]+\/)package\.json$/.test(file))) {
+      const manifest = JSON.parse(await readFile(join(from, file), 'utf8')) as Needs
+      const needs = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies }
+      for (const need of Object.keys(needs)) await add(need)
+    }
+  }
+  for (const name of names) await add(name)
+}
+
+/** What a package needs, by name. */
+type Needs = Readonly<Partial<Record<'dependencies' | 'optionalDependencies' | 'peerDependencies', Readonly<Record<string, string>>>>>
+
 /** A project of Vite, with the Vite that builds this UI. */
 export async function viteProject(daemon: Daemon): Promise<Work> {
-  const folder = await daemon.folder('app')
-  await mkdir(join(folder, 'node_modules'), { recursive: true })
-  const vite = resolve(import.meta.dirname, '../node_modules/vite')
-  await symlink(vite, join(folder, 'node_modules', 'vite'))
+  await install(await daemon.folder('app'), 'vite')
   return work(daemon, {
     'package.json': '{ "name": "app", "private": true, "type": "module" }',
     'provost.toml': '[runtime]\ndev = "node node_modules/vite/bin/vite.js"\n',
@@ -94,11 +121,7 @@ export async function viteProject(daemon: Daemon): Promise<Work> {
 
 /** A project of webpack and its dev server, as they are without any setting for previews. */
 export async function webpackProject(daemon: Daemon): Promise<Work> {
-  const folder = await daemon.folder('app')
-  await mkdir(join(folder, 'node_modules'), { recursive: true })
-  for (const name of ['webpack', 'webpack-dev-server']) {
-    await symlink(resolve(import.meta.dirname, '../node_modules', name), join(folder, 'node_modules', name))
-  }
+  await install(await daemon.folder('app'), 'webpack', 'webpack-dev-server')
   return work(daemon, {
     'package.json': '{ "name": "app", "private": true }',
     'provost.toml': '[runtime]\ndev = "node dev.js"\n',
