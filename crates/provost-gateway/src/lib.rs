@@ -15,6 +15,7 @@ mod governance;
 mod kernels;
 mod later;
 mod layout;
+mod links;
 mod login;
 mod meaning;
 mod paths;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use provost_proto::limits;
 use provost_sandbox::profile::secrets;
 
+use crate::links::resolve;
 use crate::{GatewayError, Places};
 
 /// Trees that belong to the machine. A project there could hand an agent the
@@ -130,14 +131,6 @@ fn holds(folder: &Path, file: &Path) -> bool {
     let place = |path: &Path| Some(resolve(path.parent()?).join(path.file_name()?));
     let links = file.ancestors().filter_map(place);
     links.chain([resolve(file)]).any(|way| way.starts_with(folder))
-}
-
-/// A path without links, as far as it exists.
-fn resolve(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => resolve(parent).join(name),
-        (Some(_) | None, _) => path.to_owned(),
-    })
 }
 
 fn refused(path: &str, why: impl Into<String>) -> GatewayError {

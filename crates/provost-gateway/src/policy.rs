@@ -17,8 +17,9 @@ use serde_json::Value;
 
 use crate::governance::Governed;
 use crate::governance::files::{POLICY, PolicyFile, trust};
+use crate::links::followed;
 use crate::trust::bad;
-use crate::weigh::{acting, followed};
+use crate::weigh::acting;
 use crate::{Gateway, GatewayError};
 
 /// How many past requests are looked at, unless someone says.

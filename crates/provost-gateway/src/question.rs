@@ -14,7 +14,8 @@ use provost_proto::{AnswerScope, Choice, Question, TrustQuestion};
 
 use crate::execute::profile;
 use crate::governance::Governed;
-use crate::weigh::{pins, programs, real_places};
+use crate::links::real_places;
+use crate::weigh::{pins, programs};
 use crate::{Gateway, GatewayError};
 
 /// What is said where no pin holds what runs.

@@ -1,22 +1,20 @@
 //! Bringing together what a decision needs, and asking for it.
 
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use provost_core::action::{Action, RelPath};
-use provost_core::decide::{Acting, Lead, Matter, Standing, Verdict, decide};
+use provost_core::action::RelPath;
+use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
 use provost_core::policy::Rules;
-use provost_proto::kernel::{SeenLink, Terms};
+use provost_proto::kernel::Terms;
 use provost_proto::{Governing, Hash, Micros, Mode, Pin, Principal, TrustQuestion};
 use provost_sandbox::beneath::{Links, Root};
 
 use crate::governance::Governed;
 use crate::governance::files::RoleFile;
+use crate::links::{followed, links, seen, through};
 use crate::{Gateway, GatewayError};
-
-/// How many links to what is not there yet are followed, as many as the system would.
-const LINKS: u32 = 40;
 
 /// Askers whose last action is remembered.
 const ASKERS: usize = 4096;
@@ -231,126 +229,4 @@ fn mains(folder: &Path, manifest: &RelPath) -> Vec<RelPath> {
     let named =
         endings.iter().map(|ending| Path::new(above.as_str()).join(format!("{main}{ending}")));
     named.filter_map(|path| RelPath::new(path.to_str()?).ok()).collect()
-}
-
-/// The same matter, knowing where links lead the paths that its command names.
-pub(crate) async fn followed(governed: &Governed, matter: Matter) -> Result<Matter, GatewayError> {
-    let named = matter.named();
-    if named.is_empty() {
-        return Ok(matter);
-    }
-    let folder = PathBuf::from(&governed.project.path);
-    let cwd = matter.cwd();
-    let look = move || {
-        // A folder that is gone has no links, and the kernel says that it is gone.
-        let Ok(root) = Root::open(&folder) else { return Vec::new() };
-        let lead = |path: String| {
-            let place = led(&root, &folder, &Path::new(cwd.as_str()).join(&path))?;
-            Some(Lead { path, place })
-        };
-        named.into_iter().filter_map(lead).collect()
-    };
-    let leads = tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)?;
-    Ok(matter.led(&leads))
-}
-
-/// Where links lead a path, seen from the project, if there are any. Unlike those of file
-/// actions they are followed by the command itself, so also by absolute names and outside.
-fn led(root: &Root, folder: &Path, path: &Path) -> Option<String> {
-    let path = path.strip_prefix(folder).unwrap_or(path);
-    if path.is_absolute() || root.is_straight(path) {
-        return None;
-    }
-    let named = folder.join(path);
-    let mut plain = PathBuf::new();
-    for part in named.components() {
-        if part != Component::ParentDir || !plain.pop() {
-            plain.push(part);
-        }
-    }
-    // Behind what is not there yet, `..` means what it says.
-    let there = real(&named, LINKS).or_else(|| real(&plain, LINKS))?;
-    if there == plain {
-        return None;
-    }
-    match there.strip_prefix(folder) {
-        Ok(inside) if inside.as_os_str().is_empty() => Some(".".to_owned()),
-        Ok(place) => place.to_str().map(str::to_owned),
-        Err(_) => there.to_str().map(str::to_owned),
-    }
-}
-
-/// The links on the way to the paths that a file action names. What leads out of
-/// the project is not among them, and the kernel refuses it.
-fn links(folder: &Path, matter: &Matter) -> Links {
-    let Action::File(_) = &matter.request().action else { return Links::default() };
-    let paths = matter.request().action.paths();
-    // A folder that is gone has no links, and the kernel says that it is gone.
-    Root::open(folder)
-        .map(|root| root.links_to(paths.iter().map(AsRef::as_ref)))
-        .unwrap_or_default()
-}
-
-/// Where links lead the paths that a file action names.
-pub(crate) fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
-    through(&links(folder, matter), matter)
-}
-
-/// Where links lead the folders of the paths that a file action names, in words:
-/// for a person who is shown a name that is elsewhere.
-pub(crate) fn real_places(folder: &Path, action: &Action) -> Vec<String> {
-    let Action::File(_) = action else { return Vec::new() };
-    let elsewhere = |path: RelPath| {
-        let (above, leaf) = (path.parent()?, Path::new(path.as_str()).file_name()?);
-        let there = real(&folder.join(above.as_str()), LINKS)?.join(leaf);
-        let Ok(there) = there.strip_prefix(folder) else {
-            return Some(format!("{} is outside the project: a link leads there", path.shown()));
-        };
-        let there = RelPath::new(there.to_str()?).ok()?;
-        let said = || format!("{} is really {}: a link leads there", path.shown(), there.shown());
-        (there != path).then(said)
-    };
-    action.paths().into_iter().filter_map(elsewhere).collect()
-}
-
-/// A path without links; what is not there yet keeps its name, also behind a
-/// link that leads to it.
-fn real(path: &Path, links: u32) -> Option<PathBuf> {
-    let mut missing = PathBuf::new();
-    for there in path.ancestors() {
-        if let Ok(found) = there.canonicalize() {
-            return Some(found.join(missing));
-        }
-        if let Ok(target) = there.read_link() {
-            let next = there.parent()?.join(target).join(missing);
-            return real(&next, links.checked_sub(1)?);
-        }
-        missing = Path::new(there.file_name()?).join(missing);
-    }
-    None
-}
-
-/// The places where links lead these paths, and where the names themselves are.
-fn through(links: &Links, matter: &Matter) -> Vec<RelPath> {
-    let Action::File(_) = &matter.request().action else { return Vec::new() };
-    let mut places = Vec::new();
-    for path in matter.request().action.paths() {
-        for real in [links.real(path.as_ref()), links.real_name(path.as_ref())] {
-            let place = real.to_str().and_then(|real| RelPath::new(real).ok());
-            places.extend(place.filter(|place| *place != path));
-        }
-    }
-    places.sort();
-    places.dedup();
-    places
-}
-
-/// The links as the kernel is told of them. One that has no spelling here is not
-/// followed.
-fn seen(links: &Links) -> Vec<SeenLink> {
-    let text = |path: &Path| path.to_str().map(str::to_owned);
-    let one = |(path, leads_to): (&Path, &Path)| {
-        Some(SeenLink { path: text(path)?, leads_to: text(leads_to)? })
-    };
-    links.iter().filter_map(one).collect()
 }

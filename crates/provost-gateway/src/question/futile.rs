@@ -11,7 +11,8 @@ use provost_sandbox::beneath::Root;
 
 use crate::actions::Behalf;
 use crate::governance::Governed;
-use crate::weigh::{acting, leads_to};
+use crate::links::leads_to;
+use crate::weigh::acting;
 use crate::{Gateway, GatewayError};
 
 /// What it takes to be told what is in a file.
