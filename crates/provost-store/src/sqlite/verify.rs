@@ -18,7 +18,7 @@ use crate::StoreError;
 /// Memory does not grow with the log, only with the number of streams and documents.
 pub(super) fn walk(db: &mut Connection) -> Result<AuditReport, StoreError> {
     let step = db.transaction()?;
-    let mut walk = Walk::new(&step);
+    let mut walk = Walk::new(&step)?;
     if let Some(why) = walk.all()? {
         walk.note(why);
     }
@@ -26,7 +26,12 @@ pub(super) fn walk(db: &mut Connection) -> Result<AuditReport, StoreError> {
     Ok(bad.unwrap_or(AuditReport { events, head, bad: None, views }))
 }
 
+/// Where the log was cut off, as far as a file of its age can know.
 fn cuts(db: &Connection) -> rusqlite::Result<HashMap<Seq, Seq>> {
+    let known = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cuts'";
+    if db.query_row(known, [], |row| row.get::<_, u32>(0))? == 0 {
+        return Ok(HashMap::new());
+    }
     let mut all = db.prepare("SELECT seq, max(reached) FROM cuts GROUP BY seq")?;
     all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
@@ -48,15 +53,13 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(db: &'a Connection) -> Self {
+    fn new(db: &'a Connection) -> Result<Self, StoreError> {
         let (versions, world) = (HashMap::new(), World::default());
         // In older files they go to the end.
         let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
         let folded = folded.unwrap_or(Seq::MAX);
-        // And they know of no cuts.
-        let cuts = cuts(db).unwrap_or_default();
-        let (seq, hash) = (0, Hash::ZERO);
-        Self { db, seq, hash, versions, world, folded, found: None, cuts, bad: None }
+        let (seq, hash, cuts) = (0, Hash::ZERO, cuts(db)?);
+        Ok(Self { db, seq, hash, versions, world, folded, found: None, cuts, bad: None })
     }
 
     /// Notes that the event after the last good one is bad. The first such is the one that
