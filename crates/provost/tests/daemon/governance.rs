@@ -30,6 +30,13 @@ struct World {
 }
 
 impl World {
+    /// Has the person's own rules deny these paths to all actions on files.
+    fn denies_files(&self, path: &str) {
+        let rule =
+            format!("[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['{path}']\n");
+        std::fs::write(self.home.path("policy.toml"), rule).unwrap();
+    }
+
     /// With a role that the operator trusts.
     async fn new() -> Self {
         let home = Home::new();

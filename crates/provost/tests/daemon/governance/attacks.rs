@@ -139,11 +139,7 @@ async fn no_mode_lets_an_agent_delete_the_project_or_the_home_by_its_whole_name(
 #[tokio::test]
 async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
     let world = World::new().await;
-    std::fs::write(
-        world.home.path("policy.toml"),
-        "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['**/.env']\n",
-    )
-    .unwrap();
+    world.denies_files("**/.env");
     world.write(".env", "KEY=1");
     std::os::unix::fs::symlink(".env", world.home.path("app").join("notes.md")).unwrap();
     let (_, said) = world.asks("fs.readFile", json!({ "path": "notes.md" })).await;
@@ -154,11 +150,7 @@ async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
 #[tokio::test]
 async fn a_command_reaches_no_file_through_a_link_that_it_may_not_reach_by_its_name() {
     let world = World::new().await;
-    std::fs::write(
-        world.home.path("policy.toml"),
-        "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['**/.env']\n",
-    )
-    .unwrap();
+    world.denies_files("**/.env");
     let app = world.home.path("app").canonicalize().unwrap();
     world.write(".env", "KEY=1");
     world.write("web/a.txt", "a");

@@ -98,11 +98,7 @@ async fn a_link_that_is_swapped_after_the_decision_leads_nowhere_that_governs() 
 #[tokio::test]
 async fn a_link_that_is_swapped_after_the_decision_shows_nothing_that_a_rule_denies() {
     let world = World::new().await;
-    std::fs::write(
-        world.home.path("policy.toml"),
-        "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['private/**']\n",
-    )
-    .unwrap();
+    world.denies_files("private/**");
     world.write("private/note", "HIDDEN");
     world.write("public/note", "SHOWN");
     let app = world.home.path("app");
