@@ -104,9 +104,9 @@ fn open_writable(path: &Path) -> Result<Connection, StoreError> {
     db.busy_timeout(BUSY)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     // Checkpoints are made beside the writer; if they do not keep up, it makes one itself
-    // at 64 MiB, which bounds the WAL. The limit gives the space back.
-    db.pragma_update(None, "wal_autocheckpoint", 16 * 1024)?;
-    db.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
+    // at 256 MiB, which bounds the WAL. The limit gives the space back.
+    db.pragma_update(None, "wal_autocheckpoint", 64 * 1024)?;
+    db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
     db.pragma_update(None, "cache_size", -2000)?;
     migrate(&mut db, path)?;
     Ok(db)
