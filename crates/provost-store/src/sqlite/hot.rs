@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use crate::StoreError;
 
-/// Documents that may wait to be written.
-const DOCS: usize = 512;
+/// Documents that may wait to be written: few enough that whoever appends next can.
+const DOCS: usize = 128;
 
 #[derive(Debug, Default)]
 pub(super) struct Hot(RwLock<Held>);

@@ -5,6 +5,7 @@
 
 mod batch;
 mod checkpoint;
+mod gathered;
 mod hot;
 mod pen;
 mod reader;
@@ -31,7 +32,8 @@ use uuid::Uuid;
 
 use crate::append::{self, Prepared};
 use crate::{Append, Appended, Clock, Idempotency, Page, Recorded, Scope, Store, StoreError};
-use pen::{Pen, Shared};
+use gathered::Gathered;
+use pen::{Left, Message, Pen, Shared};
 use reader::Readers;
 use request::{Job, Receipt, Request};
 use sync::Syncs;
@@ -52,7 +54,7 @@ pub struct StoreOptions {
 #[derive(Debug)]
 pub struct Sqlite {
     /// `None` only while it is being dropped.
-    inbox: Option<mpsc::Sender<Request>>,
+    inbox: Option<mpsc::Sender<Message>>,
     writer: Option<JoinHandle<()>>,
     pen: Pen,
     head: watch::Receiver<Seq>,
@@ -69,8 +71,8 @@ impl Sqlite {
         let StoreOptions { path, clock } = options;
         let db = schema::open(&path)?;
         let shared = Shared::default();
-        let (inbox, requests) = mpsc::channel(INBOX);
-        let (pen, writer, head) = pen::start(db, &path, clock, shared.clone(), requests)?;
+        let (inbox, messages) = mpsc::channel(INBOX);
+        let (pen, writer, head) = pen::start(db, &path, clock, shared.clone(), messages)?;
         let readers = Readers::new(path.clone());
         let syncs = Syncs::start(&path)?;
         let writer = Some(writer);
@@ -104,11 +106,23 @@ impl Sqlite {
         match inbox.try_reserve() {
             Ok(room) => {
                 self.pen.sending();
-                room.send(request);
+                room.send(Message::Do(request));
                 Ok(None)
             }
             Err(TrySendError::Full(())) => Ok(Some(Waiting { inbox, pen: &self.pen, request })),
             Err(TrySendError::Closed(())) => Err(StoreError::Closed),
+        }
+    }
+
+    /// Has what was gathered written, by whoever can.
+    fn write_gathered(&self) {
+        if self.pen.write_gathered() == Left::ToThread {
+            let inbox = self.inbox.as_ref();
+            match inbox.map(|inbox| inbox.try_send(Message::Gathered)) {
+                // With something else to do, it looks here, too.
+                Some(Ok(()) | Err(TrySendError::Full(_))) => {}
+                Some(Err(TrySendError::Closed(_))) | None => self.pen.give_up(),
+            }
         }
     }
 
@@ -126,7 +140,7 @@ impl Sqlite {
 
 /// A request for which there was no room.
 struct Waiting<'a> {
-    inbox: &'a mpsc::Sender<Request>,
+    inbox: &'a mpsc::Sender<Message>,
     pen: &'a Pen,
     request: Request,
 }
@@ -135,7 +149,7 @@ impl Waiting<'_> {
     async fn send(self) -> Result<(), StoreError> {
         let room = self.inbox.reserve().await.map_err(|_| StoreError::Closed)?;
         self.pen.sending();
-        room.send(self.request);
+        room.send(Message::Do(self.request));
         Ok(())
     }
 }
@@ -180,10 +194,10 @@ impl Store for Sqlite {
         let job =
             Box::new(Job { principal, actor, command, expect, unchanged, durability, events });
         let (reply, answer) = oneshot::channel();
-        let request = Request::Append(job, reply);
-        if let Some(result) = self.pen.write_here(&request) {
-            return future::ready(result).boxed();
-        }
+        let request = match self.pen.gather(Request::Append(job, reply)) {
+            Ok(()) => return Gathered::new(self, answer).boxed(),
+            Err(request) => request,
+        };
         // The future is made small by sending before it is made: it is moved to the heap.
         match self.send(request) {
             Ok(None) => answer.map(result).boxed(),

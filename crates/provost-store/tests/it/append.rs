@@ -46,6 +46,39 @@ async fn many_wait_for_the_disk_at_once_and_the_end_of_the_log_ends_their_wait()
     }
 }
 
+fn quick(n: usize) -> Append {
+    Append { durability: Durability::Process, ..one(Stream::Sys, note(n)) }
+}
+
+#[tokio::test]
+async fn an_append_that_nobody_waits_for_is_written_all_the_same() {
+    let (store, _folder) = fresh();
+    drop(store.append(quick(1)));
+    assert_eq!(*store.head().borrow(), 1, "never waited for");
+    let mut begun = Box::pin(store.append(quick(2)));
+    assert!(futures::poll!(&mut begun).is_pending());
+    drop(begun);
+    assert_eq!(*store.head().borrow(), 2, "given up in the midst");
+    let forgotten = store.append(quick(3));
+    store.append(quick(4)).await.unwrap();
+    assert_eq!(*store.head().borrow(), 4, "whoever writes does it for all");
+    assert_eq!(forgotten.await.unwrap().events()[0].seq, 3);
+}
+
+#[tokio::test]
+async fn appends_that_come_together_are_one_commit() {
+    let (store, folder) = fresh();
+    append(&store, one(Stream::Sys, note("first"))).await;
+    let db = Connection::open(folder.path().join("log.db")).unwrap();
+    let frames =
+        || -> i64 { db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)).unwrap() };
+    let before = frames();
+    let appended = futures::future::join_all((0..32).map(|n| store.append(quick(n)))).await;
+    assert!(appended.iter().all(Result::is_ok));
+    let written = frames() - before;
+    assert!(written < 32, "{written} pages for 32 appends");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_caller_appends_without_waiting_comes_in_its_order_however_sure_it_must_be() {
     let (store, _folder) = fresh();
