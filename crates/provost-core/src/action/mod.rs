@@ -48,6 +48,7 @@ pub use write_file::{Encoding, NotBase64, WRITTEN, WriteFile, WriteMode};
 
 use provost_proto::{Hash, ProjectId};
 use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -113,16 +114,27 @@ fn similar(name: &str) -> Option<&'static str> {
 }
 
 /// `{"action": "fs.stat", "params": {"path": "."}}`.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire<'a> {
-    action: std::borrow::Cow<'a, str>,
+struct Wire {
+    action: String,
     params: Value,
 }
 
 impl Serialize for Action {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Wire { action: self.name().into(), params: self.params() }.serialize(serializer)
+        let mut wire = serializer.serialize_struct("Wire", 2)?;
+        wire.serialize_field("action", self.name())?;
+        wire.serialize_field("params", &ParamsOf(self))?;
+        wire.end()
+    }
+}
+
+struct ParamsOf<'a>(&'a Action);
+
+impl Serialize for ParamsOf<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.write_params(serializer)
     }
 }
 

@@ -140,6 +140,12 @@ fn check_name(name: &str) -> Result<(), BadPath> {
     }
 }
 
+impl From<RelPath> for String {
+    fn from(path: RelPath) -> Self {
+        path.0
+    }
+}
+
 impl fmt::Display for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -1,5 +1,6 @@
 //! Every action with its name, its parameters and its effect, in one table.
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
@@ -64,6 +65,13 @@ macro_rules! actions {
             pub fn params(&self) -> Value {
                 match self {
                     $($(Self::$group($enum::$variant(params)) => write(params),)+)+
+                }
+            }
+
+            /// Writes the parameters.
+            pub(super) fn write_params<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $($(Self::$group($enum::$variant(params)) => params.serialize(to),)+)+
                 }
             }
 

@@ -63,12 +63,21 @@ impl Standing<'_> {
         role: &Role,
         asking: &[RuleRef],
     ) -> Option<GrantId> {
-        if self.grants.is_empty() {
+        // Most grants are for commands, and most of what is asked for are reads.
+        let command = matter.command().is_some();
+        let may_cover = |grant: &&Grant| match &grant.covers {
+            Covers::Command { .. } => command,
+            Covers::Paths { name, .. } | Covers::Exact { name, .. } => {
+                *name == matter.request.action.name()
+            }
+        };
+        if !self.grants.iter().any(|grant| may_cover(&grant)) {
             return None;
         }
         let covers = matter.covers().ok()?;
         let holds = |grant: &&Grant| {
-            grant.project == matter.request.project
+            may_cover(grant)
+                && grant.project == matter.request.project
                 && grant.revoked_at.is_none()
                 && grant.until.is_none_or(|end| self.now < end)
                 && grant.grantee == matter.request.principal

@@ -213,7 +213,7 @@ fn demands<'a>(action: &'a Action, analysis: Option<&'a Analysis>) -> Vec<Demand
         Action::File(_) => {
             let path = |path: RelPath| Demanded::Path {
                 skill: skill_at(action),
-                path: Cow::Owned(path.as_str().to_owned()),
+                path: Cow::Owned(path.into()),
             };
             let demands: Vec<_> = action.paths().into_iter().map(path).collect();
             if demands.is_empty() { vec![Demanded::Skill(skill)] } else { demands }

@@ -264,3 +264,21 @@ fn effects_are_what_the_skills_say() {
         assert_eq!(parse(name, params).effect(), effect);
     }
 }
+
+#[test]
+fn an_action_is_written_as_its_name_with_its_parameters() {
+    for (name, params) in [
+        ("fs.readFile", json!({"path": "a", "startLine": 3})),
+        ("fs.applyPatch", json!({"patch": "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n"})),
+        ("terminal.runCommand", json!({"argv": ["make", "x"], "env": {"B": "1", "A": "b"}})),
+        ("terminal.list", json!({})),
+        ("pty.write", json!({"text": "ls\r"})),
+        ("runtime.stop", json!({"graceMs": 5})),
+    ] {
+        let action = parse(name, params);
+        let written = json!({ "action": name, "params": action.params() });
+        assert_eq!(serde_json::to_value(&action).unwrap(), written);
+        let canonical = provost_core::canonical::to_vec(&action).unwrap();
+        assert_eq!(canonical, provost_core::canonical::to_vec(&written).unwrap());
+    }
+}
