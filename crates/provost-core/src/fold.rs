@@ -15,9 +15,9 @@ use provost_proto::runtime::{RuntimeChange, RuntimeView};
 use provost_proto::session::{Draft, SessionPage, SessionView, UsageRow};
 use provost_proto::{
     ActionId, ActionStatus, ActionView, Actor, Approval, Event, Fact, Grant, Hash, KernelStatus,
-    KernelView, Micros, ModeView, Project, ProjectId, ProjectStatus, Token, Trusted,
+    KernelView, Micros, ModeView, Project, ProjectId, ProjectStatus, Seq, Token, Trusted,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::canonical::{self, NotCanonical};
@@ -53,11 +53,14 @@ pub enum View {
     Drafts,
     /// What models used, by day, project and model.
     Usage,
+    /// The actions that only looked, by id. There are many of them, and what is known of one
+    /// stands in one event.
+    Looks,
 }
 
 impl View {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Projects,
         Self::Tokens,
         Self::Actions,
@@ -71,6 +74,7 @@ impl View {
         Self::Pages,
         Self::Drafts,
         Self::Usage,
+        Self::Looks,
     ];
 
     /// As people read it.
@@ -89,6 +93,7 @@ impl View {
             Self::Pages => "pages",
             Self::Drafts => "drafts",
             Self::Usage => "usage",
+            Self::Looks => "looks",
         }
     }
 
@@ -108,6 +113,7 @@ impl View {
             Self::Pages => 11,
             Self::Drafts => 12,
             Self::Usage => 13,
+            Self::Looks => 14,
         }
     }
 }
@@ -152,6 +158,16 @@ pub enum Doc {
     Draft(Box<Draft>),
     /// Of [`View::Usage`].
     Usage(Box<UsageRow>),
+    /// Of [`View::Looks`].
+    Look(Look),
+}
+
+/// Where it says what came of a look: [`looked`] reads it there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Look {
+    /// The event.
+    pub event: Seq,
 }
 
 impl Doc {
@@ -171,6 +187,7 @@ impl Doc {
             View::Pages => Self::Page(serde_json::from_slice(bytes)?),
             View::Drafts => Self::Draft(serde_json::from_slice(bytes)?),
             View::Usage => Self::Usage(serde_json::from_slice(bytes)?),
+            View::Looks => Self::Look(serde_json::from_slice(bytes)?),
         })
     }
 
@@ -243,12 +260,22 @@ impl Doc {
 /// What a fold may know of an event beside its fact.
 #[derive(Debug, Clone, Copy)]
 pub struct Stamp<'a> {
+    /// Its place in the log.
+    pub seq: Seq,
     /// When.
     pub at: Micros,
     /// On whose authority.
     pub principal: &'a str,
     /// What acted.
     pub actor: &'a Actor,
+}
+
+impl<'a> Stamp<'a> {
+    /// That of an event.
+    pub fn of(event: &'a Event) -> Self {
+        let Event { seq, at, principal, actor, .. } = event;
+        Self { seq: *seq, at: *at, principal, actor }
+    }
 }
 
 /// Whether the fold of a fact looks at the document as it was.
@@ -302,9 +329,8 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         | Fact::TerminalResized { project, .. }
         | Fact::TerminalClosed { project, .. } => ran(project, Before::Needed),
         Fact::ActionOutput { project, .. } => kernel(project, Before::Needed),
-        Fact::ActionRequested { action: id, .. } | Fact::ActionRead { action: id, .. } => {
-            action(id, Before::Replaced)
-        }
+        Fact::ActionRequested { action: id, .. } => action(id, Before::Replaced),
+        Fact::ActionRead { action: id, .. } => one(View::Looks, id.uuid(), Before::Replaced),
         Fact::ActionWaiting { action: id, .. }
         | Fact::ActionDenied { action: id, .. }
         | Fact::ActionAllowed { action: id, .. }
@@ -389,9 +415,8 @@ pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Opti
             status: KernelStatus::Connected,
             reached: 0,
         })),
-        (Fact::ActionRequested { .. } | Fact::ActionRead { .. }, _) => {
-            Some(Doc::Action(Box::new(new_action(stamp, fact)?)))
-        }
+        (Fact::ActionRequested { .. }, _) => Some(Doc::Action(Box::new(new_action(stamp, fact)?))),
+        (Fact::ActionRead { .. }, _) => Some(Doc::Look(Look { event: stamp.seq })),
         (Fact::ModeChanged { .. }, _) => Some(Doc::Mode(governance::mode(stamp, fact)?)),
         (Fact::ApprovalAsked { .. }, _) => {
             Some(Doc::Approval(Box::new(governance::approval(stamp, fact)?)))
@@ -427,6 +452,11 @@ fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<Token> {
         expires_at: *expires_at,
         revoked_at: None,
     })
+}
+
+/// The action that only looked, of the event that says so.
+pub fn looked(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
+    if let Fact::ActionRead { .. } = fact { new_action(stamp, fact) } else { None }
 }
 
 fn new_action(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
@@ -500,7 +530,8 @@ fn change(doc: Doc, stamp: Stamp<'_>, fact: &Fact) -> Doc {
         | Doc::Session(_)
         | Doc::Page(_)
         | Doc::Draft(_)
-        | Doc::Usage(_)) => doc,
+        | Doc::Usage(_)
+        | Doc::Look(_)) => doc,
     }
 }
 
@@ -557,8 +588,7 @@ impl World {
     /// Folds one event; one of a kind we do not know changes nothing.
     pub fn apply(&mut self, event: &Event) {
         if let Some(fact) = event.fact() {
-            let stamp = Stamp { at: event.at, principal: &event.principal, actor: &event.actor };
-            self.apply_fact(stamp, &fact);
+            self.apply_fact(Stamp::of(event), &fact);
         }
     }
 

@@ -165,7 +165,7 @@ proptest! {
     fn a_fact_that_says_it_replaces_a_document_does_not_look_at_it(
         facts in prop::collection::vec(any_fact(), 1..20), last in any_fact(),
     ) {
-        let stamp = Stamp { at: 1, principal: "local:0", actor: &Actor::Cli };
+        let stamp = Stamp { seq: 1, at: 1, principal: "local:0", actor: &Actor::Cli };
         let mut world = World::default();
         for fact in &facts {
             world.apply_fact(stamp, fact);
@@ -188,7 +188,7 @@ proptest! {
     fn a_runtime_whose_kernel_is_gone_runs_nothing(
         facts in prop::collection::vec(any_fact(), 0..30), which in 0..3_u8,
     ) {
-        let stamp = Stamp { at: 9, principal: "local:0", actor: &Actor::Kernel };
+        let stamp = Stamp { seq: 1, at: 9, principal: "local:0", actor: &Actor::Kernel };
         let mut world = World::default();
         for fact in &facts {
             world.apply_fact(stamp, fact);
@@ -214,7 +214,7 @@ proptest! {
     fn every_report_of_the_runtime_moves_the_cursor(
         changes in prop::collection::vec(any_change(), 1..20),
     ) {
-        let stamp = Stamp { at: 9, principal: "local:0", actor: &Actor::Kernel };
+        let stamp = Stamp { seq: 1, at: 9, principal: "local:0", actor: &Actor::Kernel };
         let (project, boot) = (Uuid::from_u128(1).into(), Uuid::from_u128(1));
         let mut world = World::default();
         let started = Fact::KernelStarted { project, boot, pid: 1, version: "1".to_owned() };

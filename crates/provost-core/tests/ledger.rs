@@ -167,7 +167,7 @@ fn opened(tree: &Tree) -> World {
 }
 
 fn stamp() -> Stamp<'static> {
-    Stamp { at: 1, principal: "local:ann", actor: &Actor::Cli }
+    Stamp { seq: 1, at: 1, principal: "local:ann", actor: &Actor::Cli }
 }
 
 fn view(world: &World, n: usize) -> SessionView {

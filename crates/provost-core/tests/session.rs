@@ -14,7 +14,7 @@ use provost_proto::{Actor, Code, Fact, SessionId, TurnId};
 use uuid::Uuid;
 
 fn stamp(at: u64) -> Stamp<'static> {
-    Stamp { at, principal: "local:ann", actor: &Actor::Cli }
+    Stamp { seq: 1, at, principal: "local:ann", actor: &Actor::Cli }
 }
 
 fn session(n: u128) -> SessionId {

@@ -117,7 +117,8 @@ impl Governed {
             | Doc::Session(_)
             | Doc::Page(_)
             | Doc::Draft(_)
-            | Doc::Usage(_) => {}
+            | Doc::Usage(_)
+            | Doc::Look(_) => {}
         }
     }
 }
@@ -208,7 +209,8 @@ fn project_of(doc: &Doc) -> Option<ProjectId> {
         | Doc::Session(_)
         | Doc::Page(_)
         | Doc::Draft(_)
-        | Doc::Usage(_) => None,
+        | Doc::Usage(_)
+        | Doc::Look(_) => None,
     }
 }
 

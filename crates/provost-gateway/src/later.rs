@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{Doc, Stamp, View, looked};
 use provost_proto::kernel::{Fault, Outcome, OutputStream, Printed};
 use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, Raw, Seq, Stream};
 use provost_store::Scope;
@@ -68,8 +68,23 @@ impl Gateway {
     pub(crate) async fn action(&self, id: &str) -> Result<ActionView, GatewayError> {
         let not_found = || GatewayError::ActionNotFound(id.to_owned());
         let parsed: ActionId = id.parse().map_err(|_| not_found())?;
-        let doc = self.store.doc(View::Actions, parsed.uuid()).await?;
-        doc.and_then(Doc::into_action).ok_or_else(not_found)
+        self.find_action(parsed).await?.ok_or_else(not_found)
+    }
+
+    /// An action, if it ever arrived.
+    pub async fn find_action(&self, id: ActionId) -> Result<Option<ActionView>, GatewayError> {
+        if let Some(doc) = self.store.doc(View::Actions, id.uuid()).await? {
+            return Ok(doc.into_action());
+        }
+        // All that is known of a look stands in one event.
+        let Some(Doc::Look(look)) = self.store.doc(View::Looks, id.uuid()).await? else {
+            return Ok(None);
+        };
+        let page = self.store.read(Scope::All, look.event.saturating_sub(1), 1).await?;
+        let Some(event) = page.events.first() else { return Ok(None) };
+        let event = event.event()?;
+        let fact = self.fact_of(&event).await?;
+        Ok(fact.and_then(|fact| looked(Stamp::of(&event), &fact)))
     }
 
     async fn with_end(&self, action: ActionView) -> Result<ActionView, GatewayError> {

@@ -130,7 +130,8 @@ pub(super) fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) 
         | View::Approvals
         | View::Grants
         | View::Trusted
-        | View::Runtimes => doc,
+        | View::Runtimes
+        | View::Looks => doc,
     }
 }
 

@@ -65,8 +65,7 @@ impl Runner {
 
     /// An action, if it ever arrived.
     pub(super) async fn action(&self, id: ActionId) -> Result<Option<ActionView>, RunnerError> {
-        let doc = self.gateway.store().doc(View::Actions, id.uuid()).await?;
-        Ok(doc.and_then(Doc::into_action))
+        Ok(self.gateway.find_action(id).await?)
     }
 
     /// Waits for the end of an action that somebody else began, and tells it from

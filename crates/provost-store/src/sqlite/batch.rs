@@ -214,7 +214,8 @@ impl<'a> Batch<'a> {
             self.blob(hash, bytes)?;
         }
         self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
-        self.fold(Stamp { at, principal: &job.principal, actor: &job.actor }, &event.fact)?;
+        let stamp = Stamp { seq, at, principal: &job.principal, actor: &job.actor };
+        self.fold(stamp, &event.fact)?;
 
         self.written.streams.insert(event.stream, Place { version, ..place });
         (self.written.seq, self.written.hash, self.written.at) = (seq, hash, at);
@@ -294,8 +295,8 @@ impl<'a> Batch<'a> {
             let record = chain::Record::read(row.get_ref(0)?.as_blob().unwrap_or_default())
                 .map_err(|error| StoreError::Damaged(error.to_string()))?;
             if let Some(fact) = read_fact(db, &record)? {
-                let actor = &record.actor;
-                self.fold(Stamp { at: record.at, principal: &record.principal, actor }, &fact)?;
+                let chain::Record { seq, at, principal, actor, .. } = &record;
+                self.fold(Stamp { seq: *seq, at: *at, principal, actor }, &fact)?;
             }
             if self.docs.docs.len() > STREAMS {
                 self.write_docs()?;

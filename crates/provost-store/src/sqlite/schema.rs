@@ -89,6 +89,11 @@ const MIGRATIONS: &[&str] = &[
     -- how far it had reached. What is appended later must not hide it.
     CREATE TABLE cuts (seq INTEGER NOT NULL, reached INTEGER NOT NULL);
     ",
+    "
+    -- Actions that only looked have a view of their own: all is folded again when it is opened.
+    UPDATE reached SET seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0)), folded = 0;
+    DELETE FROM docs;
+    ",
 ];
 
 /// Opens the database for writing and brings its schema up to date.
@@ -224,14 +229,31 @@ mod tests {
                 ('projects', 'not an id', 9, x'7b7d'), ('of the future', 'x', 6, x'7b7d');",
         )
         .unwrap();
-        drop(old);
-        let db = open(&path).unwrap();
-        let ask = |sql| db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+        old.execute_batch(MIGRATIONS[1]).unwrap();
+        let ask = |sql| old.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
         assert_eq!(
             ask("SELECT group_concat(view || ' ' || hex(key) || ' ' || seq, ', ') FROM docs"),
             "1 0192E4A0000070008000000000000001 7, 3 0192E4A00000700080000000000000FF 8"
         );
         assert_eq!(ask("SELECT CAST(seq AS TEXT) FROM reached"), "9");
+    }
+
+    #[test]
+    fn the_views_of_an_older_file_are_to_be_folded_again_and_how_far_it_reached_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        let old = Connection::open(&path).unwrap();
+        MIGRATIONS[..3].iter().for_each(|sql| old.execute_batch(sql).unwrap());
+        old.pragma_update(None, "user_version", 3).unwrap();
+        old.execute_batch(
+            "INSERT INTO docs VALUES (3, x'00', 9, x'7b7d'); UPDATE reached SET seq = 8, folded = 9",
+        )
+        .unwrap();
+        drop(old);
+        let db = open(&path).unwrap();
+        let ask = |sql| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(ask("SELECT count(*) FROM docs"), 0);
+        assert_eq!((ask("SELECT seq FROM reached"), ask("SELECT folded FROM reached")), (9, 0));
     }
 
     #[test]

@@ -142,7 +142,8 @@ impl<'a> Walk<'a> {
         }
         *version = read.version;
         if let Some(fact) = self.fact(&read)? {
-            let stamp = Stamp { at: read.at, principal: &read.principal, actor: &read.actor };
+            let Record { seq, at, principal, actor, .. } = &read;
+            let stamp = Stamp { seq: *seq, at: *at, principal, actor };
             self.world.apply_fact(stamp, &fact);
         }
         (self.seq, self.hash) = (seq, hash);

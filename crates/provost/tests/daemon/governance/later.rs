@@ -17,6 +17,31 @@ impl World {
 }
 
 #[tokio::test]
+async fn what_became_of_a_look_can_be_asked_for_later_and_by_another_daemon() {
+    let mut world = World::new().await;
+    world.write("a.txt", "a");
+    // So long that what is said of it is kept beside the event.
+    let long = vec!["folder"; 580].join("/");
+    let mut looks = Vec::new();
+    for (path, outcome) in [("a.txt", Value::Null), (&long, json!("NOT_FOUND"))] {
+        world.asks("fs.readFile", json!({ "path": path })).await;
+        let last = world.daemon.events("ACTION_READ").await.pop().unwrap();
+        looks.push((last["action"].as_str().unwrap().to_owned(), path, outcome));
+    }
+    for round in ["the same daemon", "another"] {
+        for (id, path, fault) in &looks {
+            let (status, shown) = world.looks_at(&world.daemon.token, id).await;
+            assert_eq!((status.as_u16(), &shown["status"]), (200, &json!("finished")), "{round}");
+            assert!(shown["what"].as_str().unwrap().contains(path), "{round}: {shown}");
+            assert_eq!(&shown["outcome"]["fault"]["code"], fault, "{round}: {shown}");
+        }
+        world.home.says(&["down"]);
+        world.daemon = world.home.up();
+    }
+    world.is_whole();
+}
+
+#[tokio::test]
 async fn whoever_asked_reads_later_what_came_out_and_nobody_else_does() {
     let world = World::new().await;
     world.write("a.txt", "what it holds\n");
