@@ -20,7 +20,7 @@ mod undo;
 mod walk;
 mod write_file;
 
-use provost_core::action::{Action, Effect, FileAction, RelPath, protected};
+use provost_core::action::{Action, Effect, FileAction, ReadFile, RelPath, protected};
 use provost_core::policy::Sight;
 use provost_proto::kernel::Terms;
 use provost_proto::{Code, Hash};
@@ -74,6 +74,11 @@ pub fn execute_within(
         FileAction::MoveFile(action) => answer(move_file::run(root, action)?),
         FileAction::DeleteFile(action) => answer(move_file::delete(root, action)?),
     }
+}
+
+/// The content of a file.
+pub fn read(root: &Root, action: &ReadFile) -> Result<Content, ActionError> {
+    read_file::run(root, action, &|| false)
 }
 
 /// The project as it was when the action was decided: of its links, those that

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use provost_core::permit::Permit;
 use provost_core::redact::Secrets;
@@ -295,13 +295,8 @@ impl Kernel {
             | Ask::Logs { .. }
             | Ask::Runtime {} => ANSWER,
         };
-        let answer = self.sent(ask).await?;
-        let answer = if patience > ANSWER {
-            timeout(patience, self.while_there(answer)).await
-        } else {
-            timeout(patience, async { answer.await.map_err(|_| KernelError::Lost) }).await
-        };
-        result(answer.map_err(|_| KernelError::Unresponsive)??)
+        let answer = self.while_there(self.sent(ask).await?, patience).await?;
+        result(answer)
     }
 
     async fn sent(&self, ask: Ask) -> Result<oneshot::Receiver<Answer>, KernelError> {
@@ -311,20 +306,31 @@ impl Kernel {
         Ok(answer)
     }
 
-    /// An answer that may take long, as long as the kernel says that it is there.
+    /// An answer, for as long as there is patience; one that may take long, as long as the
+    /// kernel says that it is there.
     async fn while_there(
         &self,
         mut answer: oneshot::Receiver<Answer>,
+        patience: Duration,
     ) -> Result<Answer, KernelError> {
+        let mut left = patience;
+        let lost = |_| KernelError::Lost;
         loop {
-            if let Ok(answer) = timeout(THERE, &mut answer).await {
-                return answer.map_err(|_| KernelError::Lost);
+            let part = if patience > ANSWER { left.min(THERE) } else { left };
+            if let Ok(answer) = timeout(part, &mut answer).await {
+                return answer.map_err(lost);
             }
-            let there = timeout(ANSWER, self.sent(Ask::Ping {}).await?);
+            left -= part;
+            if left.is_zero() {
+                return Err(KernelError::Unresponsive);
+            }
+            let began = Instant::now();
+            let there = timeout(ANSWER.min(left), self.sent(Ask::Ping {}).await?);
             tokio::select! {
-                answer = &mut answer => return answer.map_err(|_| KernelError::Lost),
+                answer = &mut answer => return answer.map_err(lost),
                 there = there => drop(there.map_err(|_| KernelError::Unresponsive)?),
             }
+            left = left.saturating_sub(began.elapsed());
         }
     }
 }

@@ -8,8 +8,9 @@ use std::io;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use provost_proto::kernel::{
-    Answer, FRAME, Happened, Output, OutputStream, Printed, Question, Report,
+    Answer, FRAME, Happened, Output, OutputStream, Printed, Question, Report, Version2,
 };
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use uuid::Uuid;
@@ -27,6 +28,9 @@ const OUTPUT_HEAD: usize = 8 + 16 + 1 + 8 + 8;
 
 /// Bytes asked for at once.
 const READ: usize = 256 * 1024;
+
+/// Room for most questions.
+const USUAL: usize = 512;
 
 /// What can stand in a frame.
 #[derive(Debug)]
@@ -62,7 +66,7 @@ pub(crate) fn encode(frame: &Frame) -> io::Result<(Vec<u8>, Bytes)> {
     }
 }
 
-fn in_json(kind: u8, payload: &impl serde::Serialize) -> io::Result<(Vec<u8>, Bytes)> {
+fn in_json(kind: u8, payload: &impl Serialize) -> io::Result<(Vec<u8>, Bytes)> {
     let payload = serde_json::to_vec(payload)?;
     Ok((head(kind, payload.len())?, payload.into()))
 }
@@ -89,11 +93,52 @@ pub(crate) async fn in_words(frames: &[u8]) -> io::Result<Vec<u8>> {
     Ok(words)
 }
 
+/// Puts all of a frame behind what is there.
+pub(crate) fn put(frame: &Frame, to: &mut Vec<u8>) -> io::Result<()> {
+    match frame {
+        Frame::Question(question) => put_json(QUESTION, question, to),
+        Frame::Answer(answer) => put_json(ANSWER, answer, to),
+        Frame::Report(_) => {
+            let (head, payload) = encode(frame)?;
+            to.extend_from_slice(&head);
+            to.extend_from_slice(&payload);
+            Ok(())
+        }
+    }
+}
+
+/// Puts an answer behind what is there: what came of a question, as it is.
+pub(crate) fn put_result(id: u64, result: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Good<'a, T> {
+        jsonrpc: Version2,
+        id: u64,
+        result: &'a T,
+    }
+    put_json(ANSWER, &Good { jsonrpc: Version2::V2, id, result }, to)
+}
+
+/// Writes a payload where it is to be, and its length before it when that is known.
+fn put_json(kind: u8, payload: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
+    let begin = to.len();
+    to.extend_from_slice(&[0; HEAD]);
+    let written = serde_json::to_writer(&mut *to, payload).map_err(io::Error::from);
+    let head = written.and_then(|()| head(kind, to.len() - begin - HEAD));
+    match head {
+        Ok(head) => to[begin..begin + HEAD].copy_from_slice(&head),
+        Err(error) => {
+            to.truncate(begin);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
 /// All of a frame in one piece.
 pub(crate) fn bytes(frame: &Frame) -> io::Result<Vec<u8>> {
-    let (mut head, payload) = encode(frame)?;
-    head.extend_from_slice(&payload);
-    Ok(head)
+    let mut bytes = Vec::with_capacity(USUAL);
+    put(frame, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a frame.
@@ -244,6 +289,25 @@ mod tests {
             assert!(frames.next().await.is_err(), "cut at {cut}");
         }
         assert!(Frames::new(&b""[..]).next().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn what_came_of_a_question_arrives_as_an_answer_and_what_cannot_be_written_leaves_nothing()
+     {
+        let mut bytes = b"".to_vec();
+        put_result(7, &serde_json::json!({ "content": "a\n\"b\"" }), &mut bytes).unwrap();
+        let good = bytes.len();
+        let unnamed = std::collections::BTreeMap::from([((1, 2), 3)]);
+        assert!(put_result(8, &unnamed, &mut bytes).is_err());
+        assert_eq!(bytes.len(), good);
+        let mut frames = Frames::new(&bytes[..]);
+        let Some(Frame::Answer(Answer { id: 7, result: Some(result), error: None, .. })) =
+            frames.next().await.unwrap()
+        else {
+            panic!("no answer");
+        };
+        assert_eq!(result.value()["content"], "a\n\"b\"");
+        assert!(frames.next().await.unwrap().is_none());
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::action::{Action, FileAction, RuntimeAction};
+use provost_core::action::{Action, Encoding, FileAction, RuntimeAction};
 use provost_core::policy::Sight;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
@@ -103,6 +103,19 @@ pub(super) async fn accept(
     }
 }
 
+/// What goes back to the daemon.
+enum Reply {
+    Answer(Answer),
+    /// The content of a file, which is written once, where it is sent.
+    Content(u64, files::Content),
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer)
+    }
+}
+
 async fn serve(host: Arc<Host>, daemon: Daemon) {
     let Daemon { read, write, protocol } = daemon;
     let (outbox, answers) = mpsc::channel(OUTBOX);
@@ -118,7 +131,7 @@ async fn serve(host: Arc<Host>, daemon: Daemon) {
 async fn listen(
     host: Arc<Host>,
     mut read: Frames<OwnedReadHalf>,
-    outbox: mpsc::Sender<Answer>,
+    outbox: mpsc::Sender<Reply>,
     attach: mpsc::Sender<ReportNumber>,
 ) {
     loop {
@@ -134,27 +147,31 @@ async fn listen(
         match ask {
             Ask::Acknowledge { up_to } => {
                 host.spool.acknowledge(up_to);
-                if outbox.send(answer(id, Ok(Value::Null))).await.is_err() {
+                if outbox.send(answer(id, Ok(Value::Null)).into()).await.is_err() {
                     return;
                 }
             }
             // Done before the next question is read, which may be to execute.
             Ask::Secrets { values } => {
                 let learned = host.redacting.learn(values).map(|()| Value::Null);
-                if outbox.send(answer(id, learned)).await.is_err() {
+                if outbox.send(answer(id, learned).into()).await.is_err() {
                     return;
                 }
             }
             Ask::Attach { after } => {
                 let started = attach.try_send(after).is_ok();
                 let result = if started { Ok(Value::Null) } else { Err(again()) };
-                if outbox.send(answer(id, result)).await.is_err() {
+                if outbox.send(answer(id, result).into()).await.is_err() {
                     return;
                 }
             }
-            Ask::Execute { id: action, action: name, params, limits, terms } if is_quick(&name) => {
-                let result = execute(&host, action, (&name, params), (&limits, terms)).await;
-                if outbox.send(answer(id, result)).await.is_err() {
+            Ask::Execute { action: name, params, terms, .. } if is_quick(&name) => {
+                let reply = match look(&host, (&name, params), terms.as_ref()) {
+                    Ok(Looked::Plain(content)) => Reply::Content(id, content),
+                    Ok(Looked::Redacted(result)) => answer(id, Ok(result)).into(),
+                    Err(error) => answer(id, Err(error)).into(),
+                };
+                if outbox.send(reply).await.is_err() {
                     return;
                 }
             }
@@ -172,7 +189,7 @@ async fn listen(
                 drop(tokio::spawn(async move {
                     let result = obey(&host, ask).await;
                     // A daemon that is gone asks for outcomes when it is back.
-                    drop(outbox.send(answer(id, result)).await);
+                    drop(outbox.send(answer(id, result).into()).await);
                 }));
             }
         }
@@ -223,21 +240,60 @@ fn is_quick(action: &str) -> bool {
     matches!(action, "fs.readFile" | "fs.stat")
 }
 
+/// What such an action saw.
+enum Looked {
+    /// A file without any secret, as most are.
+    Plain(files::Content),
+    /// Whatever else, without the secrets in it.
+    Redacted(Value),
+}
+
+/// What comes of such an action.
+fn look(
+    host: &Host,
+    (name, params): (&str, Value),
+    terms: Option<&Terms>,
+) -> Result<Looked, ActionError> {
+    let action = read(name, params)?;
+    host.check_folder()?;
+    let redactor = host.redacting.redactor()?;
+    let Action::File(action) = action else {
+        return Err(ActionError::new(Code::Internal, "only looking at files is over at once"));
+    };
+    let root = beneath(host, terms);
+    let result = if let FileAction::ReadFile(wanted) = &action {
+        match files::read(&root, wanted) {
+            Ok(content) if is_plain(&redactor, &content) => return Ok(Looked::Plain(content)),
+            content => content.and_then(|content| said(&content)),
+        }
+    } else {
+        files::execute(&root, &action, &|| false)
+    };
+    redacted(&redactor, result).map(Looked::Redacted)
+}
+
+/// Whether there is nothing to redact in the content of a file. All else that is said of
+/// it is numbers.
+fn is_plain(redactor: &Redactor, content: &files::Content) -> bool {
+    content.encoding == Encoding::Utf8 && !redactor.suspects(content.content.as_bytes())
+}
+
+fn read(name: &str, params: Value) -> Result<Action, ActionError> {
+    Action::parse(name, params)
+        .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))
+}
+
 async fn execute(
     host: &Arc<Host>,
     id: ActionId,
     (name, params): (&str, Value),
     (limits, terms): (&[Limit], Option<Terms>),
 ) -> Result<Value, ActionError> {
-    let action = Action::parse(name, params)
-        .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
+    let action = read(name, params)?;
     host.check_folder()?;
     let redactor = host.redacting.redactor()?;
     let sight = if limits.is_empty() { None } else { Some(sight(limits)?) };
     match action {
-        Action::File(action) if is_quick(name) => {
-            redacted(&redactor, files::execute(&beneath(host, terms.as_ref()), &action, &|| false))
-        }
         Action::File(action) => on_files(host, id, (action, sight, terms), &redactor).await,
         Action::Runtime(action) => {
             // What it runs was read in these files, and decided about.
@@ -340,7 +396,7 @@ fn said(what: &impl serde::Serialize) -> Result<Value, ActionError> {
 async fn send(
     host: Arc<Host>,
     mut to: Sending,
-    mut answers: mpsc::Receiver<Answer>,
+    mut answers: mpsc::Receiver<Reply>,
     mut attached: mpsc::Receiver<ReportNumber>,
 ) {
     let mut newest = host.spool.newest();
@@ -379,12 +435,13 @@ struct Sending {
 
 impl Sending {
     /// Sends answers, as many at once as are small enough.
-    async fn answers(&mut self, answers: impl Iterator<Item = Answer>) -> io::Result<()> {
+    async fn answers(&mut self, answers: impl Iterator<Item = Reply>) -> io::Result<()> {
         self.buffer.clear();
         for answer in answers {
-            let (head, payload) = wire::encode(&Frame::Answer(answer))?;
-            self.buffer.extend_from_slice(&head);
-            self.buffer.extend_from_slice(&payload);
+            match answer {
+                Reply::Content(id, content) => wire::put_result(id, &content, &mut self.buffer)?,
+                Reply::Answer(answer) => wire::put(&Frame::Answer(answer), &mut self.buffer)?,
+            }
             if self.buffer.len() >= PIECE {
                 self.write.write_all(&self.buffer).await?;
                 self.buffer.clear();

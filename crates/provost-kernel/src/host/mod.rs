@@ -86,6 +86,8 @@ struct Host {
     version: String,
     secret: String,
     root: Root,
+    /// What tells the folder that is held from any other.
+    held: (u64, u64),
     project: PathBuf,
     spool: Arc<Spool>,
     redacting: Arc<Redacting>,
@@ -99,10 +101,7 @@ struct Host {
 impl Host {
     /// Fails if another folder, or none, is where the project was.
     fn check_folder(&self) -> Result<(), ActionError> {
-        let held = rustix::fs::fstat(&self.root).ok();
-        let there = rustix::fs::stat(&self.project).ok();
-        let place = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-        if held.is_some() && held.map(place) == there.map(place) {
+        if rustix::fs::stat(&self.project).is_ok_and(|there| identity(&there) == self.held) {
             return Ok(());
         }
         let why = "the project's folder is gone or was moved; close the project and open it again";
@@ -136,6 +135,10 @@ impl Host {
     }
 }
 
+fn identity(stat: &rustix::fs::Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
 /// Runs the kernel until it is told to end, or nobody needs it any more.
 pub async fn run(options: HostOptions) -> Result<(), HostError> {
     // Whatever runs here must not read our memory, where the secret is.
@@ -145,6 +148,7 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
     let place = Place::at(&options.place);
     let at = |source| HostError::Place { place: options.place.clone(), source };
     let root = Root::open(&options.project)?;
+    let held = rustix::fs::fstat(&root).map_err(|error| at(error.into()))?;
     let listener = place.listen().map_err(at)?;
     let spool = Arc::new(Spool::new(options.place.clone()));
     let redacting = Arc::new(Redacting::default());
@@ -161,6 +165,7 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
         version: options.version.clone(),
         secret: place.secret().map_err(at)?,
         root,
+        held: identity(&held),
         project: options.project.clone(),
         commands,
         runtime,
