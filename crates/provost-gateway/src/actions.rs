@@ -1,14 +1,14 @@
 //! The road of an action: asked, decided, carried out, recorded.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use provost_core::action::{Action, BadAction, Effect};
 use provost_core::decide::{Acting, Allowed, Denied, Matter, Request as Asked, Verdict};
 use provost_core::permit::Permit;
-use provost_proto::kernel::{Fault, Outcome};
+use provost_proto::kernel::Fault;
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, AllowedBy, Code, Fact, Hash, Project, ProjectStatus, Raw,
+    ActionAnswer, ActionId, ActionStatus, Code, Fact, Hash, Project, ProjectStatus, Raw,
     RequestAction, SessionId, Stream, TokenClass, limits,
 };
 use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
@@ -18,11 +18,9 @@ use tokio::time::timeout;
 use crate::approvals::Placed;
 use crate::execute::{Ended, profile};
 use crate::governance::Governed;
+use crate::look::is_look;
 use crate::weigh::{acting, distrusted};
 use crate::{Caller, Gateway, GatewayError};
-
-/// Reads that are over at once: they are recorded with what came of them.
-const AT_ONCE: &[&str] = &["fs.readFile", "fs.stat", "fs.listFiles"];
 
 /// A request for an action.
 #[derive(Debug)]
@@ -51,7 +49,7 @@ pub enum Done {
 pub(crate) struct Behalf {
     pub(crate) principal: String,
     pub(crate) actor: provost_proto::Actor,
-    pub(crate) project: Project,
+    pub(crate) project: Arc<Project>,
     pub(crate) role: Option<String>,
     pub(crate) session: Option<SessionId>,
     /// The client's idempotency key, for the first that is written.
@@ -91,7 +89,7 @@ impl Gateway {
         let behalf = Behalf {
             principal: caller.principal().to_owned(),
             actor: caller.actor().clone(),
-            project: known.project.clone(),
+            project: Arc::clone(&known.project),
             role,
             session: session_id,
             command,
@@ -99,7 +97,8 @@ impl Gateway {
         let action = match Action::parse(&name, params) {
             Err(error) if caller.class() == TokenClass::Agent => {
                 let governed = self.governed(known.project.id).await?;
-                return self.deny_nonsense(&governed, &behalf, (id, &name), &error).await;
+                let denied = self.deny_nonsense(&governed, &behalf, (id, &name), &error);
+                return Box::pin(denied).await;
             }
             parsed => parsed?,
         };
@@ -115,7 +114,11 @@ impl Gateway {
         // A person's own action needs nothing that governs agents.
         let governed =
             if behalf.role.is_some() { self.governed(known.project.id).await? } else { known };
-        self.go_on(&governed, behalf, matter, wait).await
+        if let Some(done) = self.glance(&governed, &behalf, &matter).await? {
+            return Ok(done);
+        }
+        // What is waited for here is large, and mostly not needed: reads are most of it.
+        Box::pin(self.go_on(&governed, behalf, matter, wait)).await
     }
 
     async fn go_on(
@@ -155,7 +158,7 @@ impl Gateway {
             }
             Verdict::Allow(allowed) => {
                 self.remember(&behalf.principal, allowed.matter().sameness());
-                if AT_ONCE.contains(&allowed.matter().request().action.name()) {
+                if is_look(allowed.matter()) {
                     return self.look(&behalf, allowed).await;
                 }
                 let command = behalf.command.clone();
@@ -208,24 +211,6 @@ impl Gateway {
         let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
         self.write(behalf, Durability::Power, vec![requested, denied]).await?;
         Err(GatewayError::Fault(fault))
-    }
-
-    /// Looks, and records that with what came of it.
-    async fn look(
-        self: &Arc<Self>,
-        behalf: &Behalf,
-        allowed: Allowed,
-    ) -> Result<Done, GatewayError> {
-        let began = Instant::now();
-        let read = Read::of(behalf, &allowed);
-        let (permit, by) = Permit::to_look(allowed).map_err(|_| GatewayError::Stopping)?;
-        let (id, hash) = (permit.id(), permit.hash());
-        let result = self.execute(behalf, permit).await;
-        let outcome = crate::execute::outcome_of(Effect::Read, &result, began);
-        let append = events(behalf, Durability::Process, vec![read.fact(by, outcome)]);
-        self.write_once(Append { command: behalf.command.clone(), ..append }).await?;
-        let value = result.map_err(GatewayError::Fault)?;
-        Ok(Done::Finished(answer(id, hash, ActionStatus::Finished, Some(value))))
     }
 
     /// Uses a permit up. Goes on when the caller is gone.
@@ -319,45 +304,6 @@ impl Gateway {
     }
 }
 
-/// What a read will be recorded with.
-struct Read {
-    behalf: Behalf,
-    action: ActionId,
-    name: &'static str,
-    params: Value,
-    what: String,
-    hash: Hash,
-}
-
-impl Read {
-    fn of(behalf: &Behalf, allowed: &Allowed) -> Self {
-        let request = allowed.matter().request();
-        Self {
-            behalf: behalf.clone(),
-            action: request.id,
-            name: request.action.name(),
-            params: request.action.params(),
-            what: request.action.describe(),
-            hash: allowed.matter().hash(),
-        }
-    }
-
-    fn fact(self, why: AllowedBy, outcome: Outcome) -> Fact {
-        Fact::ActionRead {
-            action: self.action,
-            project: self.behalf.project.id,
-            name: self.name.to_owned(),
-            params: self.params,
-            what: self.what,
-            action_hash: self.hash,
-            role: self.behalf.role,
-            session: self.behalf.session,
-            why,
-            outcome,
-        }
-    }
-}
-
 /// Someone asks for this.
 pub(crate) fn requested(behalf: &Behalf, matter: &Matter) -> Fact {
     let request = matter.request();
@@ -405,7 +351,12 @@ pub(crate) fn events(behalf: &Behalf, durability: Durability, facts: Vec<Fact>) 
     }
 }
 
-fn answer(id: ActionId, hash: Hash, status: ActionStatus, result: Option<Raw>) -> ActionAnswer {
+pub(crate) fn answer(
+    id: ActionId,
+    hash: Hash,
+    status: ActionStatus,
+    result: Option<Raw>,
+) -> ActionAnswer {
     ActionAnswer { action_id: id, action_hash: hash, status, approval_id: None, result }
 }
 

@@ -27,7 +27,7 @@ use files::{Files, UserRules};
 /// What governs one project.
 #[derive(Debug, Clone)]
 pub(crate) struct Governed {
-    pub(crate) project: Project,
+    pub(crate) project: Arc<Project>,
     mode: Option<ModeView>,
     /// Those that were not taken back.
     pub(crate) grants: Vec<Grant>,
@@ -58,7 +58,7 @@ pub(crate) struct Turn<'a> {
 impl Governed {
     fn new(project: Project) -> Self {
         Self {
-            project,
+            project: Arc::new(project),
             mode: None,
             grants: Vec::new(),
             trusted: HashMap::new(),
@@ -108,7 +108,7 @@ impl Governed {
             Doc::Trusted(trusted) => {
                 self.trusted.insert((trusted.what, trusted.file.clone()), *trusted);
             }
-            Doc::Project(project) => self.project = *project,
+            Doc::Project(project) => self.project = Arc::new(*project),
             Doc::Token(_)
             | Doc::Action(_)
             | Doc::Kernel(_)

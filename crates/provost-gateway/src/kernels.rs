@@ -133,9 +133,13 @@ impl Gateway {
 
     /// The kernel of a project, started if none is there.
     pub(crate) async fn kernel(self: &Arc<Self>, project: &Project) -> Result<Kernel, Fault> {
-        if let Some(kernel) = self.kernels.connected(project.id) {
-            return Ok(kernel);
+        match self.kernels.connected(project.id) {
+            Some(kernel) => Ok(kernel),
+            None => Box::pin(self.start_kernel(project)).await,
         }
+    }
+
+    async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<Kernel, Fault> {
         let _turn =
             self.kernels.turn.0.acquire().await.map_err(|_| lost("the daemon is stopping"))?;
         if let Some(kernel) = self.kernels.connected(project.id) {

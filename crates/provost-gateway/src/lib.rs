@@ -17,6 +17,7 @@ mod later;
 mod layout;
 mod links;
 mod login;
+mod look;
 mod meaning;
 mod paths;
 mod policy;

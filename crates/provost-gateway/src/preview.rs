@@ -68,13 +68,13 @@ impl Gateway {
         let known = self.governance.named(slug)?;
         let project = &known.project;
         let fits = project.slug == slug && project.status == ProjectStatus::Open;
-        fits.then(|| project.clone())
+        fits.then(|| Project::clone(project))
     }
 
     /// An open project by its id.
     pub fn open_project_with(&self, id: ProjectId) -> Option<Project> {
         let known = self.governance.of(id)?;
-        (known.project.status == ProjectStatus::Open).then(|| known.project.clone())
+        (known.project.status == ProjectStatus::Open).then(|| Project::clone(&known.project))
     }
 
     /// A code that opens a project's preview once, or another port of the project.

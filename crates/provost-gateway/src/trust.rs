@@ -215,7 +215,7 @@ fn person(by: &Operator, project: &Project) -> Behalf {
     Behalf {
         principal: by.principal().to_owned(),
         actor: by.actor().clone(),
-        project: project.clone(),
+        project: Arc::new(project.clone()),
         role: None,
         session: None,
         command: None,

@@ -71,6 +71,29 @@ impl Gateway {
         })
     }
 
+    /// Decides about looking at files as if no path held a link: to be carried out where
+    /// none is followed.
+    pub(crate) fn weigh_straight(
+        &self,
+        governed: &Governed,
+        role: &str,
+        matter: Matter,
+    ) -> Verdict {
+        let now = self.clock.now();
+        let stands = Stands {
+            homes: &self.homes,
+            pins: Vec::new(),
+            links: Links::default(),
+            leads_to: Vec::new(),
+            unseen: None,
+            again: self.rows.again(&matter.request().principal, matter.sameness()),
+            mode: governed.mode(now),
+            now,
+        };
+        let standing = stands.about(governed, &governed.rules);
+        decide(matter.on(Terms::default()), acting(governed, Some(role)), &standing)
+    }
+
     /// How things stand for a matter, in this mode: for the decision itself, and
     /// for telling what it would be.
     pub(crate) async fn stands(

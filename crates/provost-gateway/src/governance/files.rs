@@ -3,7 +3,6 @@
 //! They are read through the held folder of the project, so that no link leads
 //! out of it. What was read has no effect by itself; trust is bound to its hash.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -70,9 +69,9 @@ struct Seen(Vec<(PathBuf, Option<Look>)>, bool);
 struct Look {
     device: u64,
     inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    size: i64,
+    modified: (i64, u64),
+    changed: (i64, u64),
 }
 
 impl Seen {
@@ -82,8 +81,7 @@ impl Seen {
         let young = looks.iter().any(|(look, _)| {
             look.is_some_and(|look| {
                 let at = u64::try_from(look.changed.0).unwrap_or(0);
-                let nanos = u32::try_from(look.changed.1).unwrap_or(0);
-                Duration::new(at, nanos) >= since
+                Duration::from_secs(at) + Duration::from_nanos(look.changed.1) >= since
             })
         });
         Self(looks.into_iter().map(|(look, path)| (path, look)).collect(), young)
@@ -94,14 +92,15 @@ impl Seen {
     }
 }
 
+/// Links are followed: a file that is kept elsewhere changes there.
 fn look(path: &Path) -> Option<Look> {
-    let meta = std::fs::symlink_metadata(path).ok()?;
+    let stat = rustix::fs::stat(path).ok()?;
     Some(Look {
-        device: meta.dev(),
-        inode: meta.ino(),
-        size: meta.size(),
-        modified: (meta.mtime(), meta.mtime_nsec()),
-        changed: (meta.ctime(), meta.ctime_nsec()),
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        size: stat.st_size,
+        modified: (stat.st_mtime, stat.st_mtime_nsec),
+        changed: (stat.st_ctime, stat.st_ctime_nsec),
     })
 }
 

@@ -20,8 +20,12 @@ impl Gateway {
         if fresh && self.governance.user().fresh() {
             return Ok(governed);
         }
-        let turn = self.turn().await?;
-        self.refresh(project, &turn).await
+        // Rare and large, and so not a part of everybody who looks here.
+        Box::pin(async {
+            let turn = self.turn().await?;
+            self.refresh(project, &turn).await
+        })
+        .await
     }
 
     /// The same for one who has the turn.

@@ -148,6 +148,28 @@ async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
 }
 
 #[tokio::test]
+async fn a_read_through_a_link_that_may_be_followed_is_answered_and_recorded_once() {
+    let world = World::new().await;
+    world.write("docs/real.md", "here");
+    let app = world.home.path("app");
+    std::os::unix::fs::symlink("docs", app.join("d")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", app.join("out")).unwrap();
+    for (params, status, said) in [
+        (json!({ "path": "docs/real.md" }), 200, "here"),
+        (json!({ "path": "d/real.md" }), 200, "here"),
+        (json!({ "path": "d/none.md" }), 404, "NOT_FOUND"),
+        (json!({ "path": "out" }), 403, "OUTSIDE_PROJECT"),
+    ] {
+        let (is, answer) = world.asks("fs.readFile", params.clone()).await;
+        assert_eq!(is.as_u16(), status, "{params}: {answer}");
+        assert!(answer.to_string().contains(said), "{params}: {answer}");
+    }
+    let read = world.daemon.events("ACTION_READ").await;
+    assert_eq!(read.len(), 4, "{read:?}");
+    world.is_whole();
+}
+
+#[tokio::test]
 async fn a_command_reaches_no_file_through_a_link_that_it_may_not_reach_by_its_name() {
     let world = World::new().await;
     world.denies_files("**/.env");

@@ -36,6 +36,24 @@ async fn threat_27_a_planted_policy_tightens_at_once_and_never_loosens() {
 }
 
 #[tokio::test]
+async fn rules_that_are_kept_elsewhere_and_linked_take_effect_when_they_change_there() {
+    let world = World::new().await;
+    let kept = world.home.path("dotfiles.toml");
+    std::fs::write(&kept, "").unwrap();
+    std::os::unix::fs::symlink(&kept, world.home.path("policy.toml")).unwrap();
+    world.write("a.txt", "a");
+    let read = || world.asks("fs.readFile", json!({ "path": "a.txt" }));
+    assert_eq!(read().await.0, 200);
+    world.denies_files("a.txt");
+    assert!(kept.metadata().unwrap().len() > 0, "it was written through the link");
+    let (_, said) = read().await;
+    assert_eq!(said["code"], "POLICY_DENIED", "{said}");
+    std::fs::remove_file(&kept).unwrap();
+    assert_eq!(read().await.0, 200);
+    world.is_whole();
+}
+
+#[tokio::test]
 async fn when_a_persons_own_rules_are_broken_everything_asks_and_nothing_more_is_remembered() {
     let world = World::new().await;
     let policy = world.home.path("policy.toml");

@@ -1,0 +1,113 @@
+//! Looking at files: what is over at once and changes nothing is recorded in one
+//! event, with what came of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use provost_core::action::Effect;
+use provost_core::decide::{Allowed, Matter, Verdict};
+use provost_core::permit::Permit;
+use provost_proto::kernel::Fault;
+use provost_proto::{ActionId, ActionStatus, AllowedBy, Code, Fact, Hash, Raw};
+use provost_store::{Append, Durability};
+use serde_json::Value;
+
+use crate::actions::{Behalf, Done, answer, events};
+use crate::execute::outcome_of;
+use crate::governance::Governed;
+use crate::{Gateway, GatewayError};
+
+/// Whether an action is one of those.
+pub(crate) fn is_look(matter: &Matter) -> bool {
+    matches!(matter.request().action.name(), "fs.readFile" | "fs.stat" | "fs.listFiles")
+}
+
+impl Gateway {
+    /// Looks for an agent, if it may as long as there is no link on the way: most paths
+    /// hold none, and then nobody has to search for them. `None` if it may not, or if the
+    /// kernel came upon one, which it does not follow: nothing has happened then, and what
+    /// the links lead to is to be decided about.
+    pub(crate) async fn glance(
+        self: &Arc<Self>,
+        governed: &Governed,
+        behalf: &Behalf,
+        matter: &Matter,
+    ) -> Result<Option<Done>, GatewayError> {
+        let Some(role) = behalf.role.as_deref().filter(|_| is_look(matter)) else {
+            return Ok(None);
+        };
+        let Verdict::Allow(allowed) = self.weigh_straight(governed, role, matter.clone()) else {
+            return Ok(None);
+        };
+        let sameness = allowed.matter().sameness();
+        let (looking, permit) = Looking::of(allowed)?;
+        let result = self.execute(behalf, permit).await;
+        if result.as_ref().is_err_and(|fault| fault.code == Code::Conflict) {
+            return Ok(None);
+        }
+        self.remember(&behalf.principal, sameness);
+        self.record_look(behalf, looking, result).await.map(Some)
+    }
+
+    /// Looks, and records that with what came of it.
+    pub(crate) async fn look(
+        self: &Arc<Self>,
+        behalf: &Behalf,
+        allowed: Allowed,
+    ) -> Result<Done, GatewayError> {
+        let (looking, permit) = Looking::of(allowed)?;
+        let result = self.execute(behalf, permit).await;
+        self.record_look(behalf, looking, result).await
+    }
+
+    async fn record_look(
+        &self,
+        behalf: &Behalf,
+        looking: Looking,
+        result: Result<Raw, Fault>,
+    ) -> Result<Done, GatewayError> {
+        let (id, hash) = (looking.action, looking.hash);
+        let fact = looking.fact(behalf, &result);
+        let append = events(behalf, Durability::Process, vec![fact]);
+        self.write_once(Append { command: behalf.command.clone(), ..append }).await?;
+        let value = result.map_err(GatewayError::Fault)?;
+        Ok(Done::Finished(answer(id, hash, ActionStatus::Finished, Some(value))))
+    }
+}
+
+/// What a look will be recorded with.
+struct Looking {
+    action: ActionId,
+    name: &'static str,
+    params: Value,
+    what: String,
+    hash: Hash,
+    by: AllowedBy,
+    began: Instant,
+}
+
+impl Looking {
+    fn of(allowed: Allowed) -> Result<(Self, Permit), GatewayError> {
+        let action = &allowed.matter().request().action;
+        let (name, params, what) = (action.name(), action.params(), action.describe());
+        let (permit, by) = Permit::to_look(allowed).map_err(|_| GatewayError::Stopping)?;
+        let (action, hash) = (permit.id(), permit.hash());
+        let began = Instant::now();
+        Ok((Self { action, name, params, what, hash, by, began }, permit))
+    }
+
+    fn fact(self, behalf: &Behalf, result: &Result<Raw, Fault>) -> Fact {
+        Fact::ActionRead {
+            action: self.action,
+            project: behalf.project.id,
+            name: self.name.to_owned(),
+            params: self.params,
+            what: self.what,
+            action_hash: self.hash,
+            role: behalf.role.clone(),
+            session: behalf.session,
+            why: self.by,
+            outcome: outcome_of(Effect::Read, result, self.began),
+        }
+    }
+}
