@@ -41,12 +41,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
                 "send JSON, with `Content-Type: application/json`",
             ));
         }
-        let key = key(&request)?;
-        let target = format!("{} {}\n", request.method(), request.uri().path());
+        let key = key(&request)?.map(|key| (key, target(&request)));
         let bytes = read(request).await?;
         let value = parse(&bytes)?;
-        let request = digest(&target, &bytes);
-        Ok(Self { value, command: key.map(|key| Idempotency { key, request }) })
+        let command =
+            key.map(|(key, target)| Idempotency { key, request: digest(&target, &bytes) });
+        Ok(Self { value, command })
     }
 }
 
@@ -57,10 +57,14 @@ impl<S: Send + Sync> FromRequest<S> for Key {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        let target = format!("{} {}\n", request.method(), request.uri().path());
-        let request_digest = digest(&target, b"");
-        Ok(Self(key(&request)?.map(|key| Idempotency { key, request: request_digest })))
+        let digest = || digest(&target(&request), b"");
+        Ok(Self(key(&request)?.map(|key| Idempotency { key, request: digest() })))
     }
+}
+
+/// What a request is sent to, as a key is bound to it.
+fn target(request: &Request) -> String {
+    format!("{} {}\n", request.method(), request.uri().path())
 }
 
 fn digest(target: &str, body: &[u8]) -> Hash {

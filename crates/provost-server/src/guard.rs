@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use provost_proto::Code;
 use tracing::Instrument;
 
-use crate::problem::Failure;
+use crate::problem::{Failure, Fault};
 use crate::{Door, preview};
 
 /// The names under which we may be called.
@@ -64,19 +64,23 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     let started = Instant::now();
     let id = door.gateway.clock().id::<provost_proto::EventId>().uuid().to_string();
     let method = request.method().clone();
-    let path = request.uri().path().to_owned();
-    let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
-    let span = tracing::info_span!("request", id, %method, path);
+    let uri = request.uri().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    // At the usual level there is none: it would cost more than most that it could tell of.
+    let span = tracing::debug_span!("request", id, %method, path = uri.path());
 
     let checked = named(&door.hosts, door.hosts.port, &request)
         .and_then(|host| check(&door.hosts, host, &request));
     let mut response = match checked {
         Ok(()) => next.run(request).instrument(span.clone()).await,
-        Err(failure) => span.in_scope(|| failure.into_response()),
+        Err(failure) => failure.into_response(),
     };
     let status = response.status().as_u16();
-    let route = route.as_deref().unwrap_or("other");
+    let route = route.as_ref().map_or("other", MatchedPath::as_str);
     door.meter.request(&method, route, status, started.elapsed());
+    if let Some(Fault { code, error }) = response.extensions_mut().remove() {
+        tracing::warn!(id, %method, path = uri.path(), %code, error, "a request failed");
+    }
     span.in_scope(|| {
         tracing::debug!(status, micros = started.elapsed().as_micros(), "answered");
     });

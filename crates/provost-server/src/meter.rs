@@ -1,18 +1,37 @@
 //! What `/metrics` shows.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::http::Method;
-use metrics::{Key, Label, Level, Metadata, Recorder};
+use metrics::{Counter, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 
 /// The daemon's own measurements. One per daemon and not global, so that tests
 /// can run several daemons in one process.
 #[derive(Clone)]
-pub struct Meter(Arc<PrometheusRecorder>, Arc<AtomicU32>);
+pub struct Meter {
+    recorder: Arc<PrometheusRecorder>,
+    followers: Arc<AtomicU32>,
+    routes: Arc<RwLock<HashMap<String, Route>>>,
+}
+
+/// What is measured of a route, at hand: to ask for it by its labels takes longer than most
+/// that is measured.
+struct Route {
+    seconds: Histogram,
+    answered: Vec<Answered>,
+}
+
+/// How often a route was called with this method and answered with this status.
+struct Answered {
+    method: &'static str,
+    status: u16,
+    total: Counter,
+}
 
 impl fmt::Debug for Meter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,42 +58,57 @@ impl Default for Meter {
         ] {
             recorder.describe_counter(name.into(), None, what.into());
         }
-        Self(Arc::new(recorder), Arc::default())
+        Self { recorder: Arc::new(recorder), followers: Arc::default(), routes: Arc::default() }
     }
 }
 
 impl Meter {
     pub(crate) fn request(&self, method: &Method, route: &str, status: u16, took: Duration) {
-        let labels = vec![
-            Label::new("method", known(method)),
-            Label::new("route", route.to_owned()),
-            Label::new("status", status.to_string()),
-        ];
-        let key = Key::from_parts("provost_http_requests_total", labels);
-        self.0.register_counter(&key, &WHO).increment(1);
-        let labels = vec![Label::new("route", route.to_owned())];
-        let key = Key::from_parts("provost_http_seconds", labels);
-        self.0.register_histogram(&key, &WHO).record(took.as_secs_f64());
+        let method = known(method);
+        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        if routes.get(route).is_some_and(|route| route.count(method, status, took)) {
+            return;
+        }
+        drop(routes);
+        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+        let known = routes.entry(route.to_owned()).or_insert_with(|| {
+            let labels = vec![Label::new("route", route.to_owned())];
+            let key = Key::from_parts("provost_http_seconds", labels);
+            let seconds = self.recorder.register_histogram(&key, &WHO);
+            Route { seconds, answered: Vec::new() }
+        });
+        if !known.count(method, status, took) {
+            let labels = vec![
+                Label::new("method", method),
+                Label::new("route", route.to_owned()),
+                Label::new("status", status.to_string()),
+            ];
+            let key = Key::from_parts("provost_http_requests_total", labels);
+            let total = self.recorder.register_counter(&key, &WHO);
+            known.answered.push(Answered { method, status, total });
+            known.count(method, status, took);
+        }
     }
 
     /// Counts a follower until the guard is dropped.
     pub(crate) fn follower(&self) -> Follower {
-        let gauge = self.0.register_gauge(&Key::from_static_name("provost_sse_clients"), &WHO);
+        let key = Key::from_static_name("provost_sse_clients");
+        let gauge = self.recorder.register_gauge(&key, &WHO);
         gauge.increment(1.0);
-        self.1.fetch_add(1, Ordering::Relaxed);
-        Follower(gauge, Arc::clone(&self.1))
+        self.followers.fetch_add(1, Ordering::Relaxed);
+        Follower(gauge, Arc::clone(&self.followers))
     }
 
     /// How many follow now.
     pub(crate) fn followers(&self) -> u32 {
-        self.1.load(Ordering::Relaxed)
+        self.followers.load(Ordering::Relaxed)
     }
 
     /// The text for Prometheus.
     pub(crate) fn render(&self, events: u64) -> String {
         let key = Key::from_static_name("provost_log_events");
-        self.0.register_counter(&key, &WHO).absolute(events);
-        let handle = self.0.handle();
+        self.recorder.register_counter(&key, &WHO).absolute(events);
+        let handle = self.recorder.handle();
         handle.run_upkeep();
         handle.render()
     }
@@ -82,7 +116,20 @@ impl Meter {
     /// Folds the samples that were gathered since the last time; without it
     /// they would pile up while nobody asks for `/metrics`.
     pub(crate) fn upkeep(&self) {
-        self.0.handle().run_upkeep();
+        self.recorder.handle().run_upkeep();
+    }
+}
+
+impl Route {
+    /// Counts a request; `false` if none was answered so before.
+    fn count(&self, method: &str, status: u16, took: Duration) -> bool {
+        let mut all = self.answered.iter();
+        let found = all.find(|known| known.status == status && known.method == method);
+        if let Some(answered) = found {
+            answered.total.increment(1);
+            self.seconds.record(took.as_secs_f64());
+        }
+        found.is_some()
     }
 }
 

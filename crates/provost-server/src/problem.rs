@@ -1,8 +1,8 @@
 //! Every error leaves as `{error, code, status}`; this is where codes are chosen.
 
-use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use provost_gateway::GatewayError;
 use provost_proto::{Code, Problem};
 use provost_runner::session::RunnerError;
@@ -26,14 +26,22 @@ impl Failure {
     }
 }
 
+/// What the daemon's own log is to say of a response: it is not the client's fault.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) code: Code,
+    pub(crate) error: String,
+}
+
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let status =
             StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        if status.is_server_error() {
-            tracing::warn!(code = %self.0.code, error = %self.0.error, "failed");
+        if !status.is_server_error() {
+            return (status, Json(self.0)).into_response();
         }
-        (status, Json(self.0)).into_response()
+        let fault = Fault { code: self.0.code, error: self.0.error.clone() };
+        (status, Extension(fault), Json(self.0)).into_response()
     }
 }
 
