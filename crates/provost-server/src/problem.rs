@@ -107,7 +107,7 @@ fn store_code(error: &StoreError) -> Code {
         StoreError::Conflict { .. } | StoreError::Changed { .. } => Code::Conflict,
         StoreError::CommandReused(_) => Code::CommandReused,
         StoreError::TooLarge { .. } => Code::TooLarge,
-        StoreError::Closed => Code::Unavailable,
+        StoreError::Closed | StoreError::Locked => Code::Unavailable,
         StoreError::NotCanonical(_) => Code::InvalidRequest,
         StoreError::Damaged(_)
         | StoreError::View { .. }

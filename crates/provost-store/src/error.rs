@@ -92,6 +92,9 @@ pub enum StoreError {
     /// The database refused.
     #[error("the log's database failed: {0}")]
     Database(String),
+    /// Another program has locked the file, and does not let it go.
+    #[error("the log is locked by another program; close what has its database open")]
+    Locked,
 }
 
 impl StoreError {
@@ -115,6 +118,7 @@ impl StoreError {
             | Self::NotALog { .. }
             | Self::Newer { .. }
             | Self::Closed
+            | Self::Locked
             | Self::Io { .. }) => error,
         }
     }
@@ -128,6 +132,7 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Self::Damaged(error.to_string())
             }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
             Some(_) | None => Self::Database(error.to_string()),
         }
     }

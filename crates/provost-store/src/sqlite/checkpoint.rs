@@ -67,6 +67,7 @@ impl Checkpoints {
         }
     }
 }
+
 /// Moves all there is, nearly all of it beside the writer: what came while much was moved
 /// is less, and what came while that was moved is little. If someone reads an old state,
 /// what can be moved is, and the rest next time.

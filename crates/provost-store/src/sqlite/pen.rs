@@ -210,8 +210,9 @@ impl Pen {
                 self.sent.fetch_sub(group.len(), Ordering::AcqRel);
                 self.hand_out(HandOut(group.drain(..).zip(answers).collect()));
             }
-            Err(error) if group.len() == 1 => {
-                self.sent.fetch_sub(1, Ordering::AcqRel);
+            // Alone, each would wait as long for the same.
+            Err(error) if group.len() == 1 || matches!(error, StoreError::Locked) => {
+                self.sent.fetch_sub(group.len(), Ordering::AcqRel);
                 tracing::warn!(%error, "the log could not be written");
                 group.drain(..).for_each(|request| request.answer(Err(error.clone())));
             }
@@ -250,7 +251,9 @@ impl Pen {
         // Before another writes, so that what is noted last was last.
         match &committed {
             Ok(_) => self.shared.note(None),
-            Err(error) if group.len() == 1 => self.shared.note(Some(error.clone())),
+            Err(error) if group.len() == 1 || matches!(error, StoreError::Locked) => {
+                self.shared.note(Some(error.clone()));
+            }
             Err(_) => {}
         }
         committed

@@ -65,6 +65,23 @@ async fn an_append_that_nobody_waits_for_is_written_all_the_same() {
     assert_eq!(forgotten.await.unwrap().events()[0].seq, 3);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_another_program_has_the_log_locked_all_wait_together_and_are_told() {
+    let (store, folder) = fresh();
+    append(&store, one(Stream::Sys, note("first"))).await;
+    let db = Connection::open(folder.path().join("log.db")).unwrap();
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let began = std::time::Instant::now();
+    let refused = futures::future::join_all((0..32).map(|n| store.append(quick(n)))).await;
+    for answer in refused {
+        assert!(matches!(answer, Err(StoreError::Locked)), "{answer:?}");
+    }
+    // One after the other, it would take minutes.
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    db.execute_batch("ROLLBACK").unwrap();
+    assert!(store.append(quick(9)).await.is_ok());
+}
+
 #[tokio::test]
 async fn appends_that_come_together_are_one_commit() {
     let (store, folder) = fresh();
