@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Host;
-use super::redacting::redacted;
+use super::redacting::{redacted, redacted_part};
 use super::visitors::{Daemon, LOOKERS, Purpose, Visitor, greet, show};
 use crate::wire::{self, Frame, Frames};
 use crate::{ActionError, files};
@@ -263,6 +263,14 @@ fn look(
     let root = beneath(host, terms);
     let result = if let FileAction::ReadFile(wanted) = &action {
         match files::read(&root, wanted) {
+            Ok(content) if content.length < content.size => {
+                let part = redacted_part(&redactor, &root, (&wanted.path, content));
+                match part.map_err(|error| error.on(&wanted.path)) {
+                    Ok((content, false)) => return Ok(Looked::Plain(content)),
+                    Ok((content, true)) => said(&content).map(marked),
+                    Err(error) => Err(error),
+                }
+            }
             Ok(content) if is_plain(&redactor, &content) => return Ok(Looked::Plain(content)),
             content => content.and_then(|content| said(&content)),
         }
@@ -270,6 +278,12 @@ fn look(
         files::execute(&root, &action, &|| false)
     };
     redacted(&redactor, result).map(Looked::Redacted)
+}
+
+/// The same, saying that something was taken out of it.
+fn marked(mut result: Value) -> Value {
+    result["redacted"] = 1.into();
+    result
 }
 
 /// Whether there is nothing to redact in the content of a file. All else that is said of

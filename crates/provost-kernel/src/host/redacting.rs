@@ -1,15 +1,21 @@
 //! What the kernel must not let out, as its daemon told it.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use provost_core::action::{Encoding, RelPath};
 use provost_core::redact::{Redactor, Secrets};
 use provost_proto::Code;
 use provost_proto::kernel::{Fault, KnownSecret};
+use provost_sandbox::beneath::Root;
 use serde_json::{Map, Value};
 
 use crate::ActionError;
+use crate::error::from_io;
+use crate::files::Content;
 
 /// The secrets, as soon as a daemon has come.
 #[derive(Debug, Default)]
@@ -60,6 +66,44 @@ pub(super) fn redacted(
             Err(error)
         }
     }
+}
+
+/// A part of a file without secrets, and whether there were any. It is looked at with what
+/// is around it: of a secret that is cut off at its ends, nothing is let out either.
+pub(super) fn redacted_part(
+    redactor: &Redactor,
+    root: &Root,
+    (path, content): (&RelPath, Content),
+) -> Result<(Content, bool), ActionError> {
+    let reach = redactor.reach() as u64;
+    let file = root.open_read(path.as_ref())?.file;
+    let begin = content.offset.saturating_sub(reach);
+    let before = around(&file, begin, content.offset - begin)?;
+    let after = around(&file, content.offset.saturating_add(content.length), reach)?;
+    let own = match content.encoding {
+        Encoding::Utf8 => content.content.clone().into_bytes(),
+        Encoding::Base64 => STANDARD.decode(&content.content).unwrap_or_default(),
+    };
+    let (first, second) = (before.len(), before.len() + own.len());
+    let all = [before, own, after].concat();
+    let (mut pieces, _) = redactor.pieces(&all, &[first, second]);
+    let kept = pieces.pop().unwrap_or_default();
+    if all.get(first..second) == Some(&kept[..]) {
+        return Ok((content, false));
+    }
+    let text = match content.encoding {
+        Encoding::Utf8 => String::from_utf8_lossy(&kept).into_owned(),
+        Encoding::Base64 => STANDARD.encode(kept),
+    };
+    Ok((Content { content: text, ..content }, true))
+}
+
+fn around(mut file: &File, offset: u64, length: u64) -> Result<Vec<u8>, ActionError> {
+    let io = |error| from_io("read the file", &error);
+    file.seek(SeekFrom::Start(offset)).map_err(io)?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes).map_err(io)?;
+    Ok(bytes)
 }
 
 /// Content in Base64 is looked at as what it stands for.
@@ -127,5 +171,36 @@ mod tests {
         let error = redacted(&redactor(), Err(error)).unwrap_err();
         assert_eq!(error.message, "no [redacted: API_KEY]");
         assert_eq!(error.details, Some(json!({ "path": "[redacted: API_KEY]" })));
+    }
+
+    #[test]
+    fn of_a_secret_that_is_cut_off_nothing_is_let_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("ä first\nkey {VALUE} end\n{}", "x".repeat(500));
+        std::fs::write(folder.path().join("a"), &text).unwrap();
+        let (root, redactor) = (Root::open(folder.path()).unwrap(), redactor());
+        let start = text.find(VALUE).unwrap();
+        let end = start + VALUE.len();
+        for (offset, length) in (0..60).flat_map(|from| (1..40).map(move |n| (from, n))) {
+            let params =
+                json!({ "path": "a", "offset": offset, "length": length, "encoding": "base64" });
+            let action = provost_core::action::Action::parse("fs.readFile", params).unwrap();
+            let provost_core::action::Action::File(provost_core::action::FileAction::ReadFile(
+                wanted,
+            )) = action
+            else {
+                panic!("no read")
+            };
+            let content = crate::files::read(&root, &wanted).unwrap();
+            let (part, changed) = redacted_part(&redactor, &root, (&wanted.path, content)).unwrap();
+            let to = offset + length;
+            let mut expected = text.as_bytes()[offset..to.min(start).max(offset)].to_vec();
+            if (offset..to).contains(&start) {
+                expected.extend_from_slice(b"[redacted: API_KEY]");
+            }
+            expected.extend_from_slice(&text.as_bytes()[offset.max(end).min(to)..to]);
+            assert_eq!(STANDARD.decode(part.content).unwrap(), expected, "{offset} {length}");
+            assert_eq!(changed, offset < end && to > start, "{offset} {length}");
+        }
     }
 }

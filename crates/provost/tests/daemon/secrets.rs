@@ -228,3 +228,20 @@ async fn a_kernel_that_is_found_again_learns_the_secrets_of_the_new_daemon() {
     assert_eq!(answer["result"]["stdout"], format!("KEY={MARK}\n"));
     assert_eq!(daemon.events("KERNEL_STARTED").await, kernel, "the same kernel");
 }
+
+#[tokio::test]
+async fn a_secret_does_not_get_out_piece_by_piece() {
+    let mut world = World::new();
+    let text = format!("first\nkey {CANARY} end\n");
+    std::fs::write(world.home.path("app").join("a.txt"), &text).unwrap();
+    for length in [1, 16] {
+        let mut pieces = String::new();
+        for offset in (0..text.len()).step_by(length) {
+            let params = json!({ "path": "a.txt", "offset": offset, "length": length });
+            let result = world.does("fs.readFile", params).await;
+            pieces.push_str(result["content"].as_str().unwrap());
+        }
+        assert_eq!(pieces, format!("first\nkey {MARK} end\n"), "{length} at a time");
+    }
+    world.has_let_out_nothing();
+}
