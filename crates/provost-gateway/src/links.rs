@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use provost_core::action::{Action, RelPath};
+use provost_core::action::{Action, FileAction, RelPath};
 use provost_core::decide::{Lead, Matter};
 use provost_proto::kernel::SeenLink;
 use provost_sandbox::beneath::{Links, Root};
@@ -77,19 +77,28 @@ pub(crate) fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
     through(&links(folder, matter), matter)
 }
 
-/// Where links lead the folders of the paths that a file action names, in words:
-/// for a person who is shown a name that is elsewhere.
-pub(crate) fn real_places(folder: &Path, action: &Action) -> Vec<String> {
-    let Action::File(_) = action else { return Vec::new() };
+/// Where links lead the paths that a file action names, in words: for a person who is shown
+/// a name that is elsewhere.
+pub(crate) fn real_places(folder: &Path, action: &Action, links: &Links) -> Vec<String> {
+    let Action::File(file) = action else { return Vec::new() };
+    // All others are done to the name itself.
+    let follows = matches!(
+        file,
+        FileAction::ReadFile(_) | FileAction::ListFiles(_) | FileAction::SearchFiles(_)
+    );
     let elsewhere = |path: RelPath| {
+        let place = path.as_ref();
+        let place = if follows { links.real(place) } else { links.real_name(place) };
+        if let Some(there) = place.to_str().and_then(|place| RelPath::new(place).ok())
+            && there != path
+        {
+            let (path, there) = (path.shown(), there.shown());
+            return Some(format!("{path} is really {there}: a link leads there"));
+        }
         let (above, leaf) = (path.parent()?, Path::new(path.as_str()).file_name()?);
         let there = real(&folder.join(above.as_str()), LINKS)?.join(leaf);
-        let Ok(there) = there.strip_prefix(folder) else {
-            return Some(format!("{} is outside the project: a link leads there", path.shown()));
-        };
-        let there = RelPath::new(there.to_str()?).ok()?;
-        let said = || format!("{} is really {}: a link leads there", path.shown(), there.shown());
-        (there != path).then(said)
+        let outside = || format!("{} is outside the project: a link leads there", path.shown());
+        (!there.starts_with(folder)).then(outside)
     };
     action.paths().into_iter().filter_map(elsewhere).collect()
 }
@@ -129,6 +138,17 @@ pub(crate) fn through(links: &Links, matter: &Matter) -> Vec<RelPath> {
     places.sort();
     places.dedup();
     places
+}
+
+/// The links that a decision was made about, or those that are there now.
+pub(crate) fn decided(folder: &Path, matter: &Matter) -> Links {
+    match matter.terms() {
+        Some(terms) => {
+            let all = terms.links.iter();
+            Links::new(all.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())))
+        }
+        None => links(folder, matter),
+    }
 }
 
 /// The links as the kernel is told of them. One that has no spelling here is not

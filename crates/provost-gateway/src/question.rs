@@ -14,7 +14,7 @@ use provost_proto::{AnswerScope, Choice, Question, TrustQuestion};
 
 use crate::execute::profile;
 use crate::governance::Governed;
-use crate::links::real_places;
+use crate::links::{decided, real_places, through};
 use crate::weigh::{pins, programs};
 use crate::{Gateway, GatewayError};
 
@@ -40,9 +40,14 @@ impl Gateway {
         // Whoever says yes for longer would say it to what nobody has seen.
         let folder = &governed.project.path;
         let (_, linked) = programs(folder, matter, &question.pins).await?;
+        let through = through(&decided(Path::new(folder), matter), matter);
         let linked = linked.first().map(|path| format!("{path} lies behind a link"));
         let loose = matter.unpinned(folder, &question.pins).or(linked);
-        let once = asking.gate.is_some() || governed.broken.is_some() || unkept || loose.is_some();
+        let once = asking.gate.is_some()
+            || governed.broken.is_some()
+            || unkept
+            || loose.is_some()
+            || !through.is_empty();
         question.notes.extend(loose.map(|why| format!("{CAN_CHANGE}: {why}")));
         question.choices = if once { vec![once_only()] } else { choices(governed, matter, role) };
         Ok(question)
@@ -66,16 +71,22 @@ impl Gateway {
         Ok(question)
     }
 
-    async fn about(&self, governed: &Governed, matter: &Matter) -> Result<Question, GatewayError> {
+    /// All of a question but why it is asked, and what can be answered.
+    pub(crate) async fn about(
+        &self,
+        governed: &Governed,
+        matter: &Matter,
+    ) -> Result<Question, GatewayError> {
         let action = &matter.request().action;
         let folder = PathBuf::from(&governed.project.path);
         let path = self.places.path.clone();
         let demands = matter.shown(|run| program(&folder, &path, matter, run));
         let wanted = action.clone();
         let source = matter.source().map(str::to_owned);
+        let links = decided(&folder, matter);
         let look = move || {
             let mut change = change::change(&folder, &wanted);
-            let mut notes = real_places(&folder, &wanted);
+            let mut notes = real_places(&folder, &wanted, &links);
             notes.append(&mut change.notes);
             notes.extend(source);
             (change.diff, notes)

@@ -5,7 +5,7 @@ use provost_core::action::Action;
 use provost_core::decide::Matter;
 use provost_core::redact::{Redactor, Secrets, TooMuch, given};
 use provost_proto::kernel::{Fault, Output, Printed};
-use provost_proto::{Code, Fact};
+use provost_proto::{Code, Fact, Question};
 use provost_store::{Append, Appended, StoreError};
 use serde_json::Value;
 
@@ -22,6 +22,18 @@ impl Gateway {
             }
         }
         self.store.append(append).await
+    }
+
+    /// A question as the log would have it.
+    pub(crate) fn as_kept(&self, question: Question) -> Result<Question, StoreError> {
+        let unfit = |error: serde_json::Error| StoreError::NotCanonical(error.to_string());
+        let own = own(std::iter::once(&question.params))?;
+        let mut value = serde_json::to_value(question).map_err(unfit)?;
+        self.redactor.json(&mut value);
+        if let Some(own) = own {
+            own.json(&mut value);
+        }
+        serde_json::from_value(value).map_err(unfit)
     }
 
     /// Whether the log cannot keep this action as it is.

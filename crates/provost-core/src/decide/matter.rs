@@ -74,6 +74,11 @@ impl Matter {
         self
     }
 
+    /// What of the world the decision is about.
+    pub fn terms(&self) -> Option<&Terms> {
+        self.terms.as_ref()
+    }
+
     /// Who asks for what.
     pub fn request(&self) -> &Request {
         &self.request

@@ -63,6 +63,10 @@ impl Standing<'_> {
         role: &Role,
         asking: &[RuleRef],
     ) -> Option<GrantId> {
+        // A link can be made to lead elsewhere, and what was granted was a place.
+        if !self.leads_to.is_empty() {
+            return None;
+        }
         // Most grants are for commands, and most of what is asked for are reads.
         let command = matter.command().is_some();
         let may_cover = |grant: &&Grant| match &grant.covers {

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use provost_core::action::Action;
 use provost_core::decide::{Allowed, Answerer, Asking, Denied, Verdict};
 use provost_proto::kernel::Fault;
 use provost_proto::{
-    Answer, AnswerScope, Approval, ApprovalId, Code, Decision, Fact, GrantId, Micros, TokenClass,
+    Answer, AnswerScope, Approval, ApprovalId, Code, Decision, Fact, GrantId, Micros, Pin,
+    TokenClass,
 };
 use provost_store::{Append, Durability};
 
@@ -18,6 +20,10 @@ use crate::question::again;
 use crate::trust::trusting;
 use crate::weigh::pins;
 use crate::{Gateway, GatewayError, Request};
+
+/// What has changed since a question was asked.
+const SCRIPT: &str = "a script it runs has changed";
+const FILES: &str = "a file it is about, or where a link leads, has changed";
 
 /// The longest that "until a time" may be, in minutes.
 const LONGEST: u32 = 8 * 60;
@@ -115,24 +121,26 @@ impl Gateway {
         let covers = matter.covers().map_err(provost_store::StoreError::from)?;
         let words = again(&matter);
         let now = pins(&governed.project.path, &matter).await?;
-        let allowed = match self.weigh_again(governed, approval, matter).await? {
-            Verdict::Deny(denied) => return self.deny_after_all(answering, &denied).await,
-            Verdict::Ask(asking) if approval.question.pins != now => {
-                return self.ask_again(answering, governed, &behalf, asking).await;
+        let weighed = self.weigh_again(governed, approval, matter).await?;
+        let changed = self.changed(governed, approval, &weighed, &now).await?;
+        let allowed = match (weighed, changed) {
+            (Verdict::Deny(denied), _) => return self.deny_after_all(answering, &denied).await,
+            (Verdict::Ask(asking), Some(why)) => {
+                return self.ask_again(answering, governed, &behalf, (asking, why)).await;
             }
-            Verdict::Ask(asking) => {
+            (Verdict::Ask(asking), None) => {
                 let answerer =
                     Answerer { principal: &person.principal, class: TokenClass::Operator };
                 let done = asking.approve(approval, answerer, &now, self.clock.now());
                 done.map_err(|denied| GatewayError::Fault(refusal(&denied)))?
             }
             // The person said yes to what they were shown, whatever the mode says by now.
-            Verdict::Allow(allowed) if approval.question.pins != now => {
-                let asking = allowed.ask_after_all("a script it runs has changed");
-                return self.ask_again(answering, governed, &behalf, asking).await;
+            (Verdict::Allow(allowed), Some(why)) => {
+                let asking = allowed.ask_after_all(why);
+                return self.ask_again(answering, governed, &behalf, (asking, why)).await;
             }
             // Something allows it by now; that it was also answered does no harm.
-            Verdict::Allow(allowed) => allowed,
+            (Verdict::Allow(allowed), None) => allowed,
         };
         let mut added = None;
         let mut facts = vec![answering.fact(Some(scope))];
@@ -206,19 +214,42 @@ impl Gateway {
         Ok(())
     }
 
-    /// A script changed since the question: that is another question.
+    /// Why what a person was shown is not so any more, if it is not: a script is another, a
+    /// link leads elsewhere, or what would be replaced is something else.
+    async fn changed(
+        &self,
+        governed: &Governed,
+        approval: &Approval,
+        weighed: &Verdict,
+        pins: &[Pin],
+    ) -> Result<Option<&'static str>, GatewayError> {
+        let matter = match weighed {
+            Verdict::Deny(_) => return Ok(None),
+            Verdict::Ask(asking) => asking.matter(),
+            Verdict::Allow(allowed) => allowed.matter(),
+        };
+        if approval.question.pins != pins {
+            return Ok(Some(SCRIPT));
+        }
+        let Action::File(_) = &matter.request().action else { return Ok(None) };
+        let now = self.as_kept(self.about(governed, matter).await?)?;
+        let shown = &approval.question;
+        Ok(if now.notes != shown.notes || now.diff != shown.diff { Some(FILES) } else { None })
+    }
+
+    /// What was shown changed since the question: that is another question.
     async fn ask_again(
         &self,
         answering: &Answering,
         governed: &Governed,
         behalf: &Behalf,
-        asking: Asking,
+        (asking, why): (Asking, &str),
     ) -> Result<(), GatewayError> {
         let Answering { approval, .. } = answering;
-        let why = "a script it runs has changed since; it is asked again";
+        let why = format!("{why} since; it is asked again");
         let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
         let (id, asked) = self.asked(behalf, asking.matter(), question);
-        let facts = std::iter::once(withdrawn(approval, why.to_owned())).chain(asked).collect();
+        let facts = std::iter::once(withdrawn(approval, why)).chain(asked).collect();
         self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
         self.adopt_question(id, asking.matter()).await?;
         Err(mismatch())

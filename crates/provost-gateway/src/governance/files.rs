@@ -200,7 +200,11 @@ impl PolicyFile {
 impl UserRules {
     /// Reads a person's own rules. A file that cannot be read is no empty file.
     pub(crate) fn read(file: &Path, now: Micros) -> Self {
-        let seen = Seen::look([file.to_owned()], now);
+        let mut seen = Seen::look([file.to_owned()], now);
+        // What is missing and what is a link that leads nowhere look the same.
+        let dangling = seen.0.iter().all(|(_, look)| look.is_none())
+            && std::fs::symlink_metadata(file).is_ok();
+        seen.1 |= dangling;
         let name = file.display().to_string();
         let none = |errors| Self {
             file: file.to_owned(),
@@ -211,7 +215,10 @@ impl UserRules {
             seen: seen.clone(),
         };
         match std::fs::read_to_string(file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => none(Vec::new()),
+            // A link that leads nowhere says that there were to be rules.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !dangling => {
+                none(Vec::new())
+            }
             Err(error) => none(vec![format!("{name}: {error}")]),
             Ok(text) => {
                 let read = PolicyFile::new(Layer::User, &name, text);

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use provost_proto::{
-    Answer, AnswerScope, Approval, ApprovalList, ApprovalStatus, Decision, Hash, Project,
-    ProjectList,
+    ActionStatus, ActionView, Answer, AnswerScope, Approval, ApprovalList, ApprovalStatus,
+    Decision, Hash, Project, ProjectList,
 };
 use provost_store::Clock;
 
@@ -64,8 +64,39 @@ impl Here {
         pick("open question", id, open, |approval| approval.id.to_string())
     }
 
-    async fn answer(&self, approval: &Approval, answer: &Answer) -> anyhow::Result<Approval> {
-        self.client.post(&format!("/api/approvals/{}", approval.id.uuid()), answer).await
+    /// Answers: what became of the question, and of the action.
+    async fn answer(&self, approval: &Approval, answer: &Answer) -> anyhow::Result<Resolved> {
+        let path = format!("/api/approvals/{}", approval.id.uuid());
+        let approval: Approval = self.client.post(&path, answer).await?;
+        let path = format!("/api/actions/{}", approval.action.uuid());
+        let action: ActionView = self.client.get(&path).await?;
+        Ok(Resolved { approval, status: action.status })
+    }
+}
+
+/// An answered question, and how far its action came by that.
+struct Resolved {
+    approval: Approval,
+    status: ActionStatus,
+}
+
+impl Resolved {
+    /// Whether a person said yes, and something forbids it all the same.
+    fn is_forbidden(&self) -> bool {
+        self.approval.status == ApprovalStatus::Allowed && self.status == ActionStatus::Denied
+    }
+
+    /// In a line.
+    fn told(&self) -> String {
+        if !self.is_forbidden() {
+            return outcome(&self.approval);
+        }
+        let what = plain(&self.approval.question.what);
+        let action = self.approval.action;
+        format!(
+            "Not done: {what}\nYou allowed it, but something forbids it by now; `provost audit \
+             --action {action}` tells what."
+        )
     }
 }
 
@@ -162,11 +193,11 @@ async fn deny(here: &Here, args: DenyArgs) -> anyhow::Result<ExitCode> {
 async fn finish(here: &Here, approval: &Approval, answer: &Answer) -> anyhow::Result<ExitCode> {
     let resolved = here.answer(approval, answer).await?;
     if here.json {
-        output::json(&resolved)?;
+        output::json(&resolved.approval)?;
     } else {
-        line(&outcome(&resolved))?;
+        line(&resolved.told())?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if resolved.is_forbidden() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// What became of a question.

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use futures::StreamExt;
-use provost_proto::{Approval, Decision, Event, Fact, Health};
+use provost_proto::{Decision, Event, Fact, Health};
 use provost_store::Clock;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::Here;
 use super::desk::{Desk, Effect};
-use super::{Here, outcome};
 use crate::client::{Client, Refused};
 use crate::commands::events::{newest, take_events};
 use crate::config::Config;
@@ -154,7 +154,7 @@ async fn carry_out(here: &Here, effects: Vec<Effect>, desk: &mut Desk) -> anyhow
         match effect {
             Effect::Say(text) => line(&text)?,
             Effect::Send(approval, answer) => match here.answer(&approval, &answer).await {
-                Ok::<Approval, _>(resolved) => remark(&faint(&outcome(&resolved))),
+                Ok(resolved) => remark(&faint(&resolved.told())),
                 Err(error) if error.is::<Refused>() => {
                     desk.refused();
                     error_line(&error);

@@ -96,6 +96,91 @@ async fn a_link_that_is_swapped_after_the_decision_leads_nowhere_that_governs() 
 }
 
 #[tokio::test]
+async fn an_answer_is_for_the_place_and_the_content_that_were_shown() {
+    let world = World::new().await;
+    let app = world.home.path("app");
+    let link = |to: &str| {
+        let _gone = std::fs::remove_file(app.join("l"));
+        std::os::unix::fs::symlink(to, app.join("l")).unwrap();
+    };
+    let asks = async |action: &str, params: Value| {
+        let (_, said) = world.asks(action, params).await;
+        assert_eq!(said["status"], "waiting", "{action}: {said}");
+        world.get(&format!("/api/approvals/{}", said["approvalId"].as_str().unwrap())).await
+    };
+    for (action, params) in [
+        ("fs.deleteFile", json!({ "path": "l/x" })),
+        ("fs.writeFile", json!({ "path": "l/x", "content": "new" })),
+        ("fs.editFile", json!({ "path": "l/x", "edits": [{ "old": "same", "new": "new" }] })),
+        ("fs.readFile", json!({ "path": "l/.env" })),
+    ] {
+        for folder in ["one", "two"] {
+            world.write(&format!("{folder}/x"), "same");
+            world.write(&format!("{folder}/.env"), folder);
+        }
+        link("one");
+        let question = asks(action, params.clone()).await;
+        assert!(question.to_string().contains("is really one/"), "{action}: {question}");
+        // What leads elsewhere tomorrow is allowed today only.
+        assert_eq!(question["question"]["choices"].as_array().unwrap().len(), 1, "{question}");
+        link("two");
+        let (status, said) = world.allows(&question, json!({})).await;
+        assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
+        assert_eq!(world.read("two/x"), "same", "{action}");
+        let open = world.open().await;
+        assert_eq!(open.len(), 1, "{action}: {open:?}");
+        assert!(open[0].to_string().contains("is really two/"), "{action}: {open:?}");
+        assert_eq!(world.allows(&open[0], json!({})).await.0, 200);
+        world.ended(&open[0]).await;
+        assert_eq!(world.read("one/x"), "same", "{action}");
+    }
+    // The same without links: what would go is not what was shown.
+    world.write("f", "one");
+    let question = asks("fs.writeFile", json!({ "path": "f", "content": "new" })).await;
+    world.write("f", "precious");
+    assert_eq!(world.allows(&question, json!({})).await.0, 409);
+    assert_eq!(world.read("f"), "precious");
+    let open = world.open().await;
+    assert!(open[0]["question"]["diff"].as_str().unwrap().contains("-precious"), "{open:?}");
+    assert_eq!(world.allows(&open[0], json!({})).await.0, 200);
+    world.ended(&open[0]).await;
+    assert_eq!(world.read("f"), "new");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn a_grant_for_a_file_is_none_for_what_a_link_in_its_place_leads_to() {
+    let world = World::new().await;
+    world.write(".env", "A=1");
+    world.write("id_rsa", "KEY");
+    let read = || world.asks("fs.readFile", json!({ "path": ".env" }));
+    let (_, said) = read().await;
+    let question =
+        world.get(&format!("/api/approvals/{}", said["approvalId"].as_str().unwrap())).await;
+    assert_eq!(world.allows(&question, json!({ "scope": "session" })).await.0, 200);
+    world.ended(&question).await;
+    assert_eq!(read().await.0, 200);
+    let env = world.home.path("app").join(".env");
+    std::fs::remove_file(&env).unwrap();
+    std::os::unix::fs::symlink("id_rsa", &env).unwrap();
+    let (_, said) = read().await;
+    assert_eq!(said["status"], "waiting", "{said}");
+    world.is_whole();
+}
+
+#[tokio::test]
+async fn whoever_allows_what_is_forbidden_by_now_is_told_that_it_was_not_done() {
+    let world = World::new().await;
+    let question = world.asks_to_run(json!({ "command": "echo x > made" })).await;
+    world.denies_files("made");
+    let id = question["id"].as_str().unwrap();
+    let said = world.home.provost(&["approvals", "allow", "-y", id]).assert().code(1);
+    let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
+    assert!(said.contains("Not done") && said.contains("audit --action"), "{said}");
+    assert_eq!(world.read("made"), "");
+}
+
+#[tokio::test]
 async fn a_link_that_is_swapped_after_the_decision_shows_nothing_that_a_rule_denies() {
     let world = World::new().await;
     world.denies_files("private/**");

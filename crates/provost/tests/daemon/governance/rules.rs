@@ -48,7 +48,11 @@ async fn rules_that_are_kept_elsewhere_and_linked_take_effect_when_they_change_t
     assert!(kept.metadata().unwrap().len() > 0, "it was written through the link");
     let (_, said) = read().await;
     assert_eq!(said["code"], "POLICY_DENIED", "{said}");
+    // A link that leads nowhere is not as if there were no rules.
     std::fs::remove_file(&kept).unwrap();
+    let (_, said) = read().await;
+    assert_eq!(said["status"], "waiting", "{said}");
+    std::fs::remove_file(world.home.path("policy.toml")).unwrap();
     assert_eq!(read().await.0, 200);
     world.is_whole();
 }
