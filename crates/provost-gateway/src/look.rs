@@ -41,7 +41,9 @@ impl Gateway {
         };
         let sameness = allowed.matter().sameness();
         let (looking, permit) = Looking::of(allowed)?;
+        let underway = Underway { gateway: self, behalf, looking: Some(looking) };
         let result = self.execute(behalf, permit).await;
+        let looking = underway.over()?;
         if result.as_ref().is_err_and(|fault| fault.code == Code::Conflict) {
             return Ok(None);
         }
@@ -56,8 +58,9 @@ impl Gateway {
         allowed: Allowed,
     ) -> Result<Done, GatewayError> {
         let (looking, permit) = Looking::of(allowed)?;
+        let underway = Underway { gateway: self, behalf, looking: Some(looking) };
         let result = self.execute(behalf, permit).await;
-        self.record_look(behalf, looking, result).await
+        self.record_look(behalf, underway.over()?, result).await
     }
 
     async fn record_look(
@@ -67,11 +70,50 @@ impl Gateway {
         result: Result<Raw, Fault>,
     ) -> Result<Done, GatewayError> {
         let (id, hash) = (looking.action, looking.hash);
-        let fact = looking.fact(behalf, &result);
-        let append = events(behalf, Durability::Process, vec![fact]);
-        self.write_once(Append { command: behalf.command.clone(), ..append }).await?;
+        self.write_look(behalf, looking, &result).await?;
         let value = result.map_err(GatewayError::Fault)?;
         Ok(Done::Finished(answer(id, hash, ActionStatus::Finished, Some(value))))
+    }
+
+    async fn write_look(
+        &self,
+        behalf: &Behalf,
+        looking: Looking,
+        result: &Result<Raw, Fault>,
+    ) -> Result<(), GatewayError> {
+        let fact = looking.fact(behalf, result);
+        let append = events(behalf, Durability::Process, vec![fact]);
+        self.write_once(Append { command: behalf.command.clone(), ..append }).await?;
+        Ok(())
+    }
+}
+
+/// A look that the kernel was sent. If whoever asked hangs up before it is answered, that
+/// they looked is recorded all the same.
+struct Underway<'a> {
+    gateway: &'a Arc<Gateway>,
+    behalf: &'a Behalf,
+    looking: Option<Looking>,
+}
+
+impl Underway<'_> {
+    fn over(mut self) -> Result<Looking, GatewayError> {
+        self.looking.take().ok_or(GatewayError::Stopping)
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        let Some(looking) = self.looking.take() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (gateway, behalf) = (Arc::clone(self.gateway), self.behalf.clone());
+        let message = "whoever asked hung up before it was answered".to_owned();
+        let fault = Fault { code: Code::Cancelled, message, details: None };
+        drop(runtime.spawn(async move {
+            if let Err(error) = gateway.write_look(&behalf, looking, &Err(fault)).await {
+                tracing::warn!(%error, "that somebody looked could not be recorded");
+            }
+        }));
     }
 }
 

@@ -42,6 +42,39 @@ async fn what_became_of_a_look_can_be_asked_for_later_and_by_another_daemon() {
 }
 
 #[tokio::test]
+async fn that_somebody_looked_is_recorded_though_they_hang_up() {
+    use tokio::io::AsyncWriteExt as _;
+    let world = World::new().await;
+    world.write("a.txt", "a");
+    let looked = || world.daemon.events("ACTION_READ");
+    world.asks("fs.readFile", json!({ "path": "a.txt" })).await;
+    let kernel = world.get("/api/projects/app/kernel").await["pid"].as_i64().unwrap();
+    let kernel = rustix::process::Pid::from_raw(i32::try_from(kernel).unwrap()).unwrap();
+    let signal = |signal| rustix::process::kill_process(kernel, signal).unwrap();
+    // Nobody answers while they wait.
+    signal(rustix::process::Signal::STOP);
+    let address = world.daemon.base.strip_prefix("http://").unwrap();
+    let body = json!({ "action": "fs.readFile", "params": { "path": "a.txt" } }).to_string();
+    let request = format!(
+        "POST /api/projects/app/actions HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        world.agent,
+        body.len()
+    );
+    // One that hangs up before the daemon has read what they want has not looked.
+    while looked().await.len() < 2 {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        looked().await;
+        drop(stream);
+    }
+    signal(rustix::process::Signal::CONT);
+    let last = looked().await.pop().unwrap();
+    assert_eq!(last["outcome"]["fault"]["code"], "CANCELLED", "{last}");
+    world.is_whole();
+}
+
+#[tokio::test]
 async fn whoever_asked_reads_later_what_came_out_and_nobody_else_does() {
     let world = World::new().await;
     world.write("a.txt", "what it holds\n");
