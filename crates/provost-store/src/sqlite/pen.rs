@@ -228,11 +228,11 @@ impl Pen {
         let group = [request];
         let committed = self.commit(&mut self.held(), &group);
         self.sent.fetch_sub(1, Ordering::AcqRel);
-        let answer =
-            committed.and_then(|mut answers| answers.pop().unwrap_or(Err(StoreError::Closed)));
-        if let Err(error) = &answer {
+        if let Err(error) = &committed {
             tracing::warn!(%error, "the log could not be written");
         }
+        let answer =
+            committed.and_then(|mut answers| answers.pop().unwrap_or(Err(StoreError::Closed)));
         let [request] = group;
         request.answer(answer);
     }
