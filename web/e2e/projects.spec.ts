@@ -90,8 +90,11 @@ test('everything can be done with the keyboard alone', async ({ page, daemon }) 
   await page.keyboard.type('all events')
   await page.keyboard.press('Enter')
   await expect(page.getByRole('heading', { level: 1, name: 'All events', exact: true })).toBeVisible()
+  // Until it is gone, keys are the palette's.
+  await expect(page.getByRole('dialog')).toBeHidden()
 
   await page.keyboard.press('/')
+  await expect(page.getByRole('searchbox', { name: 'Filter by text' })).toBeFocused()
   await page.keyboard.type('project_opened')
   await expect(events(page)).toHaveCount(1)
   for (let presses = 0; presses < 12; presses++) {
