@@ -105,7 +105,10 @@ impl Underway<'_> {
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
         let Some(looking) = self.looking.take() else { return };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            tracing::warn!(action = %looking.action, "a look was given up while the daemon ended");
+            return;
+        };
         let (gateway, behalf) = (Arc::clone(self.gateway), self.behalf.clone());
         let message = "whoever asked hung up before it was answered".to_owned();
         let fault = Fault { code: Code::Cancelled, message, details: None };

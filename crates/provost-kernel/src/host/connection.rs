@@ -266,8 +266,8 @@ fn look(
             Ok(content) if content.length < content.size => {
                 let part = redacted_part(&redactor, &root, (&wanted.path, content));
                 match part.map_err(|error| error.on(&wanted.path)) {
-                    Ok((content, false)) => return Ok(Looked::Plain(content)),
-                    Ok((content, true)) => said(&content).map(marked),
+                    Ok((content, 0)) => return Ok(Looked::Plain(content)),
+                    Ok((content, n_secrets)) => said(&content).map(|said| marked(said, n_secrets)),
                     Err(error) => Err(error),
                 }
             }
@@ -280,9 +280,9 @@ fn look(
     redacted(&redactor, result).map(Looked::Redacted)
 }
 
-/// The same, saying that something was taken out of it.
-fn marked(mut result: Value) -> Value {
-    result["redacted"] = 1.into();
+/// The same, saying how much was taken out of it.
+fn marked(mut result: Value, n_secrets: usize) -> Value {
+    result["redacted"] = n_secrets.into();
     result
 }
 

@@ -68,13 +68,13 @@ pub(super) fn redacted(
     }
 }
 
-/// A part of a file without secrets, and whether there were any. It is looked at with what
+/// A part of a file without secrets, and how many there were. It is looked at with what
 /// is around it: of a secret that is cut off at its ends, nothing is let out either.
 pub(super) fn redacted_part(
     redactor: &Redactor,
     root: &Root,
     (path, content): (&RelPath, Content),
-) -> Result<(Content, bool), ActionError> {
+) -> Result<(Content, usize), ActionError> {
     let reach = redactor.reach() as u64;
     let file = root.open_read(path.as_ref())?.file;
     let begin = content.offset.saturating_sub(reach);
@@ -86,16 +86,18 @@ pub(super) fn redacted_part(
     };
     let (first, second) = (before.len(), before.len() + own.len());
     let all = [before, own, after].concat();
-    let (mut pieces, _) = redactor.pieces(&all, &[first, second]);
+    let (mut pieces, n_marks) = redactor.pieces(&all, &[first, second]);
     let kept = pieces.pop().unwrap_or_default();
     if all.get(first..second) == Some(&kept[..]) {
-        return Ok((content, false));
+        return Ok((content, 0));
     }
     let text = match content.encoding {
         Encoding::Utf8 => String::from_utf8_lossy(&kept).into_owned(),
         Encoding::Base64 => STANDARD.encode(kept),
     };
-    Ok((Content { content: text, ..content }, true))
+    // One that begins before it is marked there, and is gone from here.
+    let (_, n_before) = redactor.pieces(&all, &[first]);
+    Ok((Content { content: text, ..content }, (n_marks - n_before).max(1)))
 }
 
 fn around(mut file: &File, offset: u64, length: u64) -> Result<Vec<u8>, ActionError> {
@@ -192,7 +194,8 @@ mod tests {
                 panic!("no read")
             };
             let content = crate::files::read(&root, &wanted).unwrap();
-            let (part, changed) = redacted_part(&redactor, &root, (&wanted.path, content)).unwrap();
+            let (part, n_secrets) =
+                redacted_part(&redactor, &root, (&wanted.path, content)).unwrap();
             let to = offset + length;
             let mut expected = text.as_bytes()[offset..to.min(start).max(offset)].to_vec();
             if (offset..to).contains(&start) {
@@ -200,7 +203,7 @@ mod tests {
             }
             expected.extend_from_slice(&text.as_bytes()[offset.max(end).min(to)..to]);
             assert_eq!(STANDARD.decode(part.content).unwrap(), expected, "{offset} {length}");
-            assert_eq!(changed, offset < end && to > start, "{offset} {length}");
+            assert_eq!(n_secrets, usize::from(offset < end && to > start), "{offset} {length}");
         }
     }
 }
