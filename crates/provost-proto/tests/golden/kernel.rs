@@ -1,0 +1,155 @@
+//! What the daemon and a kernel process send each other, as JSON.
+//!
+//! The frames around it, and output as bytes, are made in `provost-kernel`.
+
+use expect_test::expect_file;
+use provost_proto::Raw;
+use provost_proto::kernel::{
+    Answer, Ask, Happened, KnownSecret, Limit, PROTOCOL, Question, Report, RpcError, SeenLink,
+    Terms, Version2, Welcome,
+};
+use provost_proto::terminal::Attached;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::samples::{faults, id, layers, outcomes, outputs, params, pins, text, texts};
+use crate::{Golden, decodes_to, runtime};
+
+fn questions() -> Vec<Question> {
+    let asks = [control(), executions(), streams()].concat();
+    crate::assert_every_variant!(
+        asks,
+        Ask {
+            Hello,
+            Secrets,
+            Ping,
+            Attach,
+            Acknowledge,
+            Execute,
+            Cancel,
+            Outcomes,
+            Terminal,
+            Logs,
+            Runtime,
+            Shutdown,
+        }
+    );
+    let question = |(ask, id)| Question { jsonrpc: Version2::V2, id, ask };
+    asks.into_iter().zip(1..).map(question).collect()
+}
+
+fn control() -> Vec<Ask> {
+    let value = text("hunter2");
+    vec![
+        Ask::Hello { secret: text("s3cret"), protocol: PROTOCOL },
+        Ask::Secrets { values: vec![KnownSecret { name: text("API_KEY"), value }] },
+        Ask::Secrets { values: Vec::new() },
+        Ask::Ping {},
+        Ask::Attach { after: 7 },
+        Ask::Acknowledge { up_to: 9 },
+        Ask::Cancel { id: id(4) },
+        Ask::Outcomes { ids: vec![id(4), id(5)] },
+        Ask::Shutdown {},
+    ]
+}
+
+fn executions() -> Vec<Ask> {
+    let execute = |limits, terms| Ask::Execute {
+        id: id(4),
+        action: text("fs.searchFiles"),
+        params: params(),
+        limits,
+        terms,
+    };
+    let limit = Limit {
+        id: text("secrets"),
+        layer: text("builtin"),
+        effect: text("deny"),
+        path: texts(["**/.env"]),
+        except: texts(["**/.env.example"]),
+    };
+    let terms = Terms {
+        links: vec![SeenLink { path: text("link"), leads_to: text("there") }],
+        pins: pins(),
+        programs: texts(["build.sh"]),
+    };
+    vec![
+        execute(vec![limit], Some(terms)),
+        execute(Vec::new(), Some(Terms::default())),
+        execute(Vec::new(), None),
+    ]
+}
+
+fn streams() -> Vec<Ask> {
+    vec![
+        Ask::Terminal { after: Some(7), cols: 80, rows: 24 },
+        Ask::Terminal { after: None, cols: 80, rows: 24 },
+        Ask::Logs { after: 7, limit: 4096 },
+        Ask::Runtime {},
+    ]
+}
+
+fn welcome() -> Welcome {
+    Welcome {
+        protocol: PROTOCOL,
+        boot: id(6),
+        pid: 43,
+        version: text("0.1.0"),
+        running: vec![id(4)],
+    }
+}
+
+fn attached() -> Attached {
+    Attached { pid: 52, cols: 80, rows: 24, oldest: 1, end: 9 }
+}
+
+fn answers() -> Vec<Answer> {
+    fn good(result: &impl Serialize) -> Answer {
+        let result = Some(Raw::new(result).unwrap());
+        Answer { jsonrpc: Version2::V2, id: 1, result, error: None }
+    }
+    let bad = |data| {
+        let error = Some(RpcError { code: -32000, message: text("no"), data });
+        Answer { jsonrpc: Version2::V2, id: 2, result: None, error }
+    };
+    vec![
+        good(&json!({})),
+        good(&welcome()),
+        good(&attached()),
+        good(&runtime::log_pages()[0]),
+        good(&runtime::snapshots()[0]),
+        bad(Some(faults().remove(0))),
+        bad(None),
+    ]
+}
+
+fn reports() -> Vec<Report> {
+    let mut happened =
+        vec![Happened::Started { pid: 99, profile: text("command"), layers: layers() }];
+    happened.extend(outputs().into_iter().map(Happened::Output));
+    happened.extend(outcomes().into_iter().map(Happened::Finished));
+    let report = |what| Report { number: 9, action: id(4), what };
+    let mut reports: Vec<_> = happened.into_iter().map(report).collect();
+    reports.extend(runtime::reports());
+    let kinds: Vec<_> = reports.iter().map(|report| report.what.clone()).collect();
+    crate::assert_every_variant!(kinds, Happened { Started, Output, Finished, Runtime });
+    reports
+}
+
+#[test]
+fn messages_to_and_from_a_kernel_keep_their_fields() {
+    assert_eq!(PROTOCOL, 4);
+    let mut golden = Golden::default();
+    golden.section("requests", &questions());
+    golden.section("responses", &answers());
+    golden.section("reports", &reports());
+    golden.section("response to hello", &[welcome()]);
+    golden.section("response to terminal", &[attached()]);
+    golden.section("response to logs", &runtime::log_pages());
+    golden.section("response to runtime", &runtime::snapshots());
+    golden.check(&expect_file!["files/kernel.txt"]);
+    decodes_to(
+        r#"{"code":-32000,"message":"no"}"#,
+        &RpcError { code: -32000, message: text("no"), data: None },
+    );
+}

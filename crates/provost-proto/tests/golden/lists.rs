@@ -1,0 +1,127 @@
+//! The words of the format: error codes with their status, and all enumerations.
+
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+use provost_proto::kernel::OutputStream;
+use provost_proto::runtime::{
+    BuildEnd, BuildStatus, CrashPhase, FoundBy, PreviewStatus, RunCause, RuntimeStatus, Severity,
+    StopCause, TerminalStatus,
+};
+use provost_proto::session::{
+    Author, FinishReason, Purpose, SessionStatus, ToolStatus, TurnStatus,
+};
+use provost_proto::{
+    ActionId, ActionStatus, Actor, AnswerScope, ApprovalId, ApprovalStatus, Code, Decision,
+    EventId, Governing, GrantId, KernelStatus, MessageId, Mode, NotebookId, ProjectId,
+    ProjectStatus, SessionId, Stream, TokenClass, TokenId, TurnId,
+};
+
+use crate::samples::{id, text};
+use crate::{Golden, every};
+
+#[test]
+fn error_codes_keep_their_text_and_status() {
+    let mut lines = String::new();
+    for code in Code::ALL {
+        writeln!(lines, "{} {}", code.status(), serde_json::to_string(code).unwrap()).unwrap();
+    }
+    expect_file!["files/codes.txt"].assert_eq(&lines);
+}
+
+#[test]
+fn words_of_enumerations_keep_their_spelling() {
+    let mut golden = Golden::default();
+    governance_words(&mut golden);
+    runtime_words(&mut golden);
+    session_words(&mut golden);
+    golden.check(&expect_file!["files/words.txt"]);
+}
+
+fn governance_words(golden: &mut Golden) {
+    golden.section("project status", &every!(ProjectStatus { Open, Closed }));
+    golden.section(
+        "action status",
+        &every!(ActionStatus { Requested, Waiting, Denied, Allowed, Running, Finished }),
+    );
+    golden
+        .section("kernel status", &every!(KernelStatus { Connected, Unresponsive, Stopped, Lost }));
+    golden.section("token class", &every!(TokenClass { Operator, Agent, Runtime, Viewer }));
+    golden.section("mode", &every!(Mode { Sandbox, Auto, Full }));
+    golden.section("governing file", &every!(Governing { Role, Policy, Runtime }));
+    golden.section("answer scope", &every!(AnswerScope { Once, Session, Until, Always }));
+    golden.section(
+        "approval status",
+        &every!(ApprovalStatus { Pending, Allowed, Denied, Expired, Withdrawn }),
+    );
+    golden.section("answer", &every!(Decision { Allow, Deny }));
+    golden.section("output stream", &every!(OutputStream { Stdout, Stderr }));
+}
+
+fn runtime_words(golden: &mut Golden) {
+    golden.section("severity", &every!(Severity { Error, Warning }));
+    golden.section("run cause", &every!(RunCause { Run, Restart, Crash }));
+    golden.section("stop cause", &every!(StopCause { Stop, Restart, Exit, Shutdown }));
+    golden.section("crash phase", &every!(CrashPhase { Starting, Building, Running }));
+    golden.section("build end", &every!(BuildEnd { Failed, Stopped, NotStarted }));
+    golden.section("port found by", &every!(FoundBy { Output, Configured, Listener }));
+    golden.section(
+        "runtime status",
+        &every!(RuntimeStatus { Stopped, Starting, Building, Running, Stopping, Crashed }),
+    );
+    golden.section(
+        "build status",
+        &every!(BuildStatus { None, Running, Succeeded, Failed, Stopped }),
+    );
+    golden.section("preview status", &every!(PreviewStatus { None, Detected, Ready, Lost }));
+    golden.section("terminal status", &every!(TerminalStatus { None, Live, Exited }));
+}
+
+fn session_words(golden: &mut Golden) {
+    golden.section("author", &every!(Author { User, Assistant }));
+    golden.section("tool status", &every!(ToolStatus { Ok, Error, Denied, Cancelled }));
+    golden.section("finish reason", &every!(FinishReason { Done, MaxTokens, Refused }));
+    golden.section("purpose", &every!(Purpose { Answer, Summary }));
+    golden.section("session status", &every!(SessionStatus { Idle, Running, Interrupted, Closed }));
+    golden.section(
+        "turn status",
+        &every!(TurnStatus { Running, Finished, Failed, Cancelled, Interrupted }),
+    );
+}
+
+pub(crate) fn actors() -> Vec<Actor> {
+    let actors = vec![
+        Actor::Ui,
+        Actor::Cli,
+        Actor::Agent(text("tester")),
+        Actor::Runtime(text("nb")),
+        Actor::Kernel,
+        Actor::Daemon,
+    ];
+    crate::assert_every_variant!(actors, Actor { Ui, Cli, Agent, Runtime, Kernel, Daemon });
+    actors
+}
+
+pub(crate) fn streams() -> Vec<Stream> {
+    let streams =
+        vec![Stream::Sys, Stream::Project(id(1)), Stream::Session(id(2)), Stream::Notebook(id(3))];
+    crate::assert_every_variant!(streams, Stream { Sys, Project, Session, Notebook });
+    streams
+}
+
+#[test]
+fn names_keep_both_of_their_forms() {
+    let mut golden = Golden::default();
+    golden.section("actors", &actors());
+    golden.section("streams", &streams());
+    macro_rules! shown {
+        ($($type:ty),+) => {$(
+            let value: $type = id(1);
+            golden.line(&format!("{value} {}", serde_json::to_string(&value).unwrap()));
+        )+};
+    }
+    golden.heading("ids");
+    shown!(EventId, ProjectId, SessionId, TurnId, MessageId, NotebookId, ActionId, ApprovalId);
+    shown!(GrantId, TokenId);
+    golden.check(&expect_file!["files/names.txt"]);
+}
