@@ -9,7 +9,7 @@ use crate::shell::root;
 
 fn files() -> Vec<(PathBuf, String)> {
     let typescript = root().join("web/src/proto/generated.ts");
-    vec![(typescript, provost_proto::typescript::file())]
+    vec![(typescript, provost_proto::typescript::generate_file())]
 }
 
 pub(crate) fn write() -> Result<()> {

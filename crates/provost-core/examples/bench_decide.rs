@@ -10,7 +10,7 @@ use provost_core::command::analyze;
 use provost_core::decide::{Acting, Matter, Request, Standing, decide};
 use provost_core::policy::{Layer, Policy, Rules};
 use provost_core::role::{Role, Source};
-use provost_proto::{Covers, Grant, Mode, TokenClass};
+use provost_proto::{Grant, GrantScope, ProjectMode, TokenClass};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ fn main() {
         folder: Some("/home/me/project"),
         homes: &[],
         grants: &grants,
-        mode: Mode::Auto,
+        mode: ProjectMode::Auto,
         now: 1,
         pins: &[],
         leads_to: &[],
@@ -107,7 +107,7 @@ fn grant(n: u128) -> Grant {
         grantee: "token:01a1e1b3-d9e4-7afd-a43c-40ef1e3ef870".to_owned(),
         role: Some("dev".to_owned()),
         session: None,
-        covers: Covers::Command {
+        covers: GrantScope::Command {
             runs: vec![vec!["make".to_owned(), format!("target{n}")]],
             writes: Vec::new(),
             cwd: ".".to_owned(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use provost_core::action::Action;
 use provost_core::command::{Analysis, analyze};
 use provost_core::policy::{Asker, Layer, Policy, Rules};
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 use serde_json::json;
 
 /// How often each action is decided.
@@ -50,7 +50,7 @@ fn command(n: usize) -> String {
 }
 
 fn measure(name: &str, rules: &Rules, action: &Action, analysis: Option<&Analysis>) {
-    let asker = Asker { role: Some("dev"), mode: Mode::Auto, project: None };
+    let asker = Asker { role: Some("dev"), mode: ProjectMode::Auto, project: None };
     let mut took: Vec<Duration> = (0..TIMES)
         .map(|_| {
             let start = Instant::now();

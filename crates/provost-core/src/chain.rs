@@ -4,7 +4,9 @@
 //! serialisation: `hash = BLAKE3(prev ‖ record)`, where the record is the
 //! canonical JSON of the envelope without `prev` and `hash`.
 
-use provost_proto::{Actor, Event, EventId, Hash, Kind, Micros, Seq, Stream, Version};
+use provost_proto::{
+    Actor, Event, EventId, EventKind, Hash, Seq, Stream, StreamVersion, UnixMicros,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,11 +21,11 @@ pub struct Record {
     /// Whose event it is.
     pub stream: Stream,
     /// Place in its stream.
-    pub version: Version,
+    pub version: StreamVersion,
     /// Its name.
     pub id: EventId,
     /// When, by the daemon's clock.
-    pub at: Micros,
+    pub at: UnixMicros,
     /// On whose authority.
     pub principal: String,
     /// What acted.
@@ -33,7 +35,7 @@ pub struct Record {
     /// The event that led to this one.
     pub cause: Option<EventId>,
     /// What happened.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The particulars.
     pub body: Value,
 }
@@ -74,11 +76,11 @@ pub struct Parts<'a> {
     /// Whose event it is.
     pub stream: Stream,
     /// Place in its stream.
-    pub version: Version,
+    pub version: StreamVersion,
     /// Its name.
     pub id: EventId,
     /// When, by the daemon's clock.
-    pub at: Micros,
+    pub at: UnixMicros,
     /// On whose authority.
     pub principal: &'a str,
     /// What acted.

@@ -12,10 +12,11 @@ pub mod session;
 use std::collections::BTreeMap;
 
 use provost_proto::runtime::{RuntimeChange, RuntimeView};
-use provost_proto::session::{Draft, SessionPage, SessionView, UsageRow};
+use provost_proto::session::{CompletionDraft, DailyUsage, SessionPage, SessionView};
 use provost_proto::{
     ActionId, ActionStatus, ActionView, Actor, Approval, Event, Fact, Grant, Hash, KernelStatus,
-    KernelView, Micros, ModeView, Project, ProjectId, ProjectStatus, Seq, Token, Trusted,
+    KernelView, Project, ProjectId, ProjectModeView, ProjectStatus, Seq, TokenView, TrustedFile,
+    UnixMicros,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -135,19 +136,19 @@ pub enum Doc {
     /// Of [`View::Projects`].
     Project(Box<Project>),
     /// Of [`View::Tokens`].
-    Token(Box<Token>),
+    Token(Box<TokenView>),
     /// Of [`View::Actions`].
     Action(Box<ActionView>),
     /// Of [`View::Kernels`].
     Kernel(KernelView),
     /// Of [`View::Modes`].
-    Mode(ModeView),
+    Mode(ProjectModeView),
     /// Of [`View::Approvals`].
     Approval(Box<Approval>),
     /// Of [`View::Grants`].
     Grant(Box<Grant>),
-    /// Of [`View::Trusted`].
-    Trusted(Box<Trusted>),
+    /// Of [`View::TrustedFile`].
+    Trusted(Box<TrustedFile>),
     /// Of [`View::Runtimes`].
     Runtime(Box<RuntimeView>),
     /// Of [`View::Sessions`].
@@ -155,9 +156,9 @@ pub enum Doc {
     /// Of [`View::Pages`].
     Page(Box<SessionPage>),
     /// Of [`View::Drafts`].
-    Draft(Box<Draft>),
+    Draft(Box<CompletionDraft>),
     /// Of [`View::Usage`].
-    Usage(Box<UsageRow>),
+    Usage(Box<DailyUsage>),
     /// Of [`View::Looks`].
     Look(Look),
 }
@@ -197,7 +198,7 @@ impl Doc {
     }
 
     /// The token, if it is one.
-    pub fn into_token(self) -> Option<Token> {
+    pub fn into_token(self) -> Option<TokenView> {
         if let Self::Token(token) = self { Some(*token) } else { None }
     }
 
@@ -212,7 +213,7 @@ impl Doc {
     }
 
     /// The mode, if it is one.
-    pub fn into_mode(self) -> Option<ModeView> {
+    pub fn into_mode(self) -> Option<ProjectModeView> {
         if let Self::Mode(mode) = self { Some(mode) } else { None }
     }
 
@@ -227,7 +228,7 @@ impl Doc {
     }
 
     /// The trusted file, if it is one.
-    pub fn into_trusted(self) -> Option<Trusted> {
+    pub fn into_trusted(self) -> Option<TrustedFile> {
         if let Self::Trusted(trusted) = self { Some(*trusted) } else { None }
     }
 
@@ -247,12 +248,12 @@ impl Doc {
     }
 
     /// The draft, if it is one.
-    pub fn into_draft(self) -> Option<Draft> {
+    pub fn into_draft(self) -> Option<CompletionDraft> {
         if let Self::Draft(draft) = self { Some(*draft) } else { None }
     }
 
     /// The usage, if it is one.
-    pub fn into_usage(self) -> Option<UsageRow> {
+    pub fn into_usage(self) -> Option<DailyUsage> {
         if let Self::Usage(usage) = self { Some(*usage) } else { None }
     }
 }
@@ -263,7 +264,7 @@ pub struct Stamp<'a> {
     /// Its place in the log.
     pub seq: Seq,
     /// When.
-    pub at: Micros,
+    pub at: UnixMicros,
     /// On whose authority.
     pub principal: &'a str,
     /// What acted.
@@ -432,13 +433,13 @@ pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Opti
     }
 }
 
-fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<Token> {
+fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<TokenView> {
     let Fact::TokenCreated { token, class, project, role, holder, label, digest, page, expires_at } =
         fact
     else {
         return None;
     };
-    Some(Token {
+    Some(TokenView {
         id: *token,
         class: *class,
         project: *project,
@@ -573,7 +574,7 @@ fn change_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
         } else if let Fact::ActionFinished { report: Some(report), .. } = fact {
             *report
         } else {
-            RuntimeChange::report(fact).unwrap_or(kernel.reached)
+            RuntimeChange::report_number(fact).unwrap_or(kernel.reached)
         };
     KernelView { reached: kernel.reached.max(report), ..kernel }
 }

@@ -14,7 +14,7 @@ pub use path::{Hint, Path};
 pub use word::{Word, escape};
 
 /// The longest pattern, in bytes; the longest path there is.
-const LONGEST: usize = provost_proto::limits::PATH;
+const LONGEST: usize = provost_proto::limits::MAX_PATH_BYTES;
 
 /// Why a text is not a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

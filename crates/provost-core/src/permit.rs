@@ -6,7 +6,7 @@
 //! the log says that the action is allowed, except for looking at files, which
 //! changes nothing and is recorded with what came of it.
 
-use provost_proto::kernel::Terms;
+use provost_proto::kernel::Preconditions;
 use provost_proto::{ActionId, AllowedBy, Event, Fact, Hash, ProjectId};
 
 use crate::action::{Action, Effect};
@@ -31,7 +31,7 @@ pub struct Permit {
     project: ProjectId,
     action: Action,
     hash: Hash,
-    terms: Option<Terms>,
+    terms: Option<Preconditions>,
 }
 
 /// The log does not say that this was allowed.
@@ -91,7 +91,7 @@ impl Permit {
     }
 
     /// Uses the permit up: what to do, and on which terms.
-    pub fn consume(self) -> (ActionId, Action, Option<Terms>) {
+    pub fn consume(self) -> (ActionId, Action, Option<Preconditions>) {
         (self.id, self.action, self.terms)
     }
 }

@@ -4,9 +4,10 @@
 use proptest::prelude::*;
 use provost_core::fold::{Before, Doc, Stamp, View, World, fold as fold_one, touched};
 use provost_proto::runtime::{
-    BuildDone, BuildEnd, BuildFailure, BuildStart, CrashPhase, CrashReport, FoundBy, PreviewFound,
-    PreviewGone, RunCause, RunCrash, RunStart, RunStarting, RunStop, RunStopping, RuntimeChange,
-    RuntimeStatus, RuntimeView, StopCause, TerminalEnd, TerminalOpen, TerminalSize, TerminalStatus,
+    BuildFailed, BuildFailureCause, BuildStarted, BuildSucceeded, CrashPhase, CrashReport,
+    PortSource, PreviewDetection, PreviewLost, RunCause, RuntimeChange, RuntimeCrashed,
+    RuntimeStarted, RuntimeStarting, RuntimeStatus, RuntimeStopped, RuntimeStopping, RuntimeView,
+    StopCause, TerminalClosed, TerminalOpened, TerminalSize, TerminalStatus,
 };
 use provost_proto::{Actor, Event, Fact, Hash, ProjectStatus, Stream, TokenClass};
 use uuid::Uuid;
@@ -66,14 +67,14 @@ fn any_spine() -> impl Strategy<Value = Fact> {
 /// Changes of the runtimes of two projects, in any order, sensible or not.
 fn any_change() -> impl Strategy<Value = RuntimeChange> {
     let cause = StopCause::Stop;
-    let run = RunStart {
+    let run = RuntimeStarted {
         pid: 3,
         command: "npm run dev".to_owned(),
         profile: "serve".to_owned(),
         cause: RunCause::Run,
         restarts: 1,
     };
-    let starting = RunStarting {
+    let starting = RuntimeStarting {
         command: "npm run dev".to_owned(),
         why: "package.json has a script `dev`".to_owned(),
         cause: RunCause::Run,
@@ -87,8 +88,8 @@ fn any_change() -> impl Strategy<Value = RuntimeChange> {
         at: 5,
     };
     let phase = CrashPhase::Running;
-    let failure = BuildFailure {
-        end: BuildEnd::Failed,
+    let failure = BuildFailed {
+        end: BuildFailureCause::Failed,
         exit_code: Some(2),
         signal: None,
         why: None,
@@ -96,8 +97,8 @@ fn any_change() -> impl Strategy<Value = RuntimeChange> {
         errors: Vec::new(),
         omitted: 0,
     };
-    let found = PreviewFound { port: 5173, by: FoundBy::Listener, ports: Vec::new() };
-    let open = TerminalOpen {
+    let found = PreviewDetection { port: 5173, by: PortSource::Listener, ports: Vec::new() };
+    let open = TerminalOpened {
         pid: 9,
         command: "bash".to_owned(),
         profile: "terminal".to_owned(),
@@ -105,25 +106,25 @@ fn any_change() -> impl Strategy<Value = RuntimeChange> {
         rows: 24,
     };
     prop::sample::select(vec![
-        RuntimeChange::BuildStarted(BuildStart { pid: 2, command: "npm run build".to_owned() }),
-        RuntimeChange::BuildSucceeded(BuildDone { duration_ms: 3, warnings: Vec::new() }),
+        RuntimeChange::BuildStarted(BuildStarted { pid: 2, command: "npm run build".to_owned() }),
+        RuntimeChange::BuildSucceeded(BuildSucceeded { duration_ms: 3, warnings: Vec::new() }),
         RuntimeChange::BuildFailed(failure),
         RuntimeChange::Starting(starting),
         RuntimeChange::Started(run.clone()),
         RuntimeChange::Restarted(run),
-        RuntimeChange::Stopping(RunStopping { cause }),
-        RuntimeChange::Stopped(RunStop { cause, exit_code: Some(0), signal: None }),
-        RuntimeChange::Crashed(RunCrash { phase, crash, restart_in_ms: Some(500) }),
+        RuntimeChange::Stopping(RuntimeStopping { cause }),
+        RuntimeChange::Stopped(RuntimeStopped { cause, exit_code: Some(0), signal: None }),
+        RuntimeChange::Crashed(RuntimeCrashed { phase, crash, restart_in_ms: Some(500) }),
         RuntimeChange::PreviewDetected(found.clone()),
         RuntimeChange::PreviewReady(found),
-        RuntimeChange::PreviewLost(PreviewGone {
+        RuntimeChange::PreviewLost(PreviewLost {
             port: 5173,
             why: "it went".to_owned(),
             ports: Vec::new(),
         }),
         RuntimeChange::TerminalOpened(open),
         RuntimeChange::TerminalResized(TerminalSize { cols: 1, rows: 2 }),
-        RuntimeChange::TerminalClosed(TerminalEnd { cause, exit_code: Some(0), signal: None }),
+        RuntimeChange::TerminalClosed(TerminalClosed { cause, exit_code: Some(0), signal: None }),
     ])
 }
 

@@ -6,7 +6,8 @@ use provost_core::fold::{Stamp, View, World};
 use provost_core::session::budget::{Pot, Unit};
 use provost_core::session::ledger::{Amount, ENOUGH, Key, Ledger, Most, Payer, Refused, Wish};
 use provost_proto::session::{
-    Budget, Purpose, SessionOpened, SessionView, TaskUsed, TokenUsage, TurnStarted, UsageRecorded,
+    CompletionPurpose, SessionBudget, SessionOpened, SessionView, TaskUsed, TokenUsage,
+    TurnStarted, UsageRecorded,
 };
 use provost_proto::{Actor, Fact, SessionId, TurnId};
 use uuid::Uuid;
@@ -132,7 +133,7 @@ fn facts(tree: &Tree, n: usize, cost: u64) -> Vec<Fact> {
         turn: turn(n),
         model: "m".to_owned(),
         day: 1,
-        purpose: Purpose::Answer,
+        purpose: CompletionPurpose::Answer,
         usage,
         cost: Some(cost),
         estimated: false,
@@ -154,7 +155,7 @@ fn opened(tree: &Tree) -> World {
                 project: Uuid::from_u128(9).into(),
                 role: "dev".to_owned(),
                 model: "m".to_owned(),
-                budget: Budget { tokens: *tokens, nanos: *tokens },
+                budget: SessionBudget { tokens: *tokens, nanos: *tokens },
                 parent: parent.map(session),
                 depth: 0,
                 only: None,

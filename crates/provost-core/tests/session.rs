@@ -2,13 +2,14 @@
 
 use proptest::prelude::*;
 use provost_core::fold::{Stamp, View, World};
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{
-    AttemptFailed, AttemptRestarted, Author, Budget, Delta, Draft, FinishReason, HandedOff,
-    ItemContent, MessageAdded, MessageWithdrawn, Part, Purpose, SessionClosed, SessionCompacted,
-    SessionOpened, SessionStatus, SessionView, TaskUsed, TokenUsage, ToolCalled, ToolDelta,
-    ToolReturned, ToolStatus, TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted,
-    TurnStarted, TurnStatus, UsageRecorded,
+    AttemptFailed, AttemptRestarted, CompletionDraft, CompletionPurpose, ContentDelta,
+    FinishReason, HandedOff, ItemContent, MessageAdded, MessageAuthor, MessagePart,
+    MessageWithdrawn, SessionBudget, SessionClosed, SessionCompacted, SessionOpened, SessionStatus,
+    SessionView, TaskUsed, TokenUsage, ToolCallStatus, ToolCalled, ToolDelta, ToolReturned,
+    TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, TurnStatus,
+    UsageRecorded,
 };
 use provost_proto::{Actor, Code, Fact, SessionId, TurnId};
 use uuid::Uuid;
@@ -31,21 +32,21 @@ fn opened() -> Fact {
         project: Uuid::from_u128(9).into(),
         role: "backend".to_owned(),
         model: "script/x".to_owned(),
-        budget: Budget::default(),
+        budget: SessionBudget::default(),
         parent: None,
         depth: 0,
         only: None,
     })
 }
 
-fn message(n: u32, from: Author, turn: Option<TurnId>, text: &str) -> Fact {
+fn message(n: u32, from: MessageAuthor, turn: Option<TurnId>, text: &str) -> Fact {
     Fact::MessageAdded(MessageAdded {
         session: session(1),
         item: n,
         message: Uuid::from_u128(n.into()).into(),
         turn,
         from,
-        parts: vec![Part::Text { text: text.to_owned() }],
+        parts: vec![MessagePart::Text { text: text.to_owned() }],
         answer: None,
     })
 }
@@ -56,7 +57,7 @@ fn withdrawn(item: u32) -> Fact {
 }
 
 fn text(turn: TurnId, text: &str) -> Fact {
-    Fact::TextDelta(Delta { session: session(1), turn, text: text.to_owned() })
+    Fact::TextDelta(ContentDelta { session: session(1), turn, text: text.to_owned() })
 }
 
 fn started(turn: TurnId, item: Option<u32>) -> Fact {
@@ -64,8 +65,8 @@ fn started(turn: TurnId, item: Option<u32>) -> Fact {
     Fact::TurnStarted(TurnStarted { session: session(1), turn, message, item })
 }
 
-fn fault() -> Fault {
-    Fault { code: Code::ModelFailed, message: "it failed".to_owned(), details: None }
+fn fault() -> ErrorInfo {
+    ErrorInfo { code: Code::ModelFailed, message: "it failed".to_owned(), details: None }
 }
 
 fn used(turn: TurnId, item: u32) -> Fact {
@@ -75,7 +76,7 @@ fn used(turn: TurnId, item: u32) -> Fact {
         turn,
         model: "script/x".to_owned(),
         day: item % 2,
-        purpose: Purpose::Answer,
+        purpose: CompletionPurpose::Answer,
         usage: TokenUsage { input: 1 << 40, output: 7, ..TokenUsage::default() },
         cost: item.is_multiple_of(2).then_some(5),
         estimated: false,
@@ -98,11 +99,11 @@ fn any_fact() -> impl Strategy<Value = Fact> {
         let (session, turn) = (session(1), turn(n));
         match which {
             0 => opened(),
-            1 => message(item, Author::User, None, &said),
-            2 => message(item, Author::Assistant, Some(turn), &said),
+            1 => message(item, MessageAuthor::User, None, &said),
+            2 => message(item, MessageAuthor::Assistant, Some(turn), &said),
             3 => started(turn, Some(item)),
             4 => text(turn, &said),
-            5 => Fact::ReasoningDelta(Delta { session, turn, text: said }),
+            5 => Fact::ReasoningDelta(ContentDelta { session, turn, text: said }),
             6 => Fact::ToolDelta(ToolDelta { session, turn, index: item, tool: None, text: said }),
             7 => Fact::AttemptFailed(AttemptFailed {
                 session,
@@ -126,7 +127,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
                 turn,
                 item,
                 call: "call_1".to_owned(),
-                status: ToolStatus::Ok,
+                status: ToolCallStatus::Ok,
                 output: said,
             }),
             11 => used(turn, item),
@@ -150,7 +151,7 @@ fn view(world: &World) -> Option<SessionView> {
     world.docs(View::Sessions).find_map(|(_, doc)| doc.clone().into_session())
 }
 
-fn draft(world: &World) -> Option<Draft> {
+fn draft(world: &World) -> Option<CompletionDraft> {
     world.docs(View::Drafts).find_map(|(_, doc)| doc.clone().into_draft())
 }
 
@@ -216,15 +217,16 @@ proptest! {
 
     #[test]
     fn every_fact_of_a_session_is_read_back(fact in any_fact()) {
-        prop_assert_eq!(Fact::read(fact.kind(), &fact.body().unwrap()), Some(fact));
+        prop_assert_eq!(Fact::from_kind_and_body(fact.kind(), &fact.body().unwrap()), Some(fact));
     }
 }
 
 #[test]
 fn a_message_waits_until_its_turn_begins_and_names_the_session() {
     let long = format!("\n  Fix the build {}", "x".repeat(200));
-    let said = message(0, Author::User, None, &long);
-    let world = folded(&[opened(), said.clone(), message(1, Author::User, None, "and this")]);
+    let said = message(0, MessageAuthor::User, None, &long);
+    let world =
+        folded(&[opened(), said.clone(), message(1, MessageAuthor::User, None, "and this")]);
     let now = view(&world).unwrap();
     assert_eq!(now.queued.len(), 2);
     assert_eq!(now.title.chars().count(), 80);
@@ -241,7 +243,11 @@ fn a_message_waits_until_its_turn_begins_and_names_the_session() {
 
 #[test]
 fn a_message_that_is_taken_back_waits_no_more_and_was_never_said() {
-    let said = [opened(), message(0, Author::User, None, "a"), message(1, Author::User, None, "b")];
+    let said = [
+        opened(),
+        message(0, MessageAuthor::User, None, "a"),
+        message(1, MessageAuthor::User, None, "b"),
+    ];
     let world = folded(&[&said[..], &[withdrawn(1)]].concat());
     assert_eq!(view(&world).unwrap().queued.len(), 1);
     let items = |world: &World| {
@@ -261,14 +267,14 @@ fn what_was_said_leaves_the_draft_and_stays_as_an_item() {
         started(turn(1), None),
         text(turn(1), "Hello "),
         text(turn(1), "you"),
-        message(3, Author::Assistant, Some(turn(1)), "Hello you"),
+        message(3, MessageAuthor::Assistant, Some(turn(1)), "Hello you"),
     ];
     assert_eq!(draft(&folded(&facts[..4])).unwrap().text, "Hello you");
     let world = folded(&facts);
     assert_eq!(draft(&world).unwrap().text, "");
     let page = world.docs(View::Pages).next().unwrap().1.clone().into_page().unwrap();
     assert!(matches!(&page.items[0].content, ItemContent::Message { parts, .. }
-        if parts == &[Part::Text { text: "Hello you".to_owned() }]));
+        if parts == &[MessagePart::Text { text: "Hello you".to_owned() }]));
     assert_eq!(view(&world).unwrap().items, 4);
 }
 
@@ -281,7 +287,7 @@ fn usage_adds_up_and_an_unknown_price_is_counted_not_guessed() {
             turn: turn(1),
             model: "m".to_owned(),
             day: 3,
-            purpose: Purpose::Answer,
+            purpose: CompletionPurpose::Answer,
             usage: TokenUsage { input: 10, output: 2, ..TokenUsage::default() },
             cost,
             estimated: false,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use provost_core::action::{Action, BadAction, Effect};
 use provost_core::decide::{Acting, Allowed, Denied, Matter, Request as Asked, Verdict};
 use provost_core::permit::Permit;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, Code, Fact, Hash, Project, ProjectStatus, Raw,
-    RequestAction, SessionId, Stream, TokenClass, limits,
+    ActionId, ActionResponse, ActionStatus, Code, Fact, Hash, Project, ProjectStatus, RawJson,
+    SessionId, Stream, SubmitActionRequest, TokenClass, limits,
 };
 use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ use crate::{Caller, Gateway, GatewayError};
 #[derive(Debug)]
 pub struct Submit {
     /// What is asked for.
-    pub wanted: RequestAction,
+    pub wanted: SubmitActionRequest,
     /// The name that the action is to have, if the asker wrote it down before.
     pub id: Option<ActionId>,
     /// The client's idempotency key.
@@ -39,9 +39,9 @@ pub struct Submit {
 #[derive(Debug)]
 pub enum Done {
     /// It has ended; this came out.
-    Finished(ActionAnswer),
+    Finished(ActionResponse),
     /// It goes on, or waits for a person.
-    Running(ActionAnswer),
+    Running(ActionResponse),
 }
 
 /// On whose behalf something is done, and where.
@@ -81,7 +81,7 @@ impl Gateway {
         }
         let Submit { wanted, id, command, wait } = submit;
         let id = id.unwrap_or_else(|| self.clock.id());
-        let RequestAction { action: name, params, role, session_id } = wanted;
+        let SubmitActionRequest { action: name, params, role, session_id } = wanted;
         let role = caller.role_for(role)?;
         if let Some(session) = session_id {
             self.sessions.enter(session, caller.principal())?;
@@ -191,7 +191,7 @@ impl Gateway {
         (id, name): (ActionId, &str),
         error: &BadAction,
     ) -> Result<Done, GatewayError> {
-        let short: String = name.chars().take(limits::NAME / 4).collect();
+        let short: String = name.chars().take(limits::MAX_NAME_BYTES / 4).collect();
         let requested = Fact::ActionRequested {
             action: id,
             project: behalf.project.id,
@@ -203,10 +203,10 @@ impl Gateway {
             session: behalf.session,
         };
         let fault = if let Acting::In(_) = acting(governed, behalf.role.as_deref()) {
-            Fault { code: Code::InvalidAction, message: error.to_string(), details: None }
+            ErrorInfo { code: Code::InvalidAction, message: error.to_string(), details: None }
         } else {
             let message = "this token has no skill for that".to_owned();
-            Fault { code: Code::SkillDenied, message, details: None }
+            ErrorInfo { code: Code::SkillDenied, message, details: None }
         };
         let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
         self.write(behalf, Durability::Power, vec![requested, denied]).await?;
@@ -253,7 +253,7 @@ impl Gateway {
             Placed::Asked(approval, end) => (approval, end),
             Placed::Open(open) => {
                 let waiting = answer(open.action, open.action_hash, ActionStatus::Waiting, None);
-                return Ok(Done::Running(ActionAnswer { approval_id: Some(open.id), ..waiting }));
+                return Ok(Done::Running(ActionResponse { approval_id: Some(open.id), ..waiting }));
             }
         };
         match timeout(wait, end).await {
@@ -261,7 +261,7 @@ impl Gateway {
             Ok(Err(_)) => Err(GatewayError::Stopping),
             Err(_) => {
                 let waiting = answer(id, hash, ActionStatus::Waiting, None);
-                Ok(Done::Running(ActionAnswer { approval_id: Some(approval), ..waiting }))
+                Ok(Done::Running(ActionResponse { approval_id: Some(approval), ..waiting }))
             }
         }
     }
@@ -355,9 +355,9 @@ pub(crate) fn answer(
     id: ActionId,
     hash: Hash,
     status: ActionStatus,
-    result: Option<Raw>,
-) -> ActionAnswer {
-    ActionAnswer { action_id: id, action_hash: hash, status, approval_id: None, result }
+    result: Option<RawJson>,
+) -> ActionResponse {
+    ActionResponse { action_id: id, action_hash: hash, status, approval_id: None, result }
 }
 
 fn done(id: ActionId, hash: Hash, ended: Ended) -> Done {
@@ -370,10 +370,10 @@ fn done(id: ActionId, hash: Hash, ended: Ended) -> Done {
 /// The same idempotency key came before.
 pub(crate) fn repeated() -> GatewayError {
     let message = "this request was carried out before; see its action in the log".to_owned();
-    GatewayError::Fault(Fault { code: Code::Conflict, message, details: None })
+    GatewayError::Fault(ErrorInfo { code: Code::Conflict, message, details: None })
 }
 
-pub(crate) fn refusal(denied: &Denied) -> Fault {
+pub(crate) fn refusal(denied: &Denied) -> ErrorInfo {
     let details = (!denied.rules.is_empty()).then(|| json!({ "rules": denied.rules }));
-    Fault { code: denied.code, message: denied.why.clone(), details }
+    ErrorInfo { code: denied.code, message: denied.why.clone(), details }
 }

@@ -18,10 +18,10 @@ use provost_core::action::Action;
 use provost_core::decide::{Asking, Matter};
 use provost_core::fold::{Doc, Key, View};
 use provost_core::permit::Permit;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
-    ActionId, Approval, ApprovalId, ApprovalStatus, Code, Fact, ProjectId, ProjectStatus, Question,
-    TrustQuestion,
+    ActionId, Approval, ApprovalId, ApprovalPrompt, ApprovalStatus, Code, Fact, ProjectId,
+    ProjectStatus, TrustPrompt,
 };
 use provost_store::{Append, Appended, Durability, Store, StoreError};
 use tokio::sync::{Notify, oneshot};
@@ -123,7 +123,7 @@ impl Gateway {
         governed: &Governed,
         behalf: &Behalf,
         matter: &Matter,
-        trust: TrustQuestion,
+        trust: TrustPrompt,
     ) -> Result<Placed, GatewayError> {
         let question = self.question_of_trust(governed, matter, trust).await?;
         let facts = vec![requested(behalf, matter)];
@@ -134,7 +134,7 @@ impl Gateway {
         &self,
         behalf: &Behalf,
         matter: &Matter,
-        question: Question,
+        question: ApprovalPrompt,
         facts: Vec<Fact>,
     ) -> Result<Placed, GatewayError> {
         // With the turn in hand, so that many at once are not more than there may
@@ -164,7 +164,7 @@ impl Gateway {
         &self,
         behalf: &Behalf,
         matter: &Matter,
-        question: Question,
+        question: ApprovalPrompt,
     ) -> (ApprovalId, [Fact; 2]) {
         let approval: ApprovalId = self.clock.id();
         let request = matter.request();
@@ -280,7 +280,7 @@ impl Gateway {
         code: Code,
         why: &str,
     ) -> Result<(), GatewayError> {
-        let fault = Fault { code, message: why.to_owned(), details: None };
+        let fault = ErrorInfo { code, message: why.to_owned(), details: None };
         let facts = vec![
             Fact::ApprovalWithdrawn {
                 approval: approval.id,
@@ -324,7 +324,7 @@ impl Gateway {
 }
 
 fn resolved() -> GatewayError {
-    GatewayError::Fault(Fault {
+    GatewayError::Fault(ErrorInfo {
         code: Code::ApprovalResolved,
         message: "this question has been answered, has expired or has fallen away".to_owned(),
         details: None,
@@ -332,7 +332,7 @@ fn resolved() -> GatewayError {
 }
 
 fn mismatch() -> GatewayError {
-    GatewayError::Fault(Fault {
+    GatewayError::Fault(ErrorInfo {
         code: Code::HashMismatch,
         message: "what was shown is not what waits; look again before you answer".to_owned(),
         details: None,

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 use provost_core::fold::{Doc, View};
 use provost_proto::runtime::RuntimeChange;
-use provost_proto::{ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, Micros, Seq};
+use provost_proto::{
+    ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, Seq, UnixMicros,
+};
 use provost_store::{Recorded, Scope};
 
 use crate::{Gateway, GatewayError};
@@ -42,9 +44,9 @@ pub struct Filter {
     /// Events by this actor.
     pub actor: Option<Actor>,
     /// Events at or after this time.
-    pub since: Option<Micros>,
+    pub since: Option<UnixMicros>,
     /// Events before this time.
-    pub until: Option<Micros>,
+    pub until: Option<UnixMicros>,
 }
 
 impl Gateway {
@@ -229,6 +231,6 @@ fn subject(fact: &Fact) -> Option<Subject> {
     } else if let Fact::GrantRevoked { grant, .. } = fact {
         Some(Subject::Grant(*grant))
     } else {
-        RuntimeChange::of(fact).map(|(_, action, _, _)| Subject::Action(action))
+        RuntimeChange::from_fact(fact).map(|(_, action, _, _)| Subject::Action(action))
     }
 }

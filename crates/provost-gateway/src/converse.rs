@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use provost_core::fold::{Doc, View};
 use provost_core::session::instructions::{GUIDE, GUIDES, Guide, folders};
 use provost_core::skill::Skills;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{SessionStatus, SessionView};
 use provost_proto::{
-    Actor, Code, Fact, Mode, Principal, Project, ProjectId, SessionId, Stream, TokenClass,
+    Actor, Code, Fact, Principal, Project, ProjectId, ProjectMode, SessionId, Stream, TokenClass,
 };
 use provost_sandbox::beneath::{Kind, Root};
 use provost_store::{Append, Appended, Durability, Idempotency, NewEvent};
@@ -103,9 +103,9 @@ impl Gateway {
     }
 
     /// The mode of a project.
-    pub fn mode_now(&self, project: ProjectId) -> Mode {
+    pub fn mode_now(&self, project: ProjectId) -> ProjectMode {
         let governed = self.governance.of(project);
-        governed.map_or(Mode::Sandbox, |governed| governed.mode(self.clock.now()))
+        governed.map_or(ProjectMode::Sandbox, |governed| governed.mode(self.clock.now()))
     }
 
     /// The roles of a project that a person trusted, as they are now.
@@ -136,7 +136,7 @@ impl Gateway {
         } else {
             format!("there is no role `{role}` in this project; `provost roles` lists them")
         };
-        Err(GatewayError::Fault(Fault { code: Code::SkillDenied, message, details: None }))
+        Err(GatewayError::Fault(ErrorInfo { code: Code::SkillDenied, message, details: None }))
     }
 
     /// The files that say how to work in this project: that of the project, those of

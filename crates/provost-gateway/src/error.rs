@@ -3,7 +3,7 @@
 use provost_core::action::BadAction;
 use provost_core::redact::TooMuch;
 use provost_proto::TokenClass;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_store::StoreError;
 
 /// A refusal, in the reader's words.
@@ -85,7 +85,7 @@ pub enum GatewayError {
     BadAction(#[from] BadAction),
     /// The action failed or was denied, and the log says so.
     #[error("{}", .0.message)]
-    Fault(Fault),
+    Fault(ErrorInfo),
     /// The secrets in the environment cannot be looked for.
     #[error(transparent)]
     Secrets(#[from] TooMuch),

@@ -8,8 +8,8 @@ use provost_core::decide::Matter;
 use provost_core::permit::Permit;
 use provost_core::policy::Asker;
 use provost_kernel::KernelError;
-use provost_proto::kernel::{Fault, Limit, Outcome, OutputStream};
-use provost_proto::{Actor, Code, Fact, Raw};
+use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputStream, VisibilityRule};
+use provost_proto::{Actor, Code, Fact, RawJson};
 use provost_store::Durability;
 use serde_json::{Value, json};
 
@@ -31,8 +31,8 @@ pub(crate) fn profile(matter: &Matter) -> Option<&'static str> {
 /// Whether an action has ended when it is answered.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    Now(Raw),
-    GoesOn(Raw),
+    Now(RawJson),
+    GoesOn(RawJson),
 }
 
 impl Gateway {
@@ -61,7 +61,7 @@ impl Gateway {
         self: &Arc<Self>,
         behalf: &Behalf,
         permit: Permit,
-    ) -> Result<Raw, Fault> {
+    ) -> Result<RawJson, ErrorInfo> {
         let kernel = self.kernel(&behalf.project).await?;
         let limits = self.limits(behalf, permit.action());
         let stops = matches!(permit.action(), Action::Runtime(RuntimeAction::Stop(_)));
@@ -78,7 +78,7 @@ impl Gateway {
     }
 
     /// What is left out of what an agent looks into. A person sees everything.
-    fn limits(&self, behalf: &Behalf, action: &Action) -> Vec<Limit> {
+    fn limits(&self, behalf: &Behalf, action: &Action) -> Vec<VisibilityRule> {
         let (Some(role), Some(governed)) =
             (behalf.role.as_deref(), self.governance.of(behalf.project.id))
         else {
@@ -100,7 +100,7 @@ impl Gateway {
         let changes = matches!(permit.action(), Action::Runtime(_));
         let mut result = self.execute(behalf, permit).await;
         if let (true, Actor::Agent(_), Ok(listed)) = (lists, &behalf.actor, &mut result) {
-            *listed = raw(&self.only_own(&behalf.principal, listed.value()).await?)?;
+            *listed = raw(&self.only_own(&behalf.principal, listed.to_value()).await?)?;
         }
         let outcome = outcome_of(effect, &result, began);
         let project = behalf.project.id;
@@ -141,11 +141,15 @@ impl Gateway {
 }
 
 /// How an action that was answered at once ended.
-pub(crate) fn outcome_of(effect: Effect, result: &Result<Raw, Fault>, began: Instant) -> Outcome {
+pub(crate) fn outcome_of(
+    effect: Effect,
+    result: &Result<RawJson, ErrorInfo>,
+    began: Instant,
+) -> ActionOutcome {
     // Only what writes changes anything, and says so.
     let writes = result.as_ref().ok().filter(|_| effect == Effect::Write);
-    let changed = writes.and_then(|result| result.value().get_mut("changed").map(Value::take));
-    Outcome {
+    let changed = writes.and_then(|result| result.to_value().get_mut("changed").map(Value::take));
+    ActionOutcome {
         exit_code: None,
         signal: None,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -155,10 +159,10 @@ pub(crate) fn outcome_of(effect: Effect, result: &Result<Raw, Fault>, began: Ins
 }
 
 /// A result as it is sent.
-pub(crate) fn raw(result: &Value) -> Result<Raw, GatewayError> {
-    Raw::new(result).map_err(|error| {
+pub(crate) fn raw(result: &Value) -> Result<RawJson, GatewayError> {
+    RawJson::new(result).map_err(|error| {
         let message = format!("the result cannot be written: {error}");
-        GatewayError::Fault(Fault { code: Code::Internal, message, details: None })
+        GatewayError::Fault(ErrorInfo { code: Code::Internal, message, details: None })
     })
 }
 
@@ -185,8 +189,8 @@ fn result_of(finished: Finished) -> Result<Value, GatewayError> {
 }
 
 /// The outcome of an action that never began.
-pub(crate) fn failed(fault: Fault) -> Outcome {
-    Outcome {
+pub(crate) fn failed(fault: ErrorInfo) -> ActionOutcome {
+    ActionOutcome {
         exit_code: None,
         signal: None,
         duration_ms: 0,
@@ -195,16 +199,16 @@ pub(crate) fn failed(fault: Fault) -> Outcome {
     }
 }
 
-pub(crate) fn fault(error: &KernelError) -> Fault {
+pub(crate) fn fault(error: &KernelError) -> ErrorInfo {
     match error {
         KernelError::Fault(fault) => fault.clone(),
         KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
         KernelError::Start(_) | KernelError::Newer { .. } | KernelError::Older { .. } => {
-            Fault { code: Code::Unavailable, message: error.to_string(), details: None }
+            ErrorInfo { code: Code::Unavailable, message: error.to_string(), details: None }
         }
     }
 }
 
-pub(crate) fn lost(why: &str) -> Fault {
-    Fault { code: Code::KernelLost, message: why.to_owned(), details: None }
+pub(crate) fn lost(why: &str) -> ErrorInfo {
+    ErrorInfo { code: Code::KernelLost, message: why.to_owned(), details: None }
 }

@@ -15,8 +15,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use provost_core::fold::{Doc, View};
 use provost_core::policy::{Layer, Policy, Rules};
 use provost_proto::{
-    Fact, Governing, Grant, GrantId, Micros, Mode, ModeView, Project, ProjectId, ProjectStatus,
-    Trusted,
+    Fact, GovernanceFileKind, Grant, GrantId, Project, ProjectId, ProjectMode, ProjectModeView,
+    ProjectStatus, TrustedFile, UnixMicros,
 };
 use provost_store::Store;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
@@ -28,10 +28,10 @@ use files::{Files, UserRules};
 #[derive(Debug, Clone)]
 pub(crate) struct Governed {
     pub(crate) project: Arc<Project>,
-    mode: Option<ModeView>,
+    mode: Option<ProjectModeView>,
     /// Those that were not taken back.
     pub(crate) grants: Vec<Grant>,
-    trusted: HashMap<(Governing, String), Trusted>,
+    trusted: HashMap<(GovernanceFileKind, String), TrustedFile>,
     /// The roles and rules, as they were read last.
     pub(crate) files: Option<Arc<Files>>,
     /// The rules of all layers.
@@ -73,17 +73,17 @@ impl Governed {
     }
 
     /// The mode, now: one that has ended is the default again.
-    pub(crate) fn mode(&self, now: Micros) -> Mode {
+    pub(crate) fn mode(&self, now: UnixMicros) -> ProjectMode {
         let set = self.mode.as_ref().filter(|set| set.until.is_none_or(|end| now < end));
-        set.map_or(Mode::default(), |set| set.mode)
+        set.map_or(ProjectMode::default(), |set| set.mode)
     }
 
     /// The mode as it was set; the default if it never was.
-    pub(crate) fn mode_view(&self, now: Micros) -> ModeView {
+    pub(crate) fn mode_view(&self, now: UnixMicros) -> ProjectModeView {
         let set = self.mode.clone().filter(|set| set.until.is_none_or(|end| now < end));
-        set.unwrap_or_else(|| ModeView {
+        set.unwrap_or_else(|| ProjectModeView {
             project: self.project.id,
-            mode: Mode::default(),
+            mode: ProjectMode::default(),
             until: None,
             by: self.project.opened_by.clone(),
             at: self.project.opened_at,
@@ -91,7 +91,7 @@ impl Governed {
     }
 
     /// What was trusted of a file.
-    pub(crate) fn trusted(&self, what: Governing, file: &str) -> Option<&Trusted> {
+    pub(crate) fn trusted(&self, what: GovernanceFileKind, file: &str) -> Option<&TrustedFile> {
         self.trusted.get(&(what, file.to_owned()))
     }
 
@@ -248,7 +248,7 @@ impl Gateway {
 fn put_together(
     user: &UserRules,
     files: &Files,
-    trusted: Option<&Trusted>,
+    trusted: Option<&TrustedFile>,
 ) -> (Rules, Option<String>) {
     let mut broken = user.errors.first().cloned();
     let project = files.policy.as_ref().and_then(|file| match &file.parsed {

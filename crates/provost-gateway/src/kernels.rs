@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use provost_kernel::{Kernel, Place, Reports};
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{ActionId, Fact, Project, ProjectId};
 use provost_store::Durability;
 use tokio::sync::{Semaphore, mpsc};
@@ -132,14 +132,14 @@ impl Gateway {
     }
 
     /// The kernel of a project, started if none is there.
-    pub(crate) async fn kernel(self: &Arc<Self>, project: &Project) -> Result<Kernel, Fault> {
+    pub(crate) async fn kernel(self: &Arc<Self>, project: &Project) -> Result<Kernel, ErrorInfo> {
         match self.kernels.connected(project.id) {
             Some(kernel) => Ok(kernel),
             None => Box::pin(self.start_kernel(project)).await,
         }
     }
 
-    async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<Kernel, Fault> {
+    async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<Kernel, ErrorInfo> {
         let _turn =
             self.kernels.turn.0.acquire().await.map_err(|_| lost("the daemon is stopping"))?;
         if let Some(kernel) = self.kernels.connected(project.id) {

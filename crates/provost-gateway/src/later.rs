@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::fold::{Doc, Stamp, View, looked};
-use provost_proto::kernel::{Fault, Outcome, OutputStream, Printed};
-use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, Raw, Seq, Stream};
+use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
+use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, RawJson, Seq, Stream};
 use provost_store::Scope;
 use serde_json::{Value, json};
 
@@ -30,13 +30,13 @@ const PAGES: usize = 64;
 
 /// Results that nobody waited for.
 #[derive(Debug, Default)]
-pub(crate) struct Results(Mutex<VecDeque<(ActionId, Raw)>>);
+pub(crate) struct Results(Mutex<VecDeque<(ActionId, RawJson)>>);
 
 impl Results {
     /// Keeps what came out, unless it is too long.
     pub(crate) fn keep(&self, action: ActionId, ended: &Result<Ended, GatewayError>) {
         let Ok(Ended::Now(result)) = ended else { return };
-        if result.size() > LONGEST {
+        if result.byte_len() > LONGEST {
             return;
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +46,7 @@ impl Results {
 
     fn get(&self, action: ActionId) -> Option<Value> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|(id, _)| *id == action).map(|(_, result)| result.value())
+        kept.iter().find(|(id, _)| *id == action).map(|(_, result)| result.to_value())
     }
 }
 
@@ -117,7 +117,11 @@ impl Gateway {
     }
 
     /// What a command printed and how it ended, as its asker would have been told.
-    async fn printed(&self, action: &ActionView, outcome: &Outcome) -> Result<Value, GatewayError> {
+    async fn printed(
+        &self,
+        action: &ActionView,
+        outcome: &ActionOutcome,
+    ) -> Result<Value, GatewayError> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         for fact in self.told(action, "ACTION_OUTPUT").await? {
             let Fact::ActionOutput { output, .. } = fact else { continue };
@@ -126,8 +130,8 @@ impl Gateway {
                 OutputStream::Stderr => &mut stderr,
             };
             let bytes = match output.data {
-                Printed::Bytes(bytes) => bytes.to_vec(),
-                Printed::Kept(kept) => self.store.blob(kept.hash).await?.unwrap_or_default(),
+                OutputData::Bytes(bytes) => bytes.to_vec(),
+                OutputData::Blob(kept) => self.store.blob(kept.hash).await?.unwrap_or_default(),
             };
             if to.len() + bytes.len() <= PRINTED {
                 to.extend_from_slice(&bytes);
@@ -171,10 +175,10 @@ impl Gateway {
 
 /// That an action was done and what came of it is known to nobody any more. It is not
 /// done again, since nobody asked for that.
-fn gone() -> Fault {
+fn gone() -> ErrorInfo {
     let message = "it was done, but what came of it is not kept: it was told when it was asked \
                    for, or the daemon has restarted since; ask for the action anew";
-    Fault { code: Code::ResultGone, message: message.to_owned(), details: None }
+    ErrorInfo { code: Code::ResultGone, message: message.to_owned(), details: None }
 }
 
 /// How many events are taken at once.

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use provost_core::action::{Action, FileAction, RelPath};
 use provost_core::decide::{Lead, Matter};
-use provost_proto::kernel::SeenLink;
+use provost_proto::kernel::ObservedLink;
 use provost_sandbox::beneath::{Links, Root};
 
 use crate::GatewayError;
@@ -153,10 +153,10 @@ pub(crate) fn decided(folder: &Path, matter: &Matter) -> Links {
 
 /// The links as the kernel is told of them. One that has no spelling here is not
 /// followed.
-pub(crate) fn seen(links: &Links) -> Vec<SeenLink> {
+pub(crate) fn seen(links: &Links) -> Vec<ObservedLink> {
     let text = |path: &Path| path.to_str().map(str::to_owned);
     let one = |(path, leads_to): (&Path, &Path)| {
-        Some(SeenLink { path: text(path)?, leads_to: text(leads_to)? })
+        Some(ObservedLink { path: text(path)?, leads_to: text(leads_to)? })
     };
     links.iter().filter_map(one).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use provost_proto::{CreateToken, Hash, Micros, TokenClass, limits};
+use provost_proto::{CreateTokenRequest, Hash, TokenClass, UnixMicros, limits};
 
 use crate::tokens::Holder;
 use crate::{Gateway, GatewayError, Operator, Secret, secret};
@@ -20,7 +20,7 @@ pub(crate) struct Logins(Mutex<VecDeque<Link>>);
 #[derive(Debug)]
 struct Link {
     code: Hash,
-    until: Micros,
+    until: UnixMicros,
 }
 
 /// What a browser is given for a link.
@@ -37,14 +37,14 @@ pub struct Browser {
 impl Logins {
     fn add(&self, link: Link) {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if links.len() == limits::LOGIN_LINKS {
+        if links.len() == limits::MAX_LOGIN_LINKS {
             links.pop_front();
         }
         links.push_back(link);
     }
 
     /// Takes the link out, so that it works once.
-    fn take(&self, code: &Hash, now: Micros) -> Option<Link> {
+    fn take(&self, code: &Hash, now: UnixMicros) -> Option<Link> {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|link| link.until > now);
         let mut taken = None;
@@ -73,12 +73,12 @@ impl Gateway {
         let page = Secret::random("provost_page_")?;
         let link = self.logins.take(&secret::digest(code), self.clock().now());
         let link = link.ok_or(GatewayError::LoginExpired)?;
-        let wanted = CreateToken {
+        let wanted = CreateTokenRequest {
             class: TokenClass::Operator,
             project: None,
             role: None,
             label: Some("browser".to_owned()),
-            ttl_minutes: Some(limits::BROWSER_MINUTES),
+            ttl_minutes: Some(limits::BROWSER_LOGIN_MINUTES),
         };
         let handed_out = self.hand_out(wanted, Holder::Owner { page: page.digest() }).await;
         if handed_out.is_err() {
@@ -86,12 +86,12 @@ impl Gateway {
             self.logins.add(link);
         }
         let (cookie, _) = handed_out?;
-        Ok(Browser { cookie, page, minutes: limits::BROWSER_MINUTES })
+        Ok(Browser { cookie, page, minutes: limits::BROWSER_LOGIN_MINUTES })
     }
 }
 
-pub(crate) const fn minutes(n: u32) -> Micros {
-    n as Micros * 60_000_000
+pub(crate) const fn minutes(n: u32) -> UnixMicros {
+    n as UnixMicros * 60_000_000
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
         assert!(matches!(again, GatewayError::LoginExpired), "{again}");
     }
 
-    fn link(n: u8, until: Micros) -> Link {
+    fn link(n: u8, until: UnixMicros) -> Link {
         Link { code: Hash::new([n; 32]), until }
     }
 
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn only_so_many_links_wait_and_the_oldest_goes_first() {
         let logins = Logins::default();
-        for n in 0..=u8::try_from(limits::LOGIN_LINKS).unwrap() {
+        for n in 0..=u8::try_from(limits::MAX_LOGIN_LINKS).unwrap() {
             logins.add(link(n, 10));
         }
         assert!(logins.take(&Hash::new([0; 32]), 5).is_none());

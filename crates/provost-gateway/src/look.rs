@@ -7,8 +7,8 @@ use std::time::Instant;
 use provost_core::action::Effect;
 use provost_core::decide::{Allowed, Matter, Verdict};
 use provost_core::permit::Permit;
-use provost_proto::kernel::Fault;
-use provost_proto::{ActionId, ActionStatus, AllowedBy, Code, Fact, Hash, Raw};
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::{ActionId, ActionStatus, AllowedBy, Code, Fact, Hash, RawJson};
 use provost_store::{Append, Durability};
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ impl Gateway {
         &self,
         behalf: &Behalf,
         looking: Looking,
-        result: Result<Raw, Fault>,
+        result: Result<RawJson, ErrorInfo>,
     ) -> Result<Done, GatewayError> {
         let (id, hash) = (looking.action, looking.hash);
         self.write_look(behalf, looking, &result).await?;
@@ -79,7 +79,7 @@ impl Gateway {
         &self,
         behalf: &Behalf,
         looking: Looking,
-        result: &Result<Raw, Fault>,
+        result: &Result<RawJson, ErrorInfo>,
     ) -> Result<(), GatewayError> {
         let fact = looking.fact(behalf, result);
         let append = events(behalf, Durability::Process, vec![fact]);
@@ -111,7 +111,7 @@ impl Drop for Underway<'_> {
         };
         let (gateway, behalf) = (Arc::clone(self.gateway), self.behalf.clone());
         let message = "whoever asked hung up before it was answered".to_owned();
-        let fault = Fault { code: Code::Cancelled, message, details: None };
+        let fault = ErrorInfo { code: Code::Cancelled, message, details: None };
         drop(runtime.spawn(async move {
             if let Err(error) = gateway.write_look(&behalf, looking, &Err(fault)).await {
                 tracing::warn!(%error, "that somebody looked could not be recorded");
@@ -141,7 +141,7 @@ impl Looking {
         Ok((Self { action, name, params, what, hash, by, began }, permit))
     }
 
-    fn fact(self, behalf: &Behalf, result: &Result<Raw, Fault>) -> Fact {
+    fn fact(self, behalf: &Behalf, result: &Result<RawJson, ErrorInfo>) -> Fact {
         Fact::ActionRead {
             action: self.action,
             project: behalf.project.id,

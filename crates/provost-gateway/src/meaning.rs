@@ -11,7 +11,7 @@ use provost_core::decide::Matter;
 use provost_core::role::Role;
 use provost_core::runtime::plan::{FILE, Listing, Plan, Program};
 use provost_kernel::Project;
-use provost_proto::{ActionId, Fact, Governing};
+use provost_proto::{ActionId, Fact, GovernanceFileKind};
 use provost_sandbox::beneath::Root;
 
 use crate::governance::Governed;
@@ -110,7 +110,7 @@ impl Gateway {
             return Ok(None);
         }
         Ok(self.planted(governed).await?.map(|_| {
-            match governed.trusted(Governing::Runtime, FILE) {
+            match governed.trusted(GovernanceFileKind::Runtime, FILE) {
                 Some(_) => format!("{FILE} changed since a person last ran it or said yes to it"),
                 None => format!("no person has run what {FILE} says, or said yes to it"),
             }
@@ -129,7 +129,7 @@ impl Gateway {
         }
         Ok(self.planted(governed).await?.map(|text| Fact::FileTrusted {
             project: governed.project.id,
-            what: Governing::Runtime,
+            what: GovernanceFileKind::Runtime,
             file: FILE.to_owned(),
             hash: Role::hash(text.as_bytes()),
             text,
@@ -142,7 +142,8 @@ impl Gateway {
         let folder = PathBuf::from(&governed.project.path);
         let read = move || Project(&Root::open(&folder).ok()?).read(FILE);
         let text = tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
-        let trusted = governed.trusted(Governing::Runtime, FILE).map(|trusted| trusted.hash);
+        let trusted =
+            governed.trusted(GovernanceFileKind::Runtime, FILE).map(|trusted| trusted.hash);
         Ok(text.filter(|text| trusted != Some(Role::hash(text.as_bytes()))))
     }
 }

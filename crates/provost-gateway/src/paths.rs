@@ -44,7 +44,7 @@ pub(crate) fn project_folder(text: &str, places: &Places) -> Result<PathBuf, Gat
     if folder.to_str().is_none_or(|path| path.chars().any(char::is_control)) {
         return Err(refused(text, "its name holds characters that cannot be shown"));
     }
-    if folder.as_os_str().len() > limits::PROJECT_PATH {
+    if folder.as_os_str().len() > limits::MAX_PROJECT_PATH_BYTES {
         return Err(refused(text, "its path is longer than 1024 bytes"));
     }
     match unfit(&folder, places) {
@@ -58,7 +58,7 @@ pub(crate) fn typed(text: &str, places: &Places) -> Result<PathBuf, GatewayError
     if text.is_empty() {
         return Err(invalid("it is empty; name a folder"));
     }
-    if text.len() > limits::PATH {
+    if text.len() > limits::MAX_PATH_BYTES {
         return Err(invalid("it is longer than 4096 bytes"));
     }
     if text.chars().any(char::is_control) {
@@ -190,7 +190,7 @@ mod tests {
             ("home".to_owned(), "it must be absolute"),
             ("~root".to_owned(), "it must be absolute"),
             ("/tmp/\0".to_owned(), "control characters"),
-            (format!("/{}", "x".repeat(limits::PATH)), "longer than 4096"),
+            (format!("/{}", "x".repeat(limits::MAX_PATH_BYTES)), "longer than 4096"),
             (text(&deep), "longer than 1024"),
         ] {
             let error = project_folder(&path, &places).unwrap_err().to_string();

@@ -8,9 +8,9 @@ use provost_core::action::Action;
 use provost_core::decide::{Acting, Matter, Request as Asked, Standing, Verdict, decide, in_words};
 use provost_core::policy::{self, Layer, Policy, Rules, Trust};
 use provost_proto::{
-    ActionId, AllowedBy, Approval, BlobRef, Difference, Explain, Explanation, Fact, Governing,
-    Micros, Mode, PolicyLayer, PolicyView, Project, RuleView, Simulate, Simulation, Stream,
-    TokenClass,
+    ActionId, AllowedBy, Approval, BlobRef, DecisionDifference, ExplainPolicyRequest, Fact,
+    GovernanceFileKind, PolicyExplanation, PolicyLayer, PolicySimulation, PolicyView, Project,
+    ProjectMode, RuleView, SimulatePolicyRequest, Stream, TokenClass, UnixMicros,
 };
 use provost_store::{Recorded, Scope, StoreError};
 use serde_json::Value;
@@ -66,8 +66,8 @@ impl Gateway {
     pub async fn explain(
         &self,
         project: &Project,
-        wanted: Explain,
-    ) -> Result<Explanation, GatewayError> {
+        wanted: ExplainPolicyRequest,
+    ) -> Result<PolicyExplanation, GatewayError> {
         let governed = self.governed(project.id).await?;
         let name = wanted.action.as_deref().unwrap_or("terminal.runCommand");
         let action = Action::parse(name, wanted.params)?;
@@ -98,15 +98,15 @@ impl Gateway {
             // Nobody is named here, and a grant is for one.
             let _ = write!(why, "; what was granted to {grantee} lets them");
         }
-        Ok(Explanation { verdict: verdict.to_owned(), why, what, demands, rules })
+        Ok(PolicyExplanation { verdict: verdict.to_owned(), why, what, demands, rules })
     }
 
     /// What a changed file of rules would have decided about past requests.
     pub async fn simulate(
         &self,
         project: &Project,
-        wanted: Simulate,
-    ) -> Result<Simulation, GatewayError> {
+        wanted: SimulatePolicyRequest,
+    ) -> Result<PolicySimulation, GatewayError> {
         let governed = self.governed(project.id).await?;
         let changed = self.changed_rules(&governed, &wanted)?;
         let limit = wanted.limit.unwrap_or(LOOKED_AT).min(MOST);
@@ -127,7 +127,7 @@ impl Gateway {
             let (now, _, _) = in_short(decide(matter.clone(), acting, &now));
             let (then, why, _) = in_short(decide(matter, acting, &then));
             if now != then {
-                differences.push(Difference {
+                differences.push(DecisionDifference {
                     action: past.id,
                     what: past.what.clone(),
                     now: now.to_owned(),
@@ -137,10 +137,14 @@ impl Gateway {
             }
         }
         let looked_at = u32::try_from(past.len()).unwrap_or(u32::MAX);
-        Ok(Simulation { looked_at, differences })
+        Ok(PolicySimulation { looked_at, differences })
     }
 
-    fn changed_rules(&self, governed: &Governed, wanted: &Simulate) -> Result<Rules, GatewayError> {
+    fn changed_rules(
+        &self,
+        governed: &Governed,
+        wanted: &SimulatePolicyRequest,
+    ) -> Result<Rules, GatewayError> {
         let layer = match wanted.layer.as_str() {
             "user" => Layer::User,
             "project" => Layer::Project,
@@ -221,7 +225,7 @@ impl Gateway {
         };
         let bytes = self.store.blob(hash).await?.unwrap_or_default();
         let body: Option<Value> = serde_json::from_slice(&bytes).ok();
-        Ok(body.and_then(|body| Fact::read(&event.kind, &body)))
+        Ok(body.and_then(|body| Fact::from_kind_and_body(&event.kind, &body)))
     }
 
     /// The latest requests of agents in a project, the oldest first.
@@ -233,7 +237,7 @@ impl Gateway {
         let mut past = std::collections::VecDeque::new();
         let mut after = 0;
         // Mode `full` ends by itself.
-        let mut set = (Mode::default(), None::<Micros>);
+        let mut set = (ProjectMode::default(), None::<UnixMicros>);
         loop {
             let scope = Scope::One(Stream::Project(project.id));
             let page = self.store.read(scope, after, PAGE).await?;
@@ -248,7 +252,7 @@ impl Gateway {
                         | Fact::ActionRead { action, name, params, what, role, .. },
                     ) if role.is_some() => {
                         let over = set.1.is_some_and(|until| at >= until);
-                        let mode = if over { Mode::default() } else { set.0 };
+                        let mode = if over { ProjectMode::default() } else { set.0 };
                         past.push_back(Past { id: action, name, params, what, role, mode });
                         if past.len() > limit as usize {
                             past.pop_front();
@@ -269,18 +273,18 @@ struct Past {
     params: Value,
     what: String,
     role: Option<String>,
-    mode: Mode,
+    mode: ProjectMode,
 }
 
 /// The project's rules as they are now, if they can be read.
 fn own_rules(governed: &Governed) -> Option<(Policy, Trust)> {
     let file = governed.files.as_ref()?.policy.as_ref()?;
-    let trusted = governed.trusted(Governing::Policy, POLICY).map(|trusted| trusted.hash);
+    let trusted = governed.trusted(GovernanceFileKind::Policy, POLICY).map(|trusted| trusted.hash);
     Some((file.parsed.as_ref().ok()?.clone(), trust(trusted == Some(file.hash))))
 }
 
 fn project_layer(governed: &Governed, file: &PolicyFile) -> PolicyLayer {
-    let before = governed.trusted(Governing::Policy, POLICY);
+    let before = governed.trusted(GovernanceFileKind::Policy, POLICY);
     let trusted = before.is_some_and(|before| before.hash == file.hash);
     let old = before.map_or("", |before| &before.text);
     PolicyLayer {

@@ -11,12 +11,12 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::chain;
-use provost_proto::{Hash, Micros, Project, ProjectId, ProjectStatus, TokenId};
+use provost_proto::{Hash, Project, ProjectId, ProjectStatus, TokenId, UnixMicros};
 
 use crate::{Bearer, Gateway, GatewayError, Pass, Reader, Secret, secret};
 
 /// How long a code works.
-const CODE: Micros = 5 * 60 * 1_000_000;
+const CODE: UnixMicros = 5 * 60 * 1_000_000;
 
 /// How long a cookie lasts, in minutes.
 const COOKIE_MINUTES: u32 = 30 * 24 * 60;
@@ -35,7 +35,7 @@ struct Code {
     port: Option<u16>,
     /// Who asked: nothing outlives the token it was asked for with.
     token: Option<TokenId>,
-    until: Micros,
+    until: UnixMicros,
 }
 
 /// What a cookie opens.
@@ -106,7 +106,7 @@ impl Gateway {
         let Code { project, port, token, .. } = codes.remove(place)?;
         drop(codes);
         self.pass_by(token)?;
-        let until = now + Micros::from(COOKIE_MINUTES) * 60_000_000;
+        let until = now + UnixMicros::from(COOKIE_MINUTES) * 60_000_000;
         let mut value = cookie((project, port), token, until);
         let mark = self.preview_mark(&value);
         let _ = write!(value, ".{mark}");
@@ -125,7 +125,7 @@ impl Gateway {
         let mut parts = value.split('.');
         let project = parts.next()?.parse().ok()?;
         let port = parts.next()?.parse().ok().filter(|port| *port != 0);
-        let until: Micros = parts.next()?.parse().ok()?;
+        let until: UnixMicros = parts.next()?.parse().ok()?;
         let token = match parts.next()? {
             OWNER => None,
             token => Some(token.parse().ok()?),
@@ -151,7 +151,7 @@ const OWNER: &str = "owner";
 fn cookie(
     (project, port): (ProjectId, Option<u16>),
     token: Option<TokenId>,
-    until: Micros,
+    until: UnixMicros,
 ) -> String {
     let token = token.map_or(OWNER.to_owned(), |token| token.uuid().simple().to_string());
     format!("{}.{}.{until}.{token}", project.uuid().simple(), port.unwrap_or(0))

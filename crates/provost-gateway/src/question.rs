@@ -10,7 +10,7 @@ use provost_core::action::{Action, RelPath, TerminalAction};
 use provost_core::command::Run;
 use provost_core::decide::{Asking, Matter};
 use provost_core::policy::Rule;
-use provost_proto::{AnswerScope, Choice, Question, TrustQuestion};
+use provost_proto::{AnswerScope, ApprovalChoice, ApprovalPrompt, TrustPrompt};
 
 use crate::execute::profile;
 use crate::governance::Governed;
@@ -28,7 +28,7 @@ impl Gateway {
         governed: &Governed,
         role: Option<&str>,
         asking: &Asking,
-    ) -> Result<Question, GatewayError> {
+    ) -> Result<ApprovalPrompt, GatewayError> {
         let matter = asking.matter();
         let mut question = self.about(governed, matter).await?;
         question.why.clone_from(&asking.why);
@@ -58,15 +58,15 @@ impl Gateway {
         &self,
         governed: &Governed,
         matter: &Matter,
-        trust: TrustQuestion,
-    ) -> Result<Question, GatewayError> {
+        trust: TrustPrompt,
+    ) -> Result<ApprovalPrompt, GatewayError> {
         let mut question = self.about(governed, matter).await?;
         question.why = match trust.before {
             None => format!("{} was never trusted, and this acts in its role", trust.file),
             Some(_) => format!("{} changed since it was trusted", trust.file),
         };
         let remembers = format!("trust {} exactly as it is now", trust.file);
-        question.choices = vec![Choice { scope: AnswerScope::Once, remembers, rule: None }];
+        question.choices = vec![ApprovalChoice { scope: AnswerScope::Once, remembers, rule: None }];
         question.trust = Some(trust);
         Ok(question)
     }
@@ -76,7 +76,7 @@ impl Gateway {
         &self,
         governed: &Governed,
         matter: &Matter,
-    ) -> Result<Question, GatewayError> {
+    ) -> Result<ApprovalPrompt, GatewayError> {
         let action = &matter.request().action;
         let folder = PathBuf::from(&governed.project.path);
         let path = self.places.path.clone();
@@ -93,7 +93,7 @@ impl Gateway {
         };
         let (diff, notes) =
             tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)?;
-        Ok(Question {
+        Ok(ApprovalPrompt {
             name: action.name().to_owned(),
             params: action.params(),
             what: action.describe(),
@@ -113,16 +113,16 @@ impl Gateway {
     }
 }
 
-fn once_only() -> Choice {
+fn once_only() -> ApprovalChoice {
     let remembers = "this action, once; nothing is remembered".to_owned();
-    Choice { scope: AnswerScope::Once, remembers, rule: None }
+    ApprovalChoice { scope: AnswerScope::Once, remembers, rule: None }
 }
 
 /// The answers that allow, and what each remembers.
-fn choices(governed: &Governed, matter: &Matter, role: Option<&str>) -> Vec<Choice> {
+fn choices(governed: &Governed, matter: &Matter, role: Option<&str>) -> Vec<ApprovalChoice> {
     let again = again(matter);
     let session = if matter.request().session.is_some() { "this session" } else { "its token" };
-    let choice = |scope, remembers| Choice { scope, remembers, rule: None };
+    let choice = |scope, remembers| ApprovalChoice { scope, remembers, rule: None };
     let mut choices = vec![
         once_only(),
         choice(AnswerScope::Session, format!("{again}, as long as {session} lives")),
@@ -138,7 +138,7 @@ fn choices(governed: &Governed, matter: &Matter, role: Option<&str>) -> Vec<Choi
              policy.toml, until you take it out",
             role.unwrap_or("none")
         );
-        choices.push(Choice { scope: AnswerScope::Always, remembers, rule: Some(rule) });
+        choices.push(ApprovalChoice { scope: AnswerScope::Always, remembers, rule: Some(rule) });
     }
     choices
 }

@@ -4,8 +4,8 @@
 use provost_core::action::Action;
 use provost_core::decide::Matter;
 use provost_core::redact::{Redactor, Secrets, TooMuch, given};
-use provost_proto::kernel::{Fault, Output, Printed};
-use provost_proto::{Code, Fact, Question};
+use provost_proto::kernel::{ErrorInfo, OutputChunk, OutputData};
+use provost_proto::{ApprovalPrompt, Code, Fact};
 use provost_store::{Append, Appended, StoreError};
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ impl Gateway {
     }
 
     /// A question as the log would have it.
-    pub(crate) fn as_kept(&self, question: Question) -> Result<Question, StoreError> {
+    pub(crate) fn as_kept(&self, question: ApprovalPrompt) -> Result<ApprovalPrompt, StoreError> {
         let unfit = |error: serde_json::Error| StoreError::NotCanonical(error.to_string());
         let own = own(std::iter::once(&question.params))?;
         let mut value = serde_json::to_value(question).map_err(unfit)?;
@@ -57,7 +57,7 @@ impl Gateway {
             && self.redactor.suspects(said.as_bytes())
         {
             // What was sent is quoted in these.
-            Fault { code: Code::InvalidAction, message: said, details: None }
+            ErrorInfo { code: Code::InvalidAction, message: said, details: None }
         } else {
             return error;
         };
@@ -116,8 +116,8 @@ fn redact(redactor: &Redactor, fact: &mut Fact) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn redact_output(redactor: &Redactor, output: &mut Output) {
-    if let Printed::Bytes(bytes) = &output.data
+fn redact_output(redactor: &Redactor, output: &mut OutputChunk) {
+    if let OutputData::Bytes(bytes) = &output.data
         && let Some((kept, _)) = redactor.replace(bytes)
     {
         output.data = kept.into();

@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use provost_core::fold::{Doc, View};
-use provost_proto::kernel::{Fault, ReportNumber};
-use provost_proto::runtime::{LogPage, RuntimeKernel, RuntimeNow, RuntimeState, RuntimeView};
+use provost_proto::kernel::{ErrorInfo, ReportNumber};
+use provost_proto::runtime::{
+    RuntimeKernelStatus, RuntimeLogPage, RuntimeSnapshot, RuntimeStatusResponse, RuntimeView,
+};
 use provost_proto::{KernelStatus, Project, ProjectId, Seq};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -46,7 +48,10 @@ impl Runtimes {
 
 impl Gateway {
     /// How it stands with a project's runtime, and the last event that is in it.
-    pub async fn runtime_state(&self, project: &Project) -> Result<RuntimeState, GatewayError> {
+    pub async fn runtime_state(
+        &self,
+        project: &Project,
+    ) -> Result<RuntimeStatusResponse, GatewayError> {
         let now = self.runtime_now(project.id).await;
         if let Some(now) = &now {
             self.wait_for_log(project.id, now.reached).await?;
@@ -59,7 +64,7 @@ impl Gateway {
         let mode = standing.map_or_else(Default::default, |known| known.mode(self.clock.now()));
         let kernel = self.runtime_kernel(project.id).await?;
         let RuntimeView { status: whole, terminal, dev_server, build, preview, .. } = view;
-        Ok(RuntimeState {
+        Ok(RuntimeStatusResponse {
             project: project.id,
             status: whole,
             mode,
@@ -73,7 +78,10 @@ impl Gateway {
     }
 
     /// How the project's kernel is.
-    async fn runtime_kernel(&self, project: ProjectId) -> Result<RuntimeKernel, GatewayError> {
+    async fn runtime_kernel(
+        &self,
+        project: ProjectId,
+    ) -> Result<RuntimeKernelStatus, GatewayError> {
         let (status, pid, heartbeat) = match self.kernel_state(project) {
             KernelState::Connected { pid, heartbeat } => {
                 (KernelStatus::Connected, Some(pid), Some(heartbeat))
@@ -94,7 +102,7 @@ impl Gateway {
         };
         let heartbeat_ms =
             heartbeat.map(|beat| u64::try_from(beat.as_millis()).unwrap_or(u64::MAX));
-        Ok(RuntimeKernel { status, pid, heartbeat_ms })
+        Ok(RuntimeKernelStatus { status, pid, heartbeat_ms })
     }
 
     /// Waits until the log has all that the kernel told so far: whoever is answered
@@ -107,9 +115,9 @@ impl Gateway {
     }
 
     /// What the kernel says, if there is one that answers and has a runtime.
-    async fn runtime_now(&self, project: ProjectId) -> Option<RuntimeNow> {
+    async fn runtime_now(&self, project: ProjectId) -> Option<RuntimeSnapshot> {
         let kernel = self.kernels.connected(project)?;
-        if !kernel.welcome().has_runtime() {
+        if !kernel.welcome().supports_runtime() {
             return None;
         }
         timeout(ANSWER, kernel.runtime()).await.ok()?.ok()
@@ -170,13 +178,13 @@ impl Gateway {
         project: ProjectId,
         after: u64,
         limit: u64,
-    ) -> Result<LogPage, GatewayError> {
+    ) -> Result<RuntimeLogPage, GatewayError> {
         let Some(kernel) = self.kernels.connected(project) else {
             let data = Vec::new().into();
-            return Ok(LogPage { oldest: 0, offset: 0, next: 0, end: 0, data });
+            return Ok(RuntimeLogPage { oldest: 0, offset: 0, next: 0, end: 0, data });
         };
         let failed = |error| GatewayError::Fault(crate::execute::fault(&error));
-        if !kernel.welcome().has_runtime() {
+        if !kernel.welcome().supports_runtime() {
             return Err(GatewayError::Fault(too_old()));
         }
         kernel.logs(after, limit).await.map_err(failed)
@@ -184,8 +192,8 @@ impl Gateway {
 }
 
 /// A kernel of an older Provost has no runtime.
-fn too_old() -> Fault {
-    Fault {
+fn too_old() -> ErrorInfo {
+    ErrorInfo {
         code: provost_proto::Code::KernelTooOld,
         message: "the project's kernel is of an older Provost and runs nothing; stop it with \
                   `provost down`, and a new one is started"

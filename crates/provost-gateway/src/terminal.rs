@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use provost_kernel::{KernelError, Keys, Look, attach};
-use provost_proto::kernel::Fault;
-use provost_proto::terminal::Attached;
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::terminal::TerminalAttachResponse;
 use provost_proto::{
-    Code, Hash, Micros, ProjectId, ProjectStatus, RequestAction, TokenClass, limits,
+    Code, Hash, ProjectId, ProjectStatus, SubmitActionRequest, TokenClass, UnixMicros, limits,
 };
 use serde_json::json;
 
@@ -30,7 +30,7 @@ pub(crate) struct Tickets(Mutex<VecDeque<Ticket>>);
 #[derive(Debug)]
 struct Ticket {
     code: Hash,
-    until: Micros,
+    until: UnixMicros,
     seat: Seat,
 }
 
@@ -49,7 +49,7 @@ pub struct Seat {
 #[derive(Debug)]
 pub struct Terminal {
     /// How it stood when the client came.
-    pub attached: Attached,
+    pub attached: TerminalAttachResponse,
     /// What the terminal sends.
     pub look: Look,
     /// What the client sends.
@@ -70,14 +70,14 @@ pub struct View {
 impl Tickets {
     fn add(&self, ticket: Ticket) {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if tickets.len() == limits::TICKETS {
+        if tickets.len() == limits::MAX_TICKETS {
             tickets.pop_front();
         }
         tickets.push_back(ticket);
     }
 
     /// Takes the ticket out, so that it works once.
-    fn take(&self, code: &Hash, now: Micros) -> Option<Seat> {
+    fn take(&self, code: &Hash, now: UnixMicros) -> Option<Seat> {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tickets.retain(|ticket| ticket.until > now);
         let mut taken = None;
@@ -156,7 +156,7 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         let principal = by.principal().to_owned();
         let caller = Caller::new(principal, by.actor().clone(), TokenClass::Operator, None, None);
-        let wanted = RequestAction {
+        let wanted = SubmitActionRequest {
             action: "pty.open".to_owned(),
             params: json!({ "cols": view.cols, "rows": view.rows }),
             role: None,
@@ -168,7 +168,7 @@ impl Gateway {
             Done::Running(_) => {
                 let message = "the terminal takes long to open; try again".to_owned();
                 let code = Code::Unavailable;
-                Err(GatewayError::Fault(Fault { code, message, details: None }))
+                Err(GatewayError::Fault(ErrorInfo { code, message, details: None }))
             }
         }
     }

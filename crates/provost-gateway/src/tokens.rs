@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use provost_core::fold::{Doc, View};
 use provost_proto::{
-    Actor, CreateToken, Fact, Hash, Micros, Principal, Stream, Token, TokenClass, TokenId, limits,
+    Actor, CreateTokenRequest, Fact, Hash, Principal, Stream, TokenClass, TokenId, TokenView,
+    UnixMicros, limits,
 };
 use provost_store::{Append, Appended, Store, StoreError};
 use tokio::sync::watch;
@@ -23,7 +24,7 @@ const LOOK: Duration = Duration::from_secs(15);
 /// the view, since every request needs it.
 #[derive(Debug, Default)]
 pub(crate) struct Keyring {
-    tokens: RwLock<HashMap<Hash, Token>>,
+    tokens: RwLock<HashMap<Hash, TokenView>>,
     /// How many were taken back; whoever holds a stream open watches it.
     revoked: watch::Sender<u64>,
 }
@@ -36,11 +37,11 @@ impl Keyring {
         Ok(Self { tokens, revoked: watch::Sender::default() })
     }
 
-    fn find(&self, digest: &Hash) -> Option<Token> {
+    fn find(&self, digest: &Hash) -> Option<TokenView> {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
     }
 
-    fn with_id(&self, id: TokenId) -> Option<Token> {
+    fn with_id(&self, id: TokenId) -> Option<TokenView> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         tokens.values().find(|token| token.id == id).cloned()
     }
@@ -49,7 +50,7 @@ impl Keyring {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).contains_key(digest)
     }
 
-    fn add(&self, token: Token) {
+    fn add(&self, token: TokenView) {
         self.tokens.write().unwrap_or_else(PoisonError::into_inner).insert(token.digest, token);
     }
 
@@ -61,7 +62,7 @@ impl Keyring {
     }
 
     /// Whether a token that works speaks for this principal.
-    pub(crate) fn speaks_for(&self, principal: &str, now: Micros) -> bool {
+    pub(crate) fn speaks_for(&self, principal: &str, now: UnixMicros) -> bool {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let own = principal.strip_prefix("token:").unwrap_or_default();
         tokens.values().any(|token| {
@@ -69,7 +70,7 @@ impl Keyring {
         })
     }
 
-    fn list(&self) -> Vec<Token> {
+    fn list(&self) -> Vec<TokenView> {
         let mut list: Vec<_> =
             self.tokens.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         list.sort_by_key(|token| token.id);
@@ -127,7 +128,7 @@ impl Bearer<'_> {
 pub struct Pass {
     /// `None` for the owner's token, which ends with the daemon only.
     digest: Option<Hash>,
-    expires_at: Option<Micros>,
+    expires_at: Option<UnixMicros>,
     revoked: watch::Receiver<u64>,
 }
 
@@ -181,7 +182,7 @@ impl Gateway {
     pub(crate) fn pass_by(&self, token: Option<TokenId>) -> Option<Pass> {
         let revoked = self.keyring.revoked.subscribe();
         let Some(id) = token else { return Some(Pass { digest: None, expires_at: None, revoked }) };
-        let Token { digest, expires_at, .. } = self.keyring.with_id(id)?;
+        let TokenView { digest, expires_at, .. } = self.keyring.with_id(id)?;
         let pass = Pass { digest: Some(digest), expires_at, revoked };
         self.still_valid(&pass).then_some(pass)
     }
@@ -209,18 +210,18 @@ impl Gateway {
     pub async fn create_token(
         &self,
         request: Request<'_>,
-        wanted: CreateToken,
-    ) -> Result<(Secret, Token), GatewayError> {
+        wanted: CreateTokenRequest,
+    ) -> Result<(Secret, TokenView), GatewayError> {
         check(&wanted)?;
         self.hand_out(wanted, Holder::Itself(request)).await
     }
 
     pub(crate) async fn hand_out(
         &self,
-        wanted: CreateToken,
+        wanted: CreateTokenRequest,
         holder: Holder<'_>,
-    ) -> Result<(Secret, Token), GatewayError> {
-        let CreateToken { class, project, role, label, ttl_minutes } = wanted;
+    ) -> Result<(Secret, TokenView), GatewayError> {
+        let CreateTokenRequest { class, project, role, label, ttl_minutes } = wanted;
         let project = match project {
             Some(name) => Some(self.project(&name).await?.id),
             None => None,
@@ -237,7 +238,7 @@ impl Gateway {
                 (by.principal().to_owned(), by.actor().clone(), None, command)
             }
         };
-        let token = Token {
+        let token = TokenView {
             id: self.clock.id(),
             class,
             project,
@@ -263,7 +264,7 @@ impl Gateway {
     }
 
     /// The tokens that still work.
-    pub fn tokens(&self, _by: &Operator) -> Vec<Token> {
+    pub fn tokens(&self, _by: &Operator) -> Vec<TokenView> {
         let now = self.clock.now();
         let mut list = self.keyring.list();
         list.retain(|token| token.expires_at.is_none_or(|end| end > now));
@@ -299,7 +300,7 @@ impl Gateway {
 
 /// Whether a token came as it must: one for programs alone, a browser's with both
 /// of its halves.
-fn is_whole(token: &Token, bearer: Bearer<'_>) -> Result<(), GatewayError> {
+fn is_whole(token: &TokenView, bearer: Bearer<'_>) -> Result<(), GatewayError> {
     let no = |why| Err(GatewayError::Unauthenticated(why));
     match (bearer, &token.page) {
         // Whoever has seen the cookie could send it as if it were a program's token.
@@ -323,7 +324,7 @@ fn is_whole(token: &Token, bearer: Bearer<'_>) -> Result<(), GatewayError> {
     }
 }
 
-fn created(token: &Token) -> Fact {
+fn created(token: &TokenView) -> Fact {
     let token = token.clone();
     Fact::TokenCreated {
         token: token.id,
@@ -338,9 +339,10 @@ fn created(token: &Token) -> Fact {
     }
 }
 
-fn check(wanted: &CreateToken) -> Result<(), GatewayError> {
+fn check(wanted: &CreateTokenRequest) -> Result<(), GatewayError> {
     let invalid = |field, why: &str| Err(GatewayError::Invalid { field, why: why.to_owned() });
-    let too_long = |text: &Option<String>| text.as_ref().is_some_and(|t| t.len() > limits::NAME);
+    let too_long =
+        |text: &Option<String>| text.as_ref().is_some_and(|t| t.len() > limits::MAX_NAME_BYTES);
     match wanted.class {
         TokenClass::Agent if wanted.project.is_none() => {
             return invalid("project", "an agent's token is bound to a project; name one");
@@ -365,7 +367,7 @@ fn check(wanted: &CreateToken) -> Result<(), GatewayError> {
         return invalid("label", "it is longer than 128 bytes");
     }
     match wanted.ttl_minutes {
-        Some(ttl) if ttl == 0 || ttl > limits::TOKEN_MINUTES => {
+        Some(ttl) if ttl == 0 || ttl > limits::MAX_TOKEN_MINUTES => {
             invalid("ttlMinutes", "it lies between 1 and 527040, a year")
         }
         Some(_) | None => Ok(()),

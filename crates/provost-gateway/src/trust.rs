@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
 use provost_core::role::{Source, set_model};
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
-    ChangeRole, Code, Fact, Governing, Grant, Hash, Mode, ModeView, Project, RoleList, RoleView,
-    SetMode, Trust, Trusted,
+    ChangeRoleRequest, Code, Fact, GovernanceFileKind, Grant, Hash, Project, ProjectMode,
+    ProjectModeView, RoleList, RoleView, SetModeRequest, TrustFileRequest, TrustedFile,
 };
 use provost_sandbox::beneath::{self, Root};
 use provost_store::{Append, Durability};
@@ -27,7 +27,7 @@ const LONGEST: u32 = 24 * 60;
 
 impl Gateway {
     /// The mode of a project.
-    pub fn mode(&self, project: &Project) -> Result<ModeView, GatewayError> {
+    pub fn mode(&self, project: &Project) -> Result<ProjectModeView, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(project.id.to_string());
         let governed = self.governance.of(project.id).ok_or_else(missing)?;
         Ok(governed.mode_view(self.clock.now()))
@@ -38,15 +38,15 @@ impl Gateway {
         &self,
         request: Request<'_>,
         project: &Project,
-        wanted: SetMode,
-    ) -> Result<ModeView, GatewayError> {
+        wanted: SetModeRequest,
+    ) -> Result<ProjectModeView, GatewayError> {
         let minutes = match (wanted.mode, wanted.minutes) {
             (_, Some(minutes)) if !(1..=LONGEST).contains(&minutes) => {
                 let why = format!("is 1 to {LONGEST}");
                 return Err(GatewayError::Invalid { field: "minutes", why });
             }
-            (Mode::Full, None) => Some(FULL),
-            (Mode::Sandbox | Mode::Auto | Mode::Full, minutes) => minutes,
+            (ProjectMode::Full, None) => Some(FULL),
+            (ProjectMode::Sandbox | ProjectMode::Auto | ProjectMode::Full, minutes) => minutes,
         };
         let _turn = self.turn().await?;
         let end = |minutes| self.clock.now() + u64::from(minutes) * 60_000_000;
@@ -100,7 +100,7 @@ impl Gateway {
         request: Request<'_>,
         project: &Project,
         role: &str,
-        change: ChangeRole,
+        change: ChangeRoleRequest,
     ) -> Result<RoleView, GatewayError> {
         let turn = self.turn().await?;
         let governed = self.refresh(project.id, &turn).await?;
@@ -118,7 +118,7 @@ impl Gateway {
         if trusted {
             let fact = Fact::FileTrusted {
                 project: project.id,
-                what: Governing::Role,
+                what: GovernanceFileKind::Role,
                 file: file.role.file.clone(),
                 hash,
                 text: changed,
@@ -139,11 +139,11 @@ impl Gateway {
         self: &Arc<Self>,
         request: Request<'_>,
         project: &Project,
-        wanted: Trust,
-    ) -> Result<Trusted, GatewayError> {
+        wanted: TrustFileRequest,
+    ) -> Result<TrustedFile, GatewayError> {
         let turn = self.turn().await?;
         let governed = self.refresh(project.id, &turn).await?;
-        let Trust { what, file, hash } = wanted;
+        let TrustFileRequest { what, file, hash } = wanted;
         let fact = trusting(&governed, what, &file, hash)?;
         let person = person(request.by, project);
         self.change(request, project, vec![fact]).await?;
@@ -176,19 +176,19 @@ impl Gateway {
 /// The fact that a file is trusted, if it is what was shown.
 pub(crate) fn trusting(
     governed: &Governed,
-    what: Governing,
+    what: GovernanceFileKind,
     file: &str,
     hash: Hash,
 ) -> Result<Fact, GatewayError> {
     let missing = || GatewayError::Missing { what: "file that governs", name: file.to_owned() };
     let files = governed.files.as_ref().ok_or_else(missing)?;
     let found = match what {
-        Governing::Role => files
+        GovernanceFileKind::Role => files
             .roles
             .iter()
             .find(|role| role.role.file == file)
             .map(|role| (role.hash, &role.text)),
-        Governing::Policy if file == POLICY => {
+        GovernanceFileKind::Policy if file == POLICY => {
             let policy = files.policy.as_ref();
             if let Some(Err(errors)) = policy.map(|policy| &policy.parsed) {
                 return Err(bad(errors.join("\n")));
@@ -196,11 +196,11 @@ pub(crate) fn trusting(
             policy.map(|policy| (policy.hash, &policy.text))
         }
         // That is trusted by running it.
-        Governing::Policy | Governing::Runtime => None,
+        GovernanceFileKind::Policy | GovernanceFileKind::Runtime => None,
     };
     let (now, text) = found.ok_or_else(missing)?;
     if now != hash {
-        return Err(GatewayError::Fault(Fault {
+        return Err(GatewayError::Fault(ErrorInfo {
             code: Code::HashMismatch,
             message: format!("{file} is not what was shown; look again before you trust it"),
             details: None,
@@ -223,7 +223,7 @@ fn person(by: &Operator, project: &Project) -> Behalf {
 }
 
 pub(crate) fn bad(message: String) -> GatewayError {
-    GatewayError::Fault(Fault { code: Code::BadGovernance, message, details: None })
+    GatewayError::Fault(ErrorInfo { code: Code::BadGovernance, message, details: None })
 }
 
 fn role_view(governed: &Governed, file: &RoleFile) -> RoleView {

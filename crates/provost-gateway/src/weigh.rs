@@ -7,8 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use provost_core::action::RelPath;
 use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
 use provost_core::policy::Rules;
-use provost_proto::kernel::Terms;
-use provost_proto::{Governing, Hash, Micros, Mode, Pin, Principal, TrustQuestion};
+use provost_proto::kernel::Preconditions;
+use provost_proto::{
+    GovernanceFileKind, Hash, PinnedFile, Principal, ProjectMode, TrustPrompt, UnixMicros,
+};
 use provost_sandbox::beneath::{Links, Root};
 
 use crate::governance::Governed;
@@ -58,7 +60,7 @@ impl Gateway {
         let matter = if role.is_some() {
             let (programs, _) = programs(&governed.project.path, &matter, &stands.pins).await?;
             let (links, pins) = (seen(&stands.links), stands.pins.clone());
-            matter.on(Terms { links, pins, programs })
+            matter.on(Preconditions { links, pins, programs })
         } else {
             matter
         };
@@ -91,7 +93,7 @@ impl Gateway {
             now,
         };
         let standing = stands.about(governed, &governed.rules);
-        decide(matter.on(Terms::default()), acting(governed, Some(role)), &standing)
+        decide(matter.on(Preconditions::default()), acting(governed, Some(role)), &standing)
     }
 
     /// How things stand for a matter, in this mode: for the decision itself, and
@@ -100,7 +102,7 @@ impl Gateway {
         &self,
         governed: &Governed,
         matter: &Matter,
-        mode: Mode,
+        mode: ProjectMode,
     ) -> Result<Stands<'_>, GatewayError> {
         let links = links(Path::new(&governed.project.path), matter);
         Ok(Stands {
@@ -129,13 +131,13 @@ impl Gateway {
 /// How things stand for one matter, as far as it must be looked up.
 pub(crate) struct Stands<'g> {
     homes: &'g [String],
-    pins: Vec<Pin>,
+    pins: Vec<PinnedFile>,
     links: Links,
     leads_to: Vec<RelPath>,
     unseen: Option<String>,
     again: u32,
-    mode: Mode,
-    now: Micros,
+    mode: ProjectMode,
+    now: UnixMicros,
 }
 
 impl Stands<'_> {
@@ -168,12 +170,12 @@ pub(crate) fn acting<'a>(governed: &'a Governed, role: Option<&'a str>) -> Actin
 }
 
 pub(crate) fn is_trusted(governed: &Governed, file: &RoleFile) -> bool {
-    let trusted = governed.trusted(Governing::Role, &file.role.file);
+    let trusted = governed.trusted(GovernanceFileKind::Role, &file.role.file);
     trusted.is_some_and(|trusted| trusted.hash == file.hash)
 }
 
 /// The role's file, if it must be trusted before anything is decided.
-pub(crate) fn distrusted(governed: &Governed, role: Option<&str>) -> Option<TrustQuestion> {
+pub(crate) fn distrusted(governed: &Governed, role: Option<&str>) -> Option<TrustPrompt> {
     let file = governed.files.as_ref()?.role(role?)?;
     if is_trusted(governed, file) {
         return None;
@@ -181,11 +183,11 @@ pub(crate) fn distrusted(governed: &Governed, role: Option<&str>) -> Option<Trus
     Some(trust_question(governed, file))
 }
 
-pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustQuestion {
-    let before = governed.trusted(Governing::Role, &file.role.file);
+pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustPrompt {
+    let before = governed.trusted(GovernanceFileKind::Role, &file.role.file);
     let old = before.map_or("", |before| &before.text);
-    TrustQuestion {
-        what: Governing::Role,
+    TrustPrompt {
+        what: GovernanceFileKind::Role,
         file: file.role.file.clone(),
         hash: file.hash,
         before: before.map(|before| before.hash),
@@ -198,7 +200,7 @@ pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustQuest
 pub(crate) async fn programs(
     folder: &str,
     matter: &Matter,
-    pins: &[Pin],
+    pins: &[PinnedFile],
 ) -> Result<(Vec<String>, Vec<String>), GatewayError> {
     let all = matter.programs(folder, pins);
     if all.is_empty() {
@@ -213,7 +215,7 @@ pub(crate) async fn programs(
 }
 
 /// The scripts that a command would run, as they are now.
-pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, GatewayError> {
+pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<PinnedFile>, GatewayError> {
     let scripts = matter.scripts(folder);
     if scripts.is_empty() {
         return Ok(Vec::new());
@@ -228,7 +230,7 @@ pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<Pin>, Gate
         scripts.dedup();
         let pin = |path: &str| {
             let hash = provost_kernel::pin(&root, &folder, path)?.hash;
-            Some(Pin { path: path.to_owned(), hash })
+            Some(PinnedFile { path: path.to_owned(), hash })
         };
         scripts.iter().filter_map(|script| pin(script.as_str())).collect()
     };

@@ -22,7 +22,7 @@ mod write_file;
 
 use provost_core::action::{Action, Effect, FileAction, ReadFile, RelPath, protected};
 use provost_core::policy::Sight;
-use provost_proto::kernel::Terms;
+use provost_proto::kernel::Preconditions;
 use provost_proto::{Code, Hash};
 use provost_sandbox::beneath::{BeneathError, Kind, Links, Root};
 use serde::Serialize;
@@ -83,7 +83,7 @@ pub fn read(root: &Root, action: &ReadFile) -> Result<Content, ActionError> {
 
 /// The project as it was when the action was decided: of its links, those that
 /// were seen then are followed, and no others.
-pub fn bound(root: &Root, terms: &Terms) -> Root {
+pub fn bound(root: &Root, terms: &Preconditions) -> Root {
     let links = terms.links.iter();
     root.bound_to(Links::new(
         links.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),

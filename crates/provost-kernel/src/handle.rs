@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use provost_core::permit::Permit;
 use provost_core::redact::Secrets;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, Limit, Outcome, PROTOCOL, Question, REDACTS, Report, ReportNumber,
-    Version2, Welcome,
+    ActionOutcome, ErrorInfo, HelloResponse, JsonRpcVersion, KernelReport, MIN_PROTOCOL_REDACTION,
+    Method, PROTOCOL_VERSION, ReportNumber, RpcRequest, RpcResponse, VisibilityRule,
 };
-use provost_proto::runtime::{LogPage, RuntimeNow};
-use provost_proto::{ActionId, Raw};
+use provost_proto::runtime::{RuntimeLogPage, RuntimeSnapshot};
+use provost_proto::{ActionId, RawJson};
 use provost_sandbox::launch;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -78,7 +78,7 @@ pub enum KernelError {
     Unresponsive,
     /// It speaks a protocol that this daemon does not know yet.
     #[error(
-        "the project's kernel speaks protocol {kernel}, and this daemon only {PROTOCOL}; \
+        "the project's kernel speaks protocol {kernel}, and this daemon only {PROTOCOL_VERSION}; \
          start the newer Provost, or stop the kernel, process {pid}"
     )]
     Newer {
@@ -100,7 +100,7 @@ pub enum KernelError {
     },
     /// The action failed, as the kernel says.
     #[error("{}", .0.message)]
-    Fault(Fault),
+    Fault(ErrorInfo),
 }
 
 /// A kernel that answers.
@@ -108,21 +108,21 @@ pub enum KernelError {
 pub struct Kernel {
     inbox: mpsc::Sender<Vec<u8>>,
     open: Arc<Open>,
-    welcome: Welcome,
+    welcome: HelloResponse,
 }
 
 /// What happens in a kernel, in order; ends when the kernel is lost.
 #[derive(Debug)]
-pub struct Reports(mpsc::Receiver<Report>);
+pub struct Reports(mpsc::Receiver<KernelReport>);
 
 impl Reports {
     /// The next report.
-    pub async fn next(&mut self) -> Option<Report> {
+    pub async fn next(&mut self) -> Option<KernelReport> {
         self.0.recv().await
     }
 
     /// The next report, if it is there already.
-    pub fn now(&mut self) -> Option<Report> {
+    pub fn now(&mut self) -> Option<KernelReport> {
         self.0.try_recv().ok()
     }
 }
@@ -157,13 +157,13 @@ impl Kernel {
     /// not let out; `Lost` if none is there.
     pub async fn find(place: &Place, secrets: &Secrets) -> Result<(Self, Reports), KernelError> {
         let (kernel, reports) = Self::greet(place).await?;
-        let Welcome { protocol, pid, .. } = kernel.welcome;
-        if protocol > PROTOCOL {
+        let HelloResponse { protocol, pid, .. } = kernel.welcome;
+        if protocol > PROTOCOL_VERSION {
             return Err(KernelError::Newer { kernel: protocol, pid });
         }
-        if protocol >= REDACTS {
+        if protocol >= MIN_PROTOCOL_REDACTION {
             let values = secrets.known().to_vec();
-            kernel.ask::<Value>(Ask::Secrets { values }).await?;
+            kernel.ask::<Value>(Method::Secrets { values }).await?;
         }
         Ok((kernel, reports))
     }
@@ -178,7 +178,7 @@ impl Kernel {
     }
 
     /// What it said of itself.
-    pub fn welcome(&self) -> &Welcome {
+    pub fn welcome(&self) -> &HelloResponse {
         &self.welcome
     }
 
@@ -189,7 +189,7 @@ impl Kernel {
 
     /// Carries out what was permitted, once. Not in a kernel that would let
     /// secrets out: what runs there already is seen to its end, and no more.
-    pub async fn execute(&self, permit: Permit) -> Result<Raw, KernelError> {
+    pub async fn execute(&self, permit: Permit) -> Result<RawJson, KernelError> {
         self.execute_within(permit, Vec::new()).await
     }
 
@@ -198,22 +198,22 @@ impl Kernel {
     pub async fn execute_within(
         &self,
         permit: Permit,
-        limits: Vec<Limit>,
-    ) -> Result<Raw, KernelError> {
-        let Welcome { protocol, pid, .. } = self.welcome;
-        if protocol < REDACTS {
+        limits: Vec<VisibilityRule>,
+    ) -> Result<RawJson, KernelError> {
+        let HelloResponse { protocol, pid, .. } = self.welcome;
+        if protocol < MIN_PROTOCOL_REDACTION {
             return Err(KernelError::Older { kernel: protocol, pid });
         }
         let (id, action, terms) = permit.consume();
         let (name, params) = (action.name().to_owned(), action.params());
         let limited = !limits.is_empty();
-        if !self.welcome.has_runtime() && (limited || terms.is_some()) {
+        if !self.welcome.supports_runtime() && (limited || terms.is_some()) {
             // It came before there were terms, and would not keep to them.
             return Err(KernelError::Older { kernel: protocol, pid });
         }
-        let ask = Ask::Execute { id, action: name, params, limits, terms };
+        let ask = Method::Execute { id, action: name, params, limits, terms };
         let answer = self.answer(ask).await?;
-        if limited && answer.value().get("leftOut").is_none() {
+        if limited && answer.to_value().get("leftOut").is_none() {
             return Err(KernelError::Older { kernel: protocol, pid });
         }
         Ok(answer)
@@ -221,24 +221,24 @@ impl Kernel {
 
     /// Stops an action; tells whether there was one to stop.
     pub async fn cancel(&self, id: ActionId) -> Result<bool, KernelError> {
-        let answer: Value = self.ask(Ask::Cancel { id }).await?;
+        let answer: Value = self.ask(Method::Cancel { id }).await?;
         Ok(answer["found"] == true)
     }
 
     /// Its heartbeat.
     pub async fn ping(&self) -> Result<(), KernelError> {
-        self.ask(Ask::Ping {}).await
+        self.ask(Method::Ping {}).await
     }
 
     /// Asks for the reports after this one.
     pub async fn attach(&self, after: ReportNumber) -> Result<(), KernelError> {
-        self.ask(Ask::Attach { after }).await
+        self.ask(Method::Attach { after }).await
     }
 
     /// Tells it that the reports up to this one are in the log. Does not wait
     /// for the answer, which may stand behind reports that wait for the caller.
     pub async fn acknowledge(&self, up_to: ReportNumber) -> Result<(), KernelError> {
-        let frame = self.open.question(Ask::Acknowledge { up_to }, None)?;
+        let frame = self.open.question(Method::Acknowledge { up_to }, None)?;
         self.inbox.send(frame).await.map_err(|_| KernelError::Lost)
     }
 
@@ -246,23 +246,23 @@ impl Kernel {
     pub async fn outcomes(
         &self,
         ids: Vec<ActionId>,
-    ) -> Result<Vec<(ActionId, Outcome)>, KernelError> {
-        self.ask(Ask::Outcomes { ids }).await
+    ) -> Result<Vec<(ActionId, ActionOutcome)>, KernelError> {
+        self.ask(Method::Outcomes { ids }).await
     }
 
     /// How its runtime stands now.
-    pub async fn runtime(&self) -> Result<RuntimeNow, KernelError> {
-        self.ask(Ask::Runtime {}).await
+    pub async fn runtime(&self) -> Result<RuntimeSnapshot, KernelError> {
+        self.ask(Method::Runtime {}).await
     }
 
     /// A piece of what builds and dev servers printed.
-    pub async fn logs(&self, after: u64, limit: u64) -> Result<LogPage, KernelError> {
-        self.ask(Ask::Logs { after, limit }).await
+    pub async fn logs(&self, after: u64, limit: u64) -> Result<RuntimeLogPage, KernelError> {
+        self.ask(Method::Logs { after, limit }).await
     }
 
     /// Stops every child, then the kernel.
     pub async fn shut_down(&self) -> Result<(), KernelError> {
-        self.ask(Ask::Shutdown {}).await
+        self.ask(Method::Shutdown {}).await
     }
 
     /// Ends the kernel by force. Its commands end with it.
@@ -275,31 +275,31 @@ impl Kernel {
         }
     }
 
-    async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, KernelError> {
-        self.answer(ask).await?.read().map_err(|_| KernelError::Lost)
+    async fn ask<T: DeserializeOwned>(&self, ask: Method) -> Result<T, KernelError> {
+        self.answer(ask).await?.parse().map_err(|_| KernelError::Lost)
     }
 
-    async fn answer(&self, ask: Ask) -> Result<Raw, KernelError> {
+    async fn answer(&self, ask: Method) -> Result<RawJson, KernelError> {
         let patience = match &ask {
-            Ask::Execute { action, .. } if builds(action) => BUILD,
-            Ask::Execute { .. } => ACTION,
-            Ask::Shutdown {} => SHUTDOWN,
-            Ask::Hello { .. }
-            | Ask::Secrets { .. }
-            | Ask::Ping {}
-            | Ask::Attach { .. }
-            | Ask::Acknowledge { .. }
-            | Ask::Cancel { .. }
-            | Ask::Outcomes { .. }
-            | Ask::Terminal { .. }
-            | Ask::Logs { .. }
-            | Ask::Runtime {} => ANSWER,
+            Method::Execute { action, .. } if builds(action) => BUILD,
+            Method::Execute { .. } => ACTION,
+            Method::Shutdown {} => SHUTDOWN,
+            Method::Hello { .. }
+            | Method::Secrets { .. }
+            | Method::Ping {}
+            | Method::Attach { .. }
+            | Method::Acknowledge { .. }
+            | Method::Cancel { .. }
+            | Method::Outcomes { .. }
+            | Method::Terminal { .. }
+            | Method::Logs { .. }
+            | Method::Runtime {} => ANSWER,
         };
         let answer = self.while_there(self.sent(ask).await?, patience).await?;
         result(answer)
     }
 
-    async fn sent(&self, ask: Ask) -> Result<oneshot::Receiver<Answer>, KernelError> {
+    async fn sent(&self, ask: Method) -> Result<oneshot::Receiver<RpcResponse>, KernelError> {
         let (reply, answer) = oneshot::channel();
         let frame = self.open.question(ask, Some(reply))?;
         self.inbox.send(frame).await.map_err(|_| KernelError::Lost)?;
@@ -310,9 +310,9 @@ impl Kernel {
     /// kernel says that it is there.
     async fn while_there(
         &self,
-        mut answer: oneshot::Receiver<Answer>,
+        mut answer: oneshot::Receiver<RpcResponse>,
         patience: Duration,
-    ) -> Result<Answer, KernelError> {
+    ) -> Result<RpcResponse, KernelError> {
         let mut left = patience;
         let lost = |_| KernelError::Lost;
         loop {
@@ -325,7 +325,7 @@ impl Kernel {
                 return Err(KernelError::Unresponsive);
             }
             let began = Instant::now();
-            let there = timeout(ANSWER.min(left), self.sent(Ask::Ping {}).await?);
+            let there = timeout(ANSWER.min(left), self.sent(Method::Ping {}).await?);
             tokio::select! {
                 answer = &mut answer => return answer.map_err(lost),
                 there = there => drop(there.map_err(|_| KernelError::Unresponsive)?),
@@ -336,9 +336,9 @@ impl Kernel {
 }
 
 /// What an answer says.
-pub(crate) fn result(answer: Answer) -> Result<Raw, KernelError> {
+pub(crate) fn result(answer: RpcResponse) -> Result<RawJson, KernelError> {
     if let Some(error) = answer.error {
-        let internal = || Fault {
+        let internal = || ErrorInfo {
             code: provost_proto::Code::Internal,
             message: error.message.clone(),
             details: None,
@@ -347,14 +347,14 @@ pub(crate) fn result(answer: Answer) -> Result<Raw, KernelError> {
     }
     match answer.result {
         Some(result) => Ok(result),
-        None => Raw::new(&Value::Null).map_err(|_| KernelError::Lost),
+        None => RawJson::new(&Value::Null).map_err(|_| KernelError::Lost),
     }
 }
 
 /// Connects to a kernel, and has it say who it is.
 pub(crate) async fn hello(
     place: &Place,
-) -> Result<(Frames<OwnedReadHalf>, OwnedWriteHalf, Welcome), KernelError> {
+) -> Result<(Frames<OwnedReadHalf>, OwnedWriteHalf, HelloResponse), KernelError> {
     let none = |_: io::Error| KernelError::Lost;
     let stream = place.connect().await.map_err(none)?;
     let own = rustix::process::geteuid().as_raw();
@@ -363,15 +363,15 @@ pub(crate) async fn hello(
         return Err(KernelError::Lost);
     }
     let secret = place.secret().map_err(none)?;
-    let hello = question(0, Ask::Hello { secret, protocol: PROTOCOL });
+    let hello = question(0, Method::Hello { secret, protocol: PROTOCOL_VERSION });
     let (read, mut write) = stream.into_split();
     let mut read = Frames::new(read);
     wire::write(&mut write, &hello).await.map_err(none)?;
     let answer = timeout(HELLO, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
-    let Ok(Some(Frame::Answer(Answer { result: Some(welcome), .. }))) = answer else {
+    let Ok(Some(Frame::Answer(RpcResponse { result: Some(welcome), .. }))) = answer else {
         return Err(KernelError::Lost);
     };
-    Ok((read, write, welcome.read().map_err(|_| KernelError::Lost)?))
+    Ok((read, write, welcome.parse().map_err(|_| KernelError::Lost)?))
 }
 
 /// The questions that wait for their answers.
@@ -383,7 +383,7 @@ struct Open {
 }
 
 #[derive(Debug)]
-struct Waiting(Option<HashMap<u64, oneshot::Sender<Answer>>>);
+struct Waiting(Option<HashMap<u64, oneshot::Sender<RpcResponse>>>);
 
 impl Default for Waiting {
     fn default() -> Self {
@@ -395,14 +395,14 @@ impl Open {
     /// The frame of a question, whose answer goes to `reply`.
     fn question(
         &self,
-        ask: Ask,
-        reply: Option<oneshot::Sender<Answer>>,
+        ask: Method,
+        reply: Option<oneshot::Sender<RpcResponse>>,
     ) -> Result<Vec<u8>, KernelError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let frame = wire::bytes(&question(id, ask)).map_err(|error| {
             let message = format!("this cannot be asked of the kernel: {error}");
             let code = provost_proto::Code::TooLarge;
-            KernelError::Fault(Fault { code, message, details: None })
+            KernelError::Fault(ErrorInfo { code, message, details: None })
         })?;
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = waiting.0.as_mut().ok_or(KernelError::Lost)?;
@@ -412,7 +412,7 @@ impl Open {
         Ok(frame)
     }
 
-    fn answer(&self, answer: Answer) {
+    fn answer(&self, answer: RpcResponse) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let reply = waiting.0.as_mut().and_then(|waiting| waiting.remove(&answer.id));
         drop(waiting);
@@ -433,8 +433,8 @@ fn builds(action: &str) -> bool {
     matches!(action, "runtime.run" | "runtime.restart" | "runtime.build")
 }
 
-pub(crate) fn question(id: u64, ask: Ask) -> Frame {
-    Frame::Question(Question { jsonrpc: Version2::V2, id, ask })
+pub(crate) fn question(id: u64, ask: Method) -> Frame {
+    Frame::Question(RpcRequest { jsonrpc: JsonRpcVersion::V2, id, ask })
 }
 
 /// Owns the socket until it closes.
@@ -442,7 +442,7 @@ async fn talk(
     read: Frames<OwnedReadHalf>,
     write: OwnedWriteHalf,
     questions: mpsc::Receiver<Vec<u8>>,
-    reports: mpsc::Sender<Report>,
+    reports: mpsc::Sender<KernelReport>,
     open: Arc<Open>,
 ) {
     // Neither is cut off in the midst of a frame but by the end of the other.
@@ -453,7 +453,11 @@ async fn talk(
     open.close();
 }
 
-async fn listen(mut read: Frames<OwnedReadHalf>, reports: &mpsc::Sender<Report>, open: &Open) {
+async fn listen(
+    mut read: Frames<OwnedReadHalf>,
+    reports: &mpsc::Sender<KernelReport>,
+    open: &Open,
+) {
     while let Ok(Some(frame)) = read.next().await {
         match frame {
             Frame::Report(report) => {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use provost_proto::ActionId;
-use provost_proto::kernel::{Happened, Report, ReportNumber};
+use provost_proto::kernel::{KernelReport, ReportNumber, ReportPayload};
 use tokio::sync::{Notify, watch};
 
 use crate::wire::{self, Frame};
@@ -68,8 +68,12 @@ impl Spool {
     }
 
     /// Adds a report and returns its number; waits for room if there is none.
-    pub(crate) async fn push(&self, action: ActionId, what: Happened) -> io::Result<ReportNumber> {
-        let mut report = Report { number: 0, action, what };
+    pub(crate) async fn push(
+        &self,
+        action: ActionId,
+        what: ReportPayload,
+    ) -> io::Result<ReportNumber> {
+        let mut report = KernelReport { number: 0, action, what };
         loop {
             let room = self.room.notified();
             match self.try_push(report)? {
@@ -81,7 +85,7 @@ impl Spool {
     }
 
     /// Adds a report, or gives it back if there is no room.
-    fn try_push(&self, mut report: Report) -> io::Result<Result<ReportNumber, Report>> {
+    fn try_push(&self, mut report: KernelReport) -> io::Result<Result<ReportNumber, KernelReport>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.bytes > LIMIT {
             return Ok(Err(report));
@@ -181,13 +185,18 @@ fn write_both(file: &File, head: &[u8], payload: &[u8], at: u64) -> io::Result<(
 mod tests {
     use super::*;
     use crate::wire::Frames;
-    use provost_proto::kernel::{Output, OutputStream};
+    use provost_proto::kernel::{OutputChunk, OutputStream};
     use std::time::Duration;
     use tokio::time::timeout;
 
-    fn output(n: u64, size: usize) -> Happened {
+    fn output(n: u64, size: usize) -> ReportPayload {
         let data = vec![b'x'; size].into();
-        Happened::Output(Output { stream: OutputStream::Stdout, offset: n, dropped: 0, data })
+        ReportPayload::Output(OutputChunk {
+            stream: OutputStream::Stdout,
+            offset: n,
+            dropped: 0,
+            data,
+        })
     }
 
     async fn numbers(spool: &Spool, after: ReportNumber) -> Vec<ReportNumber> {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use provost_proto::Code;
-use provost_proto::kernel::{Ask, Fault, RUNTIME};
-use provost_proto::limits::TERMINAL_FRAME;
-use provost_proto::terminal::{Attached, FromTerminal, ToTerminal};
+use provost_proto::kernel::{ErrorInfo, MIN_PROTOCOL_RUNTIME, Method};
+use provost_proto::limits::MAX_TERMINAL_FRAME_BYTES;
+use provost_proto::terminal::{TerminalAttachResponse, TerminalInputFrame, TerminalOutputFrame};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
@@ -40,21 +40,25 @@ pub async fn attach(
     place: &Place,
     after: Option<u64>,
     (cols, rows): (u16, u16),
-) -> Result<(Attached, Look, Keys), KernelError> {
+) -> Result<(TerminalAttachResponse, Look, Keys), KernelError> {
     let (mut read, mut write, welcome) = hello(place).await?;
-    if welcome.protocol < RUNTIME {
+    if welcome.protocol < MIN_PROTOCOL_RUNTIME {
         let message = format!(
             "the project's kernel, process {}, is from an older Provost and has no terminal; \
              close the project and open it again",
             welcome.pid
         );
-        return Err(KernelError::Fault(Fault { code: Code::KernelTooOld, message, details: None }));
+        return Err(KernelError::Fault(ErrorInfo {
+            code: Code::KernelTooOld,
+            message,
+            details: None,
+        }));
     }
-    let asked = question(1, Ask::Terminal { after, cols, rows });
+    let asked = question(1, Method::Terminal { after, cols, rows });
     wire::write(&mut write, &asked).await.map_err(|_| KernelError::Lost)?;
     let answer = timeout(ANSWER, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
     let Ok(Some(Frame::Answer(answer))) = answer else { return Err(KernelError::Lost) };
-    let attached = result(answer)?.read().map_err(|_| KernelError::Lost)?;
+    let attached = result(answer)?.parse().map_err(|_| KernelError::Lost)?;
     let (read, buffer) = read.into_rest();
     let stream = read.reunite(write).map_err(|_| KernelError::Lost)?;
     let (read, write) = quiet::split(stream).map_err(|_| KernelError::Lost)?;
@@ -63,12 +67,14 @@ pub async fn attach(
 
 impl Look {
     /// The next frame; `None` at the end. Nothing is lost if the wait is given up.
-    pub async fn next(&mut self) -> io::Result<Option<FromTerminal>> {
+    pub async fn next(&mut self) -> io::Result<Option<TerminalOutputFrame>> {
         loop {
-            if let Some(frame) = FromTerminal::decode(&mut self.buffer).map_err(io::Error::other)? {
+            if let Some(frame) =
+                TerminalOutputFrame::decode(&mut self.buffer).map_err(io::Error::other)?
+            {
                 return Ok(Some(frame));
             }
-            if self.buffer.len() > TERMINAL_FRAME + READ {
+            if self.buffer.len() > MAX_TERMINAL_FRAME_BYTES + READ {
                 return Err(io::Error::other("a frame of the terminal does not end"));
             }
             // A new buffer only when this one is used up: frames that wait hold on to it.
@@ -87,7 +93,7 @@ impl Look {
 
 impl Keys {
     /// Sends one frame.
-    pub async fn send(&mut self, frame: &ToTerminal) -> io::Result<()> {
+    pub async fn send(&mut self, frame: &TerminalInputFrame) -> io::Result<()> {
         self.0.send(&frame.encode().map_err(io::Error::other)?).await
     }
 }

@@ -8,7 +8,8 @@ use std::io;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use provost_proto::kernel::{
-    Answer, FRAME, Happened, Output, OutputStream, Printed, Question, Report, Version2,
+    JsonRpcVersion, KernelReport, MAX_FRAME_BYTES, OutputChunk, OutputData, OutputStream,
+    ReportPayload, RpcRequest, RpcResponse,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,9 +36,9 @@ const USUAL: usize = 512;
 /// What can stand in a frame.
 #[derive(Debug)]
 pub(crate) enum Frame {
-    Question(Question),
-    Answer(Answer),
-    Report(Report),
+    Question(RpcRequest),
+    Answer(RpcResponse),
+    Report(KernelReport),
 }
 
 /// The bytes of a frame. What a command printed is not copied but stands apart.
@@ -46,7 +47,12 @@ pub(crate) fn encode(frame: &Frame) -> io::Result<(Vec<u8>, Bytes)> {
         Frame::Question(question) => in_json(QUESTION, question),
         Frame::Answer(answer) => in_json(ANSWER, answer),
         Frame::Report(report) => match &report.what {
-            Happened::Output(Output { stream, offset, dropped, data: Printed::Bytes(data) }) => {
+            ReportPayload::Output(OutputChunk {
+                stream,
+                offset,
+                dropped,
+                data: OutputData::Bytes(data),
+            }) => {
                 let mut bytes = head(OUTPUT, OUTPUT_HEAD + data.len())?;
                 bytes.put_u64(report.number);
                 bytes.put_slice(report.action.uuid().as_bytes());
@@ -58,10 +64,10 @@ pub(crate) fn encode(frame: &Frame) -> io::Result<(Vec<u8>, Bytes)> {
                 bytes.put_u64(*dropped);
                 Ok((bytes, data.clone()))
             }
-            Happened::Output(_)
-            | Happened::Started { .. }
-            | Happened::Finished(_)
-            | Happened::Runtime(_) => in_json(REPORT, report),
+            ReportPayload::Output(_)
+            | ReportPayload::Started { .. }
+            | ReportPayload::Finished(_)
+            | ReportPayload::Runtime(_) => in_json(REPORT, report),
         },
     }
 }
@@ -72,7 +78,7 @@ fn in_json(kind: u8, payload: &impl Serialize) -> io::Result<(Vec<u8>, Bytes)> {
 }
 
 fn head(kind: u8, length: usize) -> io::Result<Vec<u8>> {
-    let checked = u32::try_from(length).ok().filter(|_| length <= FRAME);
+    let checked = u32::try_from(length).ok().filter(|_| length <= MAX_FRAME_BYTES);
     let checked = checked.ok_or_else(|| io::Error::other("a frame is too large to be sent"))?;
     let mut bytes = Vec::with_capacity(HEAD + OUTPUT_HEAD);
     bytes.put_u32(checked);
@@ -111,11 +117,11 @@ pub(crate) fn put(frame: &Frame, to: &mut Vec<u8>) -> io::Result<()> {
 pub(crate) fn put_result(id: u64, result: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
     #[derive(Serialize)]
     struct Good<'a, T> {
-        jsonrpc: Version2,
+        jsonrpc: JsonRpcVersion,
         id: u64,
         result: &'a T,
     }
-    put_json(ANSWER, &Good { jsonrpc: Version2::V2, id, result }, to)
+    put_json(ANSWER, &Good { jsonrpc: JsonRpcVersion::V2, id, result }, to)
 }
 
 /// Writes a payload where it is to be, and its length before it when that is known.
@@ -207,7 +213,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     fn length(&self) -> io::Result<Option<usize>> {
         let Some(&[a, b, c, d]) = self.buffer.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
-        if length > FRAME {
+        if length > MAX_FRAME_BYTES {
             return Err(io::Error::other(format!("a frame of {length} bytes is too large")));
         }
         Ok(Some(length))
@@ -228,8 +234,8 @@ fn read(kind: u8, mut payload: Bytes) -> io::Result<Frame> {
                 other => return Err(io::Error::other(format!("output of the stream {other}"))),
             };
             let (offset, dropped) = (payload.get_u64(), payload.get_u64());
-            let output = Output { stream, offset, dropped, data: payload.into() };
-            Frame::Report(Report { number, action, what: Happened::Output(output) })
+            let output = OutputChunk { stream, offset, dropped, data: payload.into() };
+            Frame::Report(KernelReport { number, action, what: ReportPayload::Output(output) })
         }
         other => {
             return Err(io::Error::other(format!(
@@ -248,17 +254,17 @@ fn parse<T: DeserializeOwned>(payload: &[u8]) -> io::Result<T> {
 mod tests {
     use super::*;
 
-    fn report(number: u64, data: &[u8]) -> Report {
-        let what = Happened::Output(Output {
+    fn report(number: u64, data: &[u8]) -> KernelReport {
+        let what = ReportPayload::Output(OutputChunk {
             stream: OutputStream::Stderr,
             offset: 7,
             dropped: 3,
             data: data.to_vec().into(),
         });
-        Report { number, action: Uuid::from_u128(9).into(), what }
+        KernelReport { number, action: Uuid::from_u128(9).into(), what }
     }
 
-    async fn reports(mut frames: Frames<impl AsyncRead + Unpin>) -> Vec<Report> {
+    async fn reports(mut frames: Frames<impl AsyncRead + Unpin>) -> Vec<KernelReport> {
         let mut all = Vec::new();
         while let Some(Frame::Report(report)) = frames.next().await.unwrap() {
             all.push(report);
@@ -301,12 +307,12 @@ mod tests {
         assert!(put_result(8, &unnamed, &mut bytes).is_err());
         assert_eq!(bytes.len(), good);
         let mut frames = Frames::new(&bytes[..]);
-        let Some(Frame::Answer(Answer { id: 7, result: Some(result), error: None, .. })) =
+        let Some(Frame::Answer(RpcResponse { id: 7, result: Some(result), error: None, .. })) =
             frames.next().await.unwrap()
         else {
             panic!("no answer");
         };
-        assert_eq!(result.value()["content"], "a\n\"b\"");
+        assert_eq!(result.to_value()["content"], "a\n\"b\"");
         assert!(frames.next().await.unwrap().is_none());
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use provost_core::redact::Secrets;
 use provost_kernel::host::{self, HostOptions};
 use provost_kernel::{Kernel, KernelError, Place};
-use provost_proto::kernel::PROTOCOL;
+use provost_proto::kernel::PROTOCOL_VERSION;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -193,7 +193,7 @@ async fn speak_as_before(listener: tokio::net::UnixListener) -> (Vec<String>, u6
         let result = match method.as_str() {
             "hello" => {
                 let boot = "00000000-0000-0000-0000-000000000002";
-                let protocol = PROTOCOL - 1;
+                let protocol = PROTOCOL_VERSION - 1;
                 json!({ "protocol": protocol, "boot": boot, "pid": 7, "version": "0", "running": [] })
             }
             _ => json!(null),
@@ -225,8 +225,8 @@ async fn a_daemon_of_today_goes_on_with_a_kernel_of_the_protocol_before() {
     let older = tokio::spawn(speak_as_before(listener));
     let found = timeout(LONG, Kernel::find(&place, &Secrets::default())).await.unwrap();
     let (kernel, mut reports) = found.unwrap();
-    assert_eq!(kernel.welcome().protocol, PROTOCOL - 1);
-    assert!(!kernel.welcome().has_runtime(), "nothing is asked of it that it does not know");
+    assert_eq!(kernel.welcome().protocol, PROTOCOL_VERSION - 1);
+    assert!(!kernel.welcome().supports_runtime(), "nothing is asked of it that it does not know");
     kernel.ping().await.unwrap();
     kernel.attach(0).await.unwrap();
     for number in [1, 2] {

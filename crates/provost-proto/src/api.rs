@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ActionId, ActionStatus, AnswerScope, Approval, ApprovalId, Code, Decision, DemandView, Event,
-    Governing, Grant, Hash, Mode, Project, Raw, RuleRef, Seq, SessionId, Token, TokenClass,
+    ActionId, ActionStatus, AnswerScope, Approval, ApprovalAnswer, ApprovalId, Code,
+    CommandEffectView, Event, GovernanceFileKind, Grant, Hash, Project, ProjectMode, RawJson,
+    RuleRef, Seq, SessionId, TokenClass, TokenView,
 };
 
 /// What every error looks like at the door.
@@ -13,7 +14,7 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Problem {
+pub struct ErrorResponse {
     /// A sentence for a person, with what to do.
     pub error: String,
     /// A stable code for programs.
@@ -44,7 +45,7 @@ pub struct Health {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct OpenProject {
+pub struct OpenProjectRequest {
     /// The folder; absolute, or beginning with `~/`.
     pub path: String,
 }
@@ -64,7 +65,7 @@ pub struct ProjectList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CreateToken {
+pub struct CreateTokenRequest {
     /// What it may do.
     pub class: TokenClass,
     /// The id or slug of the only project it may see. An agent's token needs one.
@@ -94,7 +95,7 @@ pub struct CreatedToken {
     /// The secret. Provost keeps only its hash.
     pub token: String,
     /// What is known of it from now on.
-    pub entry: Token,
+    pub entry: TokenView,
 }
 
 /// The tokens that were handed out.
@@ -104,7 +105,7 @@ pub struct CreatedToken {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TokenList {
     /// All that still work.
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<TokenView>,
 }
 
 /// Asks for an action.
@@ -112,7 +113,7 @@ pub struct TokenList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct RequestAction {
+pub struct SubmitActionRequest {
     /// Which, such as `fs.readFile`.
     pub action: String,
     /// Its parameters.
@@ -135,7 +136,7 @@ pub struct RequestAction {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ActionAnswer {
+pub struct ActionResponse {
     /// Its name in the log.
     pub action_id: ActionId,
     /// What an answer is bound to.
@@ -149,7 +150,7 @@ pub struct ActionAnswer {
     /// What came out, if it has ended.
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
-    pub result: Option<Raw>,
+    pub result: Option<RawJson>,
 }
 
 /// A link that logs a browser in, once.
@@ -188,7 +189,7 @@ pub struct AuditReport {
     /// rewrite the whole log unseen.
     pub head: Hash,
     /// The first event that is not what it was.
-    pub bad: Option<BadEvent>,
+    pub bad: Option<CorruptEvent>,
     /// What is wrong with the views, if the events are good and the views are
     /// not what they come to.
     pub views: Option<String>,
@@ -199,7 +200,7 @@ pub struct AuditReport {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct BadEvent {
+pub struct CorruptEvent {
     /// Its place in the log.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub seq: Seq,
@@ -212,9 +213,9 @@ pub struct BadEvent {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Answer {
+pub struct AnswerApprovalRequest {
     /// Yes or no.
-    pub decision: Decision,
+    pub decision: ApprovalAnswer,
     /// How far a yes reaches; once, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
@@ -260,9 +261,9 @@ pub struct GrantList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct SetMode {
+pub struct SetModeRequest {
     /// Which.
-    pub mode: Mode,
+    pub mode: ProjectMode,
     /// For how many minutes; `full` is for 60 if left out, and never without an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
@@ -326,7 +327,7 @@ pub struct RoleList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ChangeRole {
+pub struct ChangeRoleRequest {
     /// The model it asks for from now on.
     pub model: String,
 }
@@ -336,9 +337,9 @@ pub struct ChangeRole {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Trust {
+pub struct TrustFileRequest {
     /// What it is.
-    pub what: Governing,
+    pub what: GovernanceFileKind,
     /// The file, relative to the project.
     pub file: String,
     /// The hash of what was shown.
@@ -400,7 +401,7 @@ pub struct PolicyView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Explain {
+pub struct ExplainPolicyRequest {
     /// In which role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
@@ -417,7 +418,7 @@ pub struct Explain {
     /// In which mode; the project's, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
-    pub mode: Option<Mode>,
+    pub mode: Option<ProjectMode>,
 }
 
 /// What would be decided, and why.
@@ -425,7 +426,7 @@ pub struct Explain {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Explanation {
+pub struct PolicyExplanation {
     /// `allow`, `ask` or `deny`.
     pub verdict: String,
     /// Why, in plain words.
@@ -433,7 +434,7 @@ pub struct Explanation {
     /// What it does, in plain words.
     pub what: String,
     /// What a command would do, part by part.
-    pub demands: Vec<DemandView>,
+    pub demands: Vec<CommandEffectView>,
     /// The rules that had a say.
     pub rules: Vec<RuleRef>,
 }
@@ -443,7 +444,7 @@ pub struct Explanation {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Simulate {
+pub struct SimulatePolicyRequest {
     /// `user` or `project`.
     pub layer: String,
     /// The changed file.
@@ -459,7 +460,7 @@ pub struct Simulate {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Difference {
+pub struct DecisionDifference {
     /// Which.
     pub action: ActionId,
     /// What it was, in plain words.
@@ -477,9 +478,9 @@ pub struct Difference {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Simulation {
+pub struct PolicySimulation {
     /// How many past requests were looked at.
     pub looked_at: u32,
     /// Those that would be decided otherwise.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<DecisionDifference>,
 }

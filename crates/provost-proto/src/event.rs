@@ -9,29 +9,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::kernel::{Fault, Outcome, Output, ReportNumber};
+use crate::kernel::{ActionOutcome, ErrorInfo, OutputChunk, ReportNumber};
 use crate::runtime;
 use crate::session;
 use crate::{
-    ActionId, AllowedBy, AnswerScope, ApprovalId, Covers, Decision, EventId, Governing, GrantId,
-    Hash, Mode, Pin, ProjectId, Question, RuleRef, SessionId, Stream, TokenClass, TokenId,
+    ActionId, AllowedBy, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalPrompt, EventId,
+    GovernanceFileKind, GrantId, GrantScope, Hash, PinnedFile, ProjectId, ProjectMode, RuleRef,
+    SessionId, Stream, TokenClass, TokenId,
 };
 
 /// The place of an event in the whole log; the first is 1, and none is missing.
 pub type Seq = u64;
 
 /// The place of an event in its stream; the first is 1, and none is missing.
-pub type Version = u64;
+pub type StreamVersion = u64;
 
 /// Microseconds since 1970, by the daemon's clock.
-pub type Micros = u64;
+pub type UnixMicros = u64;
 
 /// On whose authority something was done: `local:<user>`, `token:<id>`, or
 /// `session:<id>` for a model in a session.
 pub type Principal = String;
 
 /// A client's idempotency key: the same command sent twice happens once.
-pub type Command = String;
+pub type IdempotencyKey = String;
 
 /// One fact, as it is stored and as clients see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,21 +44,21 @@ pub struct Event {
     /// Whose event it is.
     pub stream: Stream,
     /// Place in its stream.
-    pub version: Version,
+    pub version: StreamVersion,
     /// Its name.
     pub id: EventId,
     /// When, by the daemon's clock; the only time a fold may see.
-    pub at: Micros,
+    pub at: UnixMicros,
     /// On whose authority.
     pub principal: Principal,
     /// What acted.
     pub actor: Actor,
     /// The client's idempotency key, if it gave one.
-    pub command: Option<Command>,
+    pub command: Option<IdempotencyKey>,
     /// The event that led to this one.
     pub cause: Option<EventId>,
     /// What happened, `SCREAMING_SNAKE_CASE`.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The particulars; a `{"$blob": …}` reference where they are large.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub body: Value,
@@ -68,7 +69,7 @@ pub struct Event {
 }
 
 /// The kind of an event as text: a newer daemon may know more kinds than we do.
-pub type Kind = String;
+pub type EventKind = String;
 
 /// Stands in the place of a body that is kept in the blob store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +110,7 @@ pub enum Actor {
 /// A text that names no actor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no actor")]
-pub struct NotAnActor(String);
+pub struct ParseActorError(String);
 
 impl std::fmt::Display for Actor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -125,9 +126,9 @@ impl std::fmt::Display for Actor {
 }
 
 impl std::str::FromStr for Actor {
-    type Err = NotAnActor;
+    type Err = ParseActorError;
 
-    fn from_str(text: &str) -> Result<Self, NotAnActor> {
+    fn from_str(text: &str) -> Result<Self, ParseActorError> {
         Ok(match (text, text.split_once(':')) {
             ("ui", _) => Self::Ui,
             ("cli", _) => Self::Cli,
@@ -135,7 +136,7 @@ impl std::str::FromStr for Actor {
             ("daemon", _) => Self::Daemon,
             (_, Some(("agent", role))) => Self::Agent(role.to_owned()),
             (_, Some(("runtime", id))) => Self::Runtime(id.to_owned()),
-            (_, None | Some(_)) => return Err(NotAnActor(text.to_owned())),
+            (_, None | Some(_)) => return Err(ParseActorError(text.to_owned())),
         })
     }
 }
@@ -229,7 +230,7 @@ pub enum Fact {
         page: Option<Hash>,
         /// When it ends.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        expires_at: Option<Micros>,
+        expires_at: Option<UnixMicros>,
     },
     /// A token was taken back.
     TokenRevoked {
@@ -314,7 +315,7 @@ pub enum Fact {
         /// Which.
         action: ActionId,
         /// Why.
-        fault: Fault,
+        fault: ErrorInfo,
     },
     /// The action may run, once.
     ActionAllowed {
@@ -357,7 +358,7 @@ pub enum Fact {
         /// What decided.
         why: AllowedBy,
         /// How it ended.
-        outcome: Outcome,
+        outcome: ActionOutcome,
     },
     /// A person is asked.
     ApprovalAsked {
@@ -376,10 +377,10 @@ pub enum Fact {
         /// The session it belongs to.
         session: Option<SessionId>,
         /// What is asked.
-        question: Box<Question>,
+        question: Box<ApprovalPrompt>,
         /// When it expires.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        expires_at: Micros,
+        expires_at: UnixMicros,
     },
     /// A person answered.
     ApprovalAnswered {
@@ -390,7 +391,7 @@ pub enum Fact {
         /// What the answer is bound to.
         action_hash: Hash,
         /// Yes or no.
-        decision: Decision,
+        decision: ApprovalAnswer,
         /// How far a yes reaches.
         scope: Option<AnswerScope>,
         /// What the asker is told.
@@ -427,9 +428,9 @@ pub enum Fact {
         /// Only in this session.
         session: Option<SessionId>,
         /// What it covers.
-        covers: Covers,
+        covers: GrantScope,
         /// The scripts it may run, as they were.
-        pins: Vec<Pin>,
+        pins: Vec<PinnedFile>,
         /// The rules that asked, which its question named.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(feature = "ts", ts(as = "Option<Vec<RuleRef>>", optional))]
@@ -438,7 +439,7 @@ pub enum Fact {
         what: String,
         /// When it ends.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        until: Option<Micros>,
+        until: Option<UnixMicros>,
     },
     /// A person took a grant back.
     GrantRevoked {
@@ -452,10 +453,10 @@ pub enum Fact {
         /// Where.
         project: ProjectId,
         /// Which.
-        mode: Mode,
+        mode: ProjectMode,
         /// When it ends.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        until: Option<Micros>,
+        until: Option<UnixMicros>,
     },
     /// A role's file was read.
     RoleLoaded {
@@ -488,7 +489,7 @@ pub enum Fact {
         /// Where.
         project: ProjectId,
         /// What it is.
-        what: Governing,
+        what: GovernanceFileKind,
         /// The file, relative to the project.
         file: String,
         /// BLAKE3 of its bytes.
@@ -538,7 +539,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// What.
-        output: Output,
+        output: OutputChunk,
     },
     /// An action has ended, and nothing of it is left.
     ActionFinished {
@@ -550,7 +551,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         report: Option<ReportNumber>,
         /// How.
-        outcome: Outcome,
+        outcome: ActionOutcome,
     },
     /// A build of the project began.
     BuildStarted {
@@ -562,7 +563,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        build: runtime::BuildStart,
+        build: runtime::BuildStarted,
     },
     /// A build of the project succeeded.
     BuildSucceeded {
@@ -574,7 +575,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        build: runtime::BuildDone,
+        build: runtime::BuildSucceeded,
     },
     /// A build of the project did not succeed.
     BuildFailed {
@@ -586,7 +587,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        build: runtime::BuildFailure,
+        build: runtime::BuildFailed,
     },
     /// The project was asked to run, and nothing was in the way.
     RuntimeStarting {
@@ -598,7 +599,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        run: runtime::RunStarting,
+        run: runtime::RuntimeStarting,
     },
     /// The project's dev server runs.
     RuntimeStarted {
@@ -610,7 +611,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        run: runtime::RunStart,
+        run: runtime::RuntimeStarted,
     },
     /// The project's dev server runs again.
     RuntimeRestarted {
@@ -622,7 +623,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        run: runtime::RunStart,
+        run: runtime::RuntimeStarted,
     },
     /// The project's dev server was told to end.
     RuntimeStopping {
@@ -634,7 +635,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        run: runtime::RunStopping,
+        run: runtime::RuntimeStopping,
     },
     /// The project's run is over, and nothing of it is left.
     RuntimeStopped {
@@ -646,7 +647,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        run: runtime::RunStop,
+        run: runtime::RuntimeStopped,
     },
     /// The project's run ended though nobody asked, and nothing of it is left.
     RuntimeCrashed {
@@ -658,7 +659,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        run: runtime::RunCrash,
+        run: runtime::RuntimeCrashed,
     },
     /// Something of the project listens.
     PreviewDetected {
@@ -670,7 +671,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        preview: runtime::PreviewFound,
+        preview: runtime::PreviewDetection,
     },
     /// The project's preview answers.
     PreviewReady {
@@ -682,7 +683,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        preview: runtime::PreviewFound,
+        preview: runtime::PreviewDetection,
     },
     /// The project's preview does not answer any more.
     PreviewLost {
@@ -694,7 +695,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        preview: runtime::PreviewGone,
+        preview: runtime::PreviewLost,
     },
     /// The project's terminal is there.
     TerminalOpened {
@@ -706,7 +707,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        terminal: runtime::TerminalOpen,
+        terminal: runtime::TerminalOpened,
     },
     /// The project's terminal has another size.
     TerminalResized {
@@ -730,7 +731,7 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// The particulars.
-        terminal: runtime::TerminalEnd,
+        terminal: runtime::TerminalClosed,
     },
     /// A conversation with a model begins.
     SessionOpened(session::SessionOpened),
@@ -739,9 +740,9 @@ pub enum Fact {
     /// A turn of a conversation begins.
     TurnStarted(session::TurnStarted),
     /// More of what the model says.
-    TextDelta(session::Delta),
+    TextDelta(session::ContentDelta),
     /// More of what the model thinks.
-    ReasoningDelta(session::Delta),
+    ReasoningDelta(session::ContentDelta),
     /// More of a call that the model is writing.
     ToolDelta(session::ToolDelta),
     /// The provider failed, and is asked again after a while.
@@ -858,13 +859,13 @@ impl Event {
     /// The typed fact; `None` if this Provost does not know the kind, or the
     /// body is kept in the blob store.
     pub fn fact(&self) -> Option<Fact> {
-        Fact::read(&self.kind, &self.body)
+        Fact::from_kind_and_body(&self.kind, &self.body)
     }
 }
 
 impl Fact {
     /// Reads a fact from its kind and body; `None` for what is unknown.
-    pub fn read(kind: &str, body: &Value) -> Option<Self> {
+    pub fn from_kind_and_body(kind: &str, body: &Value) -> Option<Self> {
         #[derive(Serialize)]
         struct Tagged<'a> {
             kind: &'a str,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ActionId, Actor, ApprovalId, GrantId, Hash, Micros, Principal, ProjectId, SessionId, TokenClass,
+    ActionId, Actor, ApprovalId, GrantId, Hash, Principal, ProjectId, SessionId, TokenClass,
+    UnixMicros,
 };
 
 /// How much runs without asking.
@@ -15,7 +16,7 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Mode {
+pub enum ProjectMode {
     /// Reads inside the project pass, everything else asks.
     #[default]
     Sandbox,
@@ -30,19 +31,19 @@ pub enum Mode {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ModeView {
+pub struct ProjectModeView {
     /// Whose it is.
     pub project: ProjectId,
     /// What was set last. After `until` it is `sandbox` again.
-    pub mode: Mode,
+    pub mode: ProjectMode,
     /// When it ends.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-    pub until: Option<Micros>,
+    pub until: Option<UnixMicros>,
     /// Who set it.
     pub by: Principal,
     /// When.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub at: Micros,
+    pub at: UnixMicros,
 }
 
 /// What a file that governs is.
@@ -50,7 +51,7 @@ pub struct ModeView {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Governing {
+pub enum GovernanceFileKind {
     /// A role.
     Role,
     /// The project's rules.
@@ -64,11 +65,11 @@ pub enum Governing {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Trusted {
+pub struct TrustedFile {
     /// Where.
     pub project: ProjectId,
     /// What it is.
-    pub what: Governing,
+    pub what: GovernanceFileKind,
     /// The file, relative to the project.
     pub file: String,
     /// BLAKE3 of its bytes. No other bytes have any effect.
@@ -79,7 +80,7 @@ pub struct Trusted {
     pub by: Principal,
     /// When.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub at: Micros,
+    pub at: UnixMicros,
 }
 
 /// A rule that had a say.
@@ -105,7 +106,7 @@ pub struct RuleRef {
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum DemandView {
+pub enum CommandEffectView {
     /// Run a program.
     Run {
         /// Program and arguments, as the program gets them.
@@ -149,7 +150,7 @@ pub enum DemandView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Pin {
+pub struct PinnedFile {
     /// The file, relative to the project.
     pub path: String,
     /// BLAKE3 of its bytes.
@@ -177,7 +178,7 @@ pub enum AnswerScope {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Choice {
+pub struct ApprovalChoice {
     /// How far it reaches.
     pub scope: AnswerScope,
     /// What will be allowed from then on.
@@ -193,9 +194,9 @@ pub struct Choice {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct TrustQuestion {
+pub struct TrustPrompt {
     /// What it is.
-    pub what: Governing,
+    pub what: GovernanceFileKind,
     /// The file, relative to the project.
     pub file: String,
     /// BLAKE3 of its bytes.
@@ -211,7 +212,7 @@ pub struct TrustQuestion {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Question {
+pub struct ApprovalPrompt {
     /// The kind of action.
     pub name: String,
     /// Its parameters, in canonical form.
@@ -223,7 +224,7 @@ pub struct Question {
     /// Why it is asked, in plain words.
     pub why: String,
     /// What a command would do, part by part.
-    pub demands: Vec<DemandView>,
+    pub demands: Vec<CommandEffectView>,
     /// Where it would run, relative to the project.
     pub cwd: String,
     /// What would change in files.
@@ -242,11 +243,11 @@ pub struct Question {
     /// What makes it so dangerous that it is asked every time.
     pub gate: Option<String>,
     /// The scripts it would run, as they are now.
-    pub pins: Vec<Pin>,
+    pub pins: Vec<PinnedFile>,
     /// The answers that allow, and what each remembers.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<ApprovalChoice>,
     /// A file that must be trusted first.
-    pub trust: Option<TrustQuestion>,
+    pub trust: Option<TrustPrompt>,
 }
 
 /// A question to a person about one action.
@@ -274,18 +275,18 @@ pub struct Approval {
     /// The session it belongs to.
     pub session: Option<SessionId>,
     /// What is asked.
-    pub question: Question,
+    pub question: ApprovalPrompt,
     /// How far it has come.
     pub status: ApprovalStatus,
     /// When it was asked.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub asked_at: Micros,
+    pub asked_at: UnixMicros,
     /// When it expires, if nobody answers.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub expires_at: Micros,
+    pub expires_at: UnixMicros,
     /// When it was resolved.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-    pub resolved_at: Option<Micros>,
+    pub resolved_at: Option<UnixMicros>,
     /// Who resolved it.
     pub resolved_by: Option<Principal>,
     /// How far the answer reaches, if it allows.
@@ -317,7 +318,7 @@ pub enum ApprovalStatus {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Decision {
+pub enum ApprovalAnswer {
     /// Yes.
     Allow,
     /// No.
@@ -329,7 +330,7 @@ pub enum Decision {
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Covers {
+pub enum GrantScope {
     /// A command that comes to these programs with these arguments, and no others.
     Command {
         /// Program and arguments of each, in order.
@@ -376,9 +377,9 @@ pub struct Grant {
     /// Only in this session.
     pub session: Option<SessionId>,
     /// What it covers.
-    pub covers: Covers,
+    pub covers: GrantScope,
     /// The scripts it may run, as they were.
-    pub pins: Vec<Pin>,
+    pub pins: Vec<PinnedFile>,
     /// The rules that asked, which its question named; others ask anew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "ts", ts(as = "Option<Vec<RuleRef>>", optional))]
@@ -387,15 +388,15 @@ pub struct Grant {
     pub what: String,
     /// When it ends.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-    pub until: Option<Micros>,
+    pub until: Option<UnixMicros>,
     /// Who gave it.
     pub by: Principal,
     /// When.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub at: Micros,
+    pub at: UnixMicros,
     /// When it was taken back.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-    pub revoked_at: Option<Micros>,
+    pub revoked_at: Option<UnixMicros>,
 }
 
 /// What allowed an action.
@@ -414,7 +415,7 @@ pub enum AllowedBy {
     /// The mode.
     Mode {
         /// Which.
-        mode: Mode,
+        mode: ProjectMode,
     },
     /// A grant.
     Grant {

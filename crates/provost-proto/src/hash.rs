@@ -13,7 +13,7 @@ pub struct Hash([u8; 32]);
 /// A text that should have been a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a hash is 64 hexadecimal digits")]
-pub struct NotAHash;
+pub struct ParseHashError;
 
 impl Hash {
     /// What the first event of a log follows.
@@ -54,18 +54,18 @@ impl fmt::Debug for Hash {
 }
 
 impl FromStr for Hash {
-    type Err = NotAHash;
+    type Err = ParseHashError;
 
-    fn from_str(text: &str) -> Result<Self, NotAHash> {
-        fn digit(byte: u8) -> Result<u8, NotAHash> {
+    fn from_str(text: &str) -> Result<Self, ParseHashError> {
+        fn digit(byte: u8) -> Result<u8, ParseHashError> {
             match byte {
                 b'0'..=b'9' => Ok(byte - b'0'),
                 b'a'..=b'f' => Ok(byte - b'a' + 10),
-                _ => Err(NotAHash),
+                _ => Err(ParseHashError),
             }
         }
         if text.len() != 64 {
-            return Err(NotAHash);
+            return Err(ParseHashError);
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
@@ -76,10 +76,10 @@ impl FromStr for Hash {
 }
 
 impl TryFrom<&[u8]> for Hash {
-    type Error = NotAHash;
+    type Error = ParseHashError;
 
-    fn try_from(bytes: &[u8]) -> Result<Self, NotAHash> {
-        bytes.try_into().map(Self).map_err(|_| NotAHash)
+    fn try_from(bytes: &[u8]) -> Result<Self, ParseHashError> {
+        bytes.try_into().map(Self).map_err(|_| ParseHashError)
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn what_is_not_64_small_digits_is_no_hash() {
         for text in ["", "00", &"g".repeat(64), &"A".repeat(64), &"é".repeat(32)] {
-            assert_eq!(text.parse::<Hash>(), Err(NotAHash), "{text}");
+            assert_eq!(text.parse::<Hash>(), Err(ParseHashError), "{text}");
         }
     }
 }

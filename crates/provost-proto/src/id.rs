@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// A text that should have been an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a {what} id")]
-pub struct NotAnId {
+pub struct ParseIdError {
     /// What was given.
     pub text: String,
     /// What it should have named.
@@ -60,13 +60,13 @@ macro_rules! id {
         }
 
         impl FromStr for $name {
-            type Err = NotAnId;
+            type Err = ParseIdError;
 
-            fn from_str(text: &str) -> Result<Self, NotAnId> {
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 let bare = text.strip_prefix(concat!($prefix, "_")).unwrap_or(text);
                 Uuid::try_parse(bare)
                     .map(Self)
-                    .map_err(|_| NotAnId { text: text.to_owned(), what: $what })
+                    .map_err(|_| ParseIdError { text: text.to_owned(), what: $what })
             }
         }
     };

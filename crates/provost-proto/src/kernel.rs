@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-pub use crate::output::{Output, OutputStream, Printed};
+pub use crate::output::{OutputChunk, OutputData, OutputStream};
 use crate::runtime::RuntimeChange;
-use crate::{ActionId, Code, Pin, Raw};
+use crate::{ActionId, Code, PinnedFile, RawJson};
 
 /// The version of this protocol. A kernel outlives the daemon that started it,
 /// so each end speaks to older versions of the other too, and a daemon leaves
@@ -26,19 +26,19 @@ use crate::{ActionId, Code, Pin, Raw};
 /// - 3: the kernel is told the secrets, and redacts them.
 /// - 4: the kernel runs the project: `terminal`, `logs`, `runtime`, the actions
 ///   `pty.*`, `runtime.*` and `preview.fetch`, and reports of the kind `runtime`.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// The first protocol in which output is sent as bytes.
-pub const OUTPUT_AS_BYTES: u32 = 2;
+pub const MIN_PROTOCOL_BINARY_OUTPUT: u32 = 2;
 
 /// The first protocol in which a kernel redacts secrets.
-pub const REDACTS: u32 = 3;
+pub const MIN_PROTOCOL_REDACTION: u32 = 3;
 
 /// The first protocol in which a kernel has a terminal, a dev server and a preview.
-pub const RUNTIME: u32 = 4;
+pub const MIN_PROTOCOL_RUNTIME: u32 = 4;
 
 /// The longest frame. Larger ones are refused before anything is allocated.
-pub const FRAME: usize = 24 * 1024 * 1024;
+pub const MAX_FRAME_BYTES: usize = 24 * 1024 * 1024;
 
 /// The number of a report; the first is 1.
 pub type ReportNumber = u64;
@@ -51,7 +51,7 @@ pub type ReportNumber = u64;
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub enum Ask {
+pub enum Method {
     /// Who is there. Must come first.
     Hello {
         /// Proves that the daemon can read the kernel's folder.
@@ -87,11 +87,11 @@ pub enum Ask {
         params: Value,
         /// What is to be left out of what is looked into.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        limits: Vec<Limit>,
+        limits: Vec<VisibilityRule>,
         /// What was decided about, if something had to be decided. A kernel that
         /// does not know these does not keep to them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        terms: Option<Terms>,
+        terms: Option<Preconditions>,
     },
     /// Stop an action.
     Cancel {
@@ -104,7 +104,7 @@ pub enum Ask {
         ids: Vec<ActionId>,
     },
     /// Make this connection the project's terminal: after the answer
-    /// ([`Attached`](crate::terminal::Attached)) both ends speak its frames.
+    /// ([`TerminalAttachResponse`](crate::terminal::Attached)) both ends speak its frames.
     Terminal {
         /// How many bytes of output the client has; none if it begins anew.
         after: Option<u64>,
@@ -114,7 +114,7 @@ pub enum Ask {
         rows: u16,
     },
     /// A piece of what builds and dev servers printed; the answer is a
-    /// [`LogPage`](crate::runtime::LogPage).
+    /// [`RuntimeLogPage`](crate::runtime::LogPage).
     Logs {
         /// From which byte.
         after: u64,
@@ -122,7 +122,7 @@ pub enum Ask {
         limit: u64,
     },
     /// How the runtime stands now; the answer is a
-    /// [`RuntimeNow`](crate::runtime::RuntimeNow).
+    /// [`RuntimeSnapshot`](crate::runtime::RuntimeSnapshot).
     Runtime {},
     /// Stop every child, then end.
     Shutdown {},
@@ -131,7 +131,7 @@ pub enum Ask {
 /// A rule about what may be looked into, for whoever asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Limit {
+pub struct VisibilityRule {
     /// Its name.
     pub id: String,
     /// Whose rule: `builtin`, `user` or `project`.
@@ -147,13 +147,13 @@ pub struct Limit {
 /// What an action was decided about: the kernel does it so or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Terms {
+pub struct Preconditions {
     /// The links on the way to the paths that it names. No other is followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<SeenLink>,
+    pub links: Vec<ObservedLink>,
     /// The files that tell it what to do, as whoever allowed it saw them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pins: Vec<Pin>,
+    pub pins: Vec<PinnedFile>,
     /// Those of them that it runs: nothing may take their place before it has read them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<String>,
@@ -162,7 +162,7 @@ pub struct Terms {
 /// A symbolic link, and where it led when the decision was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SeenLink {
+pub struct ObservedLink {
     /// The link, relative to the project.
     pub path: String,
     /// The place, relative to the project; `.` is the project.
@@ -186,26 +186,26 @@ impl fmt::Debug for KnownSecret {
 
 /// A question with its number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct RpcRequest {
     /// Always `2.0`.
-    pub jsonrpc: Version2,
+    pub jsonrpc: JsonRpcVersion,
     /// The answer carries the same.
     pub id: u64,
     /// What is asked.
     #[serde(flatten)]
-    pub ask: Ask,
+    pub ask: Method,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RpcResponse {
     /// Always `2.0`.
-    pub jsonrpc: Version2,
+    pub jsonrpc: JsonRpcVersion,
     /// The number of the question.
     pub id: u64,
     /// What came out, if it went well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Raw>,
+    pub result: Option<RawJson>,
     /// What went wrong, if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
@@ -220,12 +220,12 @@ pub struct RpcError {
     pub message: String,
     /// Which of our codes, and more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Fault>,
+    pub data: Option<ErrorInfo>,
 }
 
 /// `"2.0"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Version2 {
+pub enum JsonRpcVersion {
     /// The only version.
     #[serde(rename = "2.0")]
     V2,
@@ -234,7 +234,7 @@ pub enum Version2 {
 /// The answer to `hello`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Welcome {
+pub struct HelloResponse {
     /// The kernel's protocol.
     pub protocol: u32,
     /// New with every kernel process: tells reports of two of them apart.
@@ -247,10 +247,10 @@ pub struct Welcome {
     pub running: Vec<ActionId>,
 }
 
-impl Welcome {
+impl HelloResponse {
     /// Whether this kernel has a terminal, a dev server and a preview at all.
-    pub fn has_runtime(&self) -> bool {
-        self.protocol >= RUNTIME
+    pub fn supports_runtime(&self) -> bool {
+        self.protocol >= MIN_PROTOCOL_RUNTIME
     }
 }
 
@@ -259,7 +259,7 @@ impl Welcome {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Fault {
+pub struct ErrorInfo {
     /// A stable code.
     pub code: Code,
     /// A sentence for people.
@@ -274,19 +274,19 @@ pub struct Fault {
 /// Something that happened to a command, or to the project's runtime.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct KernelReport {
     /// Its number.
     pub number: ReportNumber,
     /// The action it is about; of the runtime's changes, the one that began it.
     pub action: ActionId,
     /// What happened.
-    pub what: Happened,
+    pub what: ReportPayload,
 }
 
 /// What can happen to a command, and to the runtime.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Happened {
+pub enum ReportPayload {
     /// It runs.
     Started {
         /// Its process id.
@@ -297,9 +297,9 @@ pub enum Happened {
         layers: BTreeMap<String, Value>,
     },
     /// It printed something.
-    Output(Output),
+    Output(OutputChunk),
     /// It ended, and nothing of it is left.
-    Finished(Outcome),
+    Finished(ActionOutcome),
     /// The project's runtime changed. Since protocol 4.
     Runtime(RuntimeChange),
 }
@@ -309,7 +309,7 @@ pub enum Happened {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Outcome {
+pub struct ActionOutcome {
     /// The exit code of a command that ended by itself.
     pub exit_code: Option<i32>,
     /// The signal that ended a command.
@@ -318,9 +318,9 @@ pub struct Outcome {
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub duration_ms: u64,
     /// Why it failed, if it did. A command that exits with 1 did not fail.
-    pub fault: Option<Fault>,
+    pub fault: Option<ErrorInfo>,
     /// What changed, for actions on files; how much was printed and what changed
-    /// [`Meanwhile`], for commands.
+    /// [`ObservedChanges`], for commands.
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub summary: Value,
@@ -333,7 +333,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-pub struct Meanwhile {
+pub struct ObservedChanges {
     /// Files that are new or were changed, and, with a `/` at their end, folders that
     /// are new and empty, were moved, or got other rights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -6,7 +6,7 @@
 //! types of the web UI are generated from it (`cargo xtask codegen`).
 
 mod api;
-mod code;
+mod error_code;
 mod event;
 mod governance;
 mod hash;
@@ -14,7 +14,7 @@ mod id;
 pub mod kernel;
 pub mod limits;
 mod output;
-mod raw;
+mod raw_json;
 pub mod runtime;
 pub mod session;
 mod stream;
@@ -24,24 +24,31 @@ pub mod typescript;
 mod view;
 
 pub use api::{
-    ActionAnswer, Answer, ApprovalList, AuditPage, AuditReport, BadEvent, ChangeRole, CreateToken,
-    CreatedToken, Difference, Explain, Explanation, GrantList, Health, LoginLink, OpenProject,
-    PolicyLayer, PolicyView, Problem, ProjectList, RejectedRole, RequestAction, RoleList, RoleView,
-    RuleView, SetMode, Simulate, Simulation, TokenList, Trust,
+    ActionResponse, AnswerApprovalRequest, ApprovalList, AuditPage, AuditReport, ChangeRoleRequest,
+    CorruptEvent, CreateTokenRequest, CreatedToken, DecisionDifference, ErrorResponse,
+    ExplainPolicyRequest, GrantList, Health, LoginLink, OpenProjectRequest, PolicyExplanation,
+    PolicyLayer, PolicySimulation, PolicyView, ProjectList, RejectedRole, RoleList, RoleView,
+    RuleView, SetModeRequest, SimulatePolicyRequest, SubmitActionRequest, TokenList,
+    TrustFileRequest,
 };
-pub use code::Code;
-pub use event::{Actor, BlobRef, Command, Event, Fact, Kind, Micros, Principal, Seq, Version};
+pub use error_code::Code;
+pub use event::{
+    Actor, BlobRef, Event, EventKind, Fact, IdempotencyKey, Principal, Seq, StreamVersion,
+    UnixMicros,
+};
 pub use governance::{
-    AllowedBy, AnswerScope, Approval, ApprovalStatus, Choice, Covers, Decision, DemandView,
-    Governing, Grant, Mode, ModeView, Pin, Question, RuleRef, TrustQuestion, Trusted,
+    AllowedBy, AnswerScope, Approval, ApprovalAnswer, ApprovalChoice, ApprovalPrompt,
+    ApprovalStatus, CommandEffectView, GovernanceFileKind, Grant, GrantScope, PinnedFile,
+    ProjectMode, ProjectModeView, RuleRef, TrustPrompt, TrustedFile,
 };
-pub use hash::{Hash, NotAHash};
+pub use hash::{Hash, ParseHashError};
 pub use id::{
-    ActionId, ApprovalId, EventId, GrantId, MessageId, NotAnId, NotebookId, ProjectId, SessionId,
-    TokenId, TurnId,
+    ActionId, ApprovalId, EventId, GrantId, MessageId, NotebookId, ParseIdError, ProjectId,
+    SessionId, TokenId, TurnId,
 };
-pub use raw::Raw;
-pub use stream::{NotAStream, Stream};
+pub use raw_json::RawJson;
+pub use stream::{ParseStreamError, Stream};
 pub use view::{
-    ActionStatus, ActionView, KernelStatus, KernelView, Project, ProjectStatus, Token, TokenClass,
+    ActionStatus, ActionView, KernelStatus, KernelView, Project, ProjectStatus, TokenClass,
+    TokenView,
 };

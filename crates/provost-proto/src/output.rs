@@ -9,7 +9,7 @@ use crate::BlobRef;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-pub struct Output {
+pub struct OutputChunk {
     /// Which of its outputs.
     pub stream: OutputStream,
     /// How many bytes of this output came before.
@@ -25,7 +25,7 @@ pub struct Output {
             type = "{ text: string } | { hex: string } | { blob: { $blob: string, size: number } }"
         )
     )]
-    pub data: Printed,
+    pub data: OutputData,
 }
 
 /// Which output.
@@ -43,20 +43,20 @@ pub enum OutputStream {
 /// What was printed: in JSON, text where it is UTF-8, else hexadecimal digits;
 /// of much, where it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Printed {
+pub enum OutputData {
     /// The bytes themselves.
     Bytes(Bytes),
     /// The blob that holds the bytes, as they were printed.
-    Kept(BlobRef),
+    Blob(BlobRef),
 }
 
-impl From<Vec<u8>> for Printed {
+impl From<Vec<u8>> for OutputData {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes.into())
     }
 }
 
-impl From<Bytes> for Printed {
+impl From<Bytes> for OutputData {
     fn from(bytes: Bytes) -> Self {
         Self::Bytes(bytes)
     }
@@ -64,45 +64,45 @@ impl From<Bytes> for Printed {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Form<'a> {
+enum OutputDataRepr<'a> {
     Text(std::borrow::Cow<'a, str>),
     Hex(String),
     Blob(BlobRef),
 }
 
-impl Serialize for Printed {
+impl Serialize for OutputData {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let form = match self {
-            Self::Kept(blob) => Form::Blob(*blob),
+            Self::Blob(blob) => OutputDataRepr::Blob(*blob),
             Self::Bytes(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => Form::Text(text.into()),
-                Err(_) => Form::Hex(hex(bytes)),
+                Ok(text) => OutputDataRepr::Text(text.into()),
+                Err(_) => OutputDataRepr::Hex(encode_hex(bytes)),
             },
         };
         form.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Printed {
+impl<'de> Deserialize<'de> for OutputData {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Form::deserialize(deserializer)? {
-            Form::Text(text) => Self::Bytes(text.into_owned().into_bytes().into()),
-            Form::Hex(hex) => {
-                let bytes = unhex(&hex).ok_or_else(|| de::Error::custom("not hexadecimal"))?;
+        Ok(match OutputDataRepr::deserialize(deserializer)? {
+            OutputDataRepr::Text(text) => Self::Bytes(text.into_owned().into_bytes().into()),
+            OutputDataRepr::Hex(hex) => {
+                let bytes = decode_hex(&hex).ok_or_else(|| de::Error::custom("not hexadecimal"))?;
                 Self::Bytes(bytes.into())
             }
-            Form::Blob(blob) => Self::Kept(blob),
+            OutputDataRepr::Blob(blob) => Self::Blob(blob),
         })
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn encode_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
     let digits = digits?;
@@ -120,12 +120,12 @@ mod tests {
         let blob = BlobRef { hash: Hash::ZERO, size: 9 };
         let zeros = "0".repeat(64);
         for (printed, json) in [
-            (Printed::from(b"a\n".to_vec()), r#"{"text":"a\n"}"#.to_owned()),
-            (Printed::from(vec![0xff, 0]), r#"{"hex":"ff00"}"#.to_owned()),
-            (Printed::Kept(blob), format!(r#"{{"blob":{{"$blob":"{zeros}","size":9}}}}"#)),
+            (OutputData::from(b"a\n".to_vec()), r#"{"text":"a\n"}"#.to_owned()),
+            (OutputData::from(vec![0xff, 0]), r#"{"hex":"ff00"}"#.to_owned()),
+            (OutputData::Blob(blob), format!(r#"{{"blob":{{"$blob":"{zeros}","size":9}}}}"#)),
         ] {
             assert_eq!(serde_json::to_string(&printed).unwrap(), json);
-            assert_eq!(serde_json::from_str::<Printed>(&json).unwrap(), printed);
+            assert_eq!(serde_json::from_str::<OutputData>(&json).unwrap(), printed);
         }
     }
 }

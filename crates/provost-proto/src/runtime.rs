@@ -14,24 +14,25 @@ use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 pub use change::{
-    BuildDone, BuildEnd, BuildFailure, BuildStart, CrashPhase, FoundBy, PreviewFound, PreviewGone,
-    RunCause, RunCrash, RunStart, RunStarting, RunStop, RunStopping, RuntimeChange, StopCause,
-    TerminalEnd, TerminalOpen, TerminalSize,
+    BuildFailed, BuildFailureCause, BuildStarted, BuildSucceeded, CrashPhase, PortSource,
+    PreviewDetection, PreviewLost, RunCause, RuntimeChange, RuntimeCrashed, RuntimeStarted,
+    RuntimeStarting, RuntimeStopped, RuntimeStopping, StopCause, TerminalClosed, TerminalOpened,
+    TerminalSize,
 };
 pub use state::{
-    BuildStatus, BuildView, DevServerView, LogPage, PreviewStatus, PreviewUrl, PreviewView,
-    RuntimeAnswer, RuntimeKernel, RuntimeNow, RuntimeState, RuntimeStatus, RuntimeView,
-    TerminalStatus, TerminalView,
+    BuildStatus, BuildView, DevServerView, PreviewStatus, PreviewUrl, PreviewView,
+    RuntimeActionResult, RuntimeKernelStatus, RuntimeLogPage, RuntimeSnapshot, RuntimeStatus,
+    RuntimeStatusResponse, RuntimeView, TerminalStatus, TerminalView,
 };
 
-use crate::Micros;
+use crate::UnixMicros;
 
 /// One thing that a tool complained about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct BuildError {
+pub struct BuildDiagnostic {
     /// The file, as the tool named it; none if it named none.
     pub file: Option<String>,
     /// The line, from 1.
@@ -41,7 +42,7 @@ pub struct BuildError {
     /// What is wrong, in the tool's words.
     pub message: String,
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: DiagnosticSeverity,
 }
 
 /// How bad something is.
@@ -49,7 +50,7 @@ pub struct BuildError {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Severity {
+pub enum DiagnosticSeverity {
     /// It does not work.
     Error,
     /// It may not be meant.
@@ -73,7 +74,7 @@ pub struct CrashReport {
     pub last_lines: Vec<String>,
     /// When, by the kernel's clock.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub at: Micros,
+    pub at: UnixMicros,
 }
 
 /// A port on which something of the project listens.
@@ -81,7 +82,7 @@ pub struct CrashReport {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Port {
+pub struct ListeningPort {
     /// Its number.
     pub port: u16,
     /// The address it is bound to.

@@ -10,17 +10,19 @@ mod fact;
 mod view;
 
 pub use api::{
-    ModelList, ModelView, OpenSession, ProviderView, SendMessage, Sent, SessionDetail, SessionList,
-    TakeTour, TourBegun, UsageReport,
+    ModelList, ModelView, OpenSessionRequest, ProviderView, SendMessageRequest,
+    SendMessageResponse, SessionDetail, SessionList, StartTourRequest, StartTourResponse,
+    UsageReport,
 };
 pub use fact::{
-    AttemptFailed, AttemptRestarted, Delta, HandedOff, MessageAdded, MessageWithdrawn,
+    AttemptFailed, AttemptRestarted, ContentDelta, HandedOff, MessageAdded, MessageWithdrawn,
     SessionClosed, SessionCompacted, SessionOpened, TaskUsed, ToolCalled, ToolDelta, ToolReturned,
     TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, UsageRecorded,
 };
 pub use view::{
-    Draft, DraftCall, Handed, Item, ItemContent, Queued, Retrying, SessionPage, SessionStatus,
-    SessionView, ToolResult, TurnStatus, TurnView, UsageRow,
+    CompletionDraft, DailyUsage, DraftToolCall, HandoffUsage, ItemContent, PendingRetry,
+    QueuedMessage, SessionItem, SessionPage, SessionStatus, SessionView, ToolResult, TurnStatus,
+    TurnView,
 };
 
 use serde::{Deserialize, Serialize};
@@ -51,18 +53,18 @@ pub(crate) use {body, wire};
 
 /// How many items one document holds: few enough that adding one is cheap, many
 /// enough that a long conversation is few documents.
-pub const PAGE: u32 = 32;
+pub const ITEMS_PER_PAGE: u32 = 32;
 
 /// The number of an item in its session; it rises, and may leave some out.
-pub type Place = u32;
+pub type ItemNumber = u32;
 
 /// An amount of money in billionths of a dollar.
-pub type Nanos = u64;
+pub type NanoDollars = u64;
 
 wire! {
     /// Who said something.
     #[derive(Copy, Eq)]
-    pub enum Author {
+    pub enum MessageAuthor {
         /// A person, or the agent that handed a task over.
         User,
         /// The model.
@@ -72,7 +74,7 @@ wire! {
     /// A part of what was said.
     #[serde(tag = "type")]
     #[derive(Eq)]
-    pub enum Part {
+    pub enum MessagePart {
         /// Text, Markdown mostly.
         Text {
             /// The text.
@@ -92,7 +94,7 @@ wire! {
 
     /// How a call of a tool went.
     #[derive(Copy, Eq)]
-    pub enum ToolStatus {
+    pub enum ToolCallStatus {
         /// It was done.
         Ok,
         /// It was tried and failed.
@@ -116,7 +118,7 @@ wire! {
 
     /// What a model was asked for.
     #[derive(Copy, Eq)]
-    pub enum Purpose {
+    pub enum CompletionPurpose {
         /// To answer.
         Answer,
         /// To summarize what came before.
@@ -150,7 +152,7 @@ pub struct TokenUsage {
 impl TokenUsage {
     /// Both together.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub fn saturating_add(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
@@ -171,11 +173,11 @@ impl TokenUsage {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Budget {
+pub struct SessionBudget {
     /// Money, in billionths of a dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(type = "number", optional))]
-    pub nanos: Option<Nanos>,
+    pub nanos: Option<NanoDollars>,
     /// Tokens, of requests and answers together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(type = "number", optional))]

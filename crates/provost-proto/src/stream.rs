@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{NotAnId, NotebookId, ProjectId, SessionId};
+use crate::{NotebookId, ParseIdError, ProjectId, SessionId};
 
 /// Whose events these are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -27,13 +27,13 @@ pub enum Stream {
 
 /// A text that names no stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotAStream {
+pub enum ParseStreamError {
     /// The part before the slash is unknown.
     #[error("`{0}` is no stream: expected sys, project/<id>, session/<id> or notebook/<id>")]
-    Unknown(String),
+    UnknownPrefix(String),
     /// The part after the slash is not an id.
     #[error(transparent)]
-    Id(#[from] NotAnId),
+    InvalidId(#[from] ParseIdError),
 }
 
 impl fmt::Display for Stream {
@@ -48,15 +48,15 @@ impl fmt::Display for Stream {
 }
 
 impl FromStr for Stream {
-    type Err = NotAStream;
+    type Err = ParseStreamError;
 
-    fn from_str(text: &str) -> Result<Self, NotAStream> {
+    fn from_str(text: &str) -> Result<Self, ParseStreamError> {
         match text.split_once('/') {
             None if text == "sys" => Ok(Self::Sys),
             Some(("project", id)) => Ok(Self::Project(id.parse()?)),
             Some(("session", id)) => Ok(Self::Session(id.parse()?)),
             Some(("notebook", id)) => Ok(Self::Notebook(id.parse()?)),
-            None | Some(_) => Err(NotAStream::Unknown(text.to_owned())),
+            None | Some(_) => Err(ParseStreamError::UnknownPrefix(text.to_owned())),
         }
     }
 }

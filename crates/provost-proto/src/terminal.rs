@@ -2,9 +2,9 @@
 //!
 //! On a connection of its own to the kernel's socket, after `hello` and
 //! `terminal`, both ends speak frames: a length (u32, big endian), a kind (one
-//! byte), a head of fixed size and the rest, as [`FromTerminal`] and
-//! [`ToTerminal`] say. The WebSocket carries the bytes as binary messages and
-//! everything else as the JSON of [`TerminalSays`] and [`TerminalHears`].
+//! byte), a head of fixed size and the rest, as [`TerminalOutputFrame`] and
+//! [`TerminalInputFrame`] say. The WebSocket carries the bytes as binary messages and
+//! everything else as the JSON of [`ServerMessage`] and [`ClientMessage`].
 
 mod frame;
 #[cfg(test)]
@@ -12,14 +12,17 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use frame::{BadFrame, DATA_HEAD, FromTerminal, HEAD, ToTerminal, data_head};
+pub use frame::{
+    DATA_HEADER_BYTES, FRAME_HEADER_BYTES, FrameError, TerminalInputFrame, TerminalOutputFrame,
+    encode_data_header,
+};
 
 use crate::Code;
 
 /// What the kernel answers to `terminal`, before the stream begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Attached {
+pub struct TerminalAttachResponse {
     /// The process id of the shell.
     pub pid: u32,
     /// The width.
@@ -36,7 +39,7 @@ pub struct Attached {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-pub enum TerminalSays {
+pub enum ServerMessage {
     /// The next binary message is not output but what to draw on an empty
     /// terminal of this size, so that it looks as after `offset` bytes.
     Snapshot {
@@ -95,7 +98,7 @@ pub enum TerminalSays {
     deny_unknown_fields
 )]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-pub enum TerminalHears {
+pub enum ClientMessage {
     /// My window has this size.
     Resize {
         /// The width.

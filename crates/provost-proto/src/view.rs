@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::kernel::{Fault, Outcome, ReportNumber};
-use crate::{ActionId, ApprovalId, Hash, Micros, Principal, ProjectId, TokenId};
+use crate::kernel::{ActionOutcome, ErrorInfo, ReportNumber};
+use crate::{ActionId, ApprovalId, Hash, Principal, ProjectId, TokenId, UnixMicros};
 
 /// A folder that a person opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct Project {
     pub status: ProjectStatus,
     /// When it was opened last.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub opened_at: Micros,
+    pub opened_at: UnixMicros,
     /// On whose authority.
     pub opened_by: Principal,
 }
@@ -73,12 +73,12 @@ pub struct ActionView {
     pub action_hash: Hash,
     /// When it was asked for.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub requested_at: Micros,
+    pub requested_at: UnixMicros,
     /// When it ended.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-    pub finished_at: Option<Micros>,
+    pub finished_at: Option<UnixMicros>,
     /// How it ended.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ActionOutcome>,
     /// What came out, for whoever asked for it and did not wait; never in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional, type = "unknown"))]
@@ -87,7 +87,7 @@ pub struct ActionView {
     /// Why there is no result, for whoever asked for it; never in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
-    pub gone: Option<Fault>,
+    pub gone: Option<ErrorInfo>,
 }
 
 /// How far an action has come.
@@ -153,7 +153,7 @@ pub enum KernelStatus {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Token {
+pub struct TokenView {
     /// Its name.
     pub id: TokenId,
     /// What it may do.
@@ -176,13 +176,13 @@ pub struct Token {
     pub created_by: Principal,
     /// When it was made.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub created_at: Micros,
+    pub created_at: UnixMicros,
     /// When it ends.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-    pub expires_at: Option<Micros>,
+    pub expires_at: Option<UnixMicros>,
     /// When it was taken back.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-    pub revoked_at: Option<Micros>,
+    pub revoked_at: Option<UnixMicros>,
 }
 
 /// What a token may do.

@@ -2,7 +2,7 @@
 //!
 //! Nobody else opens one, and only the kernel process of a project asks for it:
 //! `cargo xtask tidy` checks both. The program's end is given to
-//! [`Command`](crate::confine::Command) as its three streams and becomes its
+//! [`IdempotencyKey`](crate::confine::Command) as its three streams and becomes its
 //! controlling terminal; ours neither blocks nor is handed on to any program.
 
 use std::io;

@@ -74,7 +74,9 @@ fn digest(target: &str, body: &[u8]) -> Hash {
 fn key(request: &Request) -> Result<Option<String>, Failure> {
     let Some(value) = request.headers().get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
-        Ok(key) if !key.is_empty() && key.len() <= limits::COMMAND_KEY => Ok(Some(key.to_owned())),
+        Ok(key) if !key.is_empty() && key.len() <= limits::MAX_IDEMPOTENCY_KEY_BYTES => {
+            Ok(Some(key.to_owned()))
+        }
         Ok(_) | Err(_) => Err(Failure::new(
             Code::InvalidRequest,
             "`Idempotency-Key` takes 1 to 128 visible ASCII characters",
@@ -85,7 +87,7 @@ fn key(request: &Request) -> Result<Option<String>, Failure> {
 /// How large a body may be: a request for an action may hold a file.
 fn limit(path: &str) -> usize {
     let action = path.starts_with("/api/projects/") && path.ends_with("/actions");
-    if action { limits::ACTION_BODY } else { limits::REQUEST_BODY }
+    if action { limits::MAX_ACTION_BODY_BYTES } else { limits::MAX_REQUEST_BODY_BYTES }
 }
 
 async fn read(request: Request) -> Result<Bytes, Failure> {

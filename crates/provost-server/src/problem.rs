@@ -4,24 +4,24 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use provost_gateway::GatewayError;
-use provost_proto::{Code, Problem};
+use provost_proto::{Code, ErrorResponse};
 use provost_runner::session::RunnerError;
 use provost_store::StoreError;
 
 /// An error on its way out.
 #[derive(Debug)]
-pub(crate) struct Failure(Problem);
+pub(crate) struct Failure(ErrorResponse);
 
 impl Failure {
     /// A failure with a sentence for people.
     pub(crate) fn new(code: Code, error: impl Into<String>) -> Self {
-        Self(Problem { error: error.into(), code, status: code.status(), details: None })
+        Self(ErrorResponse { error: error.into(), code, status: code.status(), details: None })
     }
 }
 
 impl Failure {
     /// What it says, for those that answer in another way.
-    pub(crate) fn into_problem(self) -> Problem {
+    pub(crate) fn into_problem(self) -> ErrorResponse {
         self.0
     }
 }
@@ -66,7 +66,7 @@ impl From<GatewayError> for Failure {
             GatewayError::BadAction(_) => Code::InvalidAction,
             GatewayError::Fault(fault) => {
                 let problem = Self::new(fault.code, fault.message.clone());
-                return Self(Problem { details: fault.details.clone(), ..problem.0 });
+                return Self(ErrorResponse { details: fault.details.clone(), ..problem.0 });
             }
             GatewayError::Secrets(_) => Code::Internal,
             GatewayError::NoRandomness(_) | GatewayError::Stopping => Code::Unavailable,

@@ -15,15 +15,17 @@ use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _};
 use provost_gateway::{GatewayError, Keys, Look, Seat, Terminal, View};
 use provost_proto::Code;
-use provost_proto::limits::TERMINAL_INPUT;
-use provost_proto::terminal::{FromTerminal, TerminalHears, TerminalSays, ToTerminal};
+use provost_proto::limits::MAX_TERMINAL_INPUT_BYTES;
+use provost_proto::terminal::{
+    ClientMessage, ServerMessage, TerminalInputFrame, TerminalOutputFrame,
+};
 use tokio::time::{Instant, interval_at, timeout};
 
 use crate::Door;
 use crate::problem::Failure;
 
 /// The longest message of a client: a paste. It reaches the terminal in pieces.
-pub(crate) const MESSAGE: usize = 16 * TERMINAL_INPUT;
+pub(crate) const MESSAGE: usize = 16 * MAX_TERMINAL_INPUT_BYTES;
 
 /// How often a client is asked whether it is there. One that has not said
 /// anything between two questions is gone.
@@ -87,7 +89,7 @@ async fn say_goodbye(to: &mut SplitSink<WebSocket, Message>, end: End) -> Result
         End::Gone => return Ok(()),
         End::Told => close_code::NORMAL,
         End::Wrong(code, message) => {
-            to.send(text(&TerminalSays::Error { code, message })).await?;
+            to.send(text(&ServerMessage::Error { code, message })).await?;
             close_code::ERROR
         }
     };
@@ -99,7 +101,7 @@ fn wrong(error: GatewayError) -> End {
     End::Wrong(problem.code, problem.error)
 }
 
-fn text(said: &TerminalSays) -> Message {
+fn text(said: &ServerMessage) -> Message {
     Message::Text(serde_json::to_string(said).unwrap_or_default().into())
 }
 
@@ -118,33 +120,35 @@ async fn down(mut look: Look, to: &mut SplitSink<WebSocket, Message>, heard: &At
         let frame = tokio::select! {
             frame = look.next() => frame,
             _ = pings.tick() => {
-                if !heard.swap(false, Ordering::Relaxed) || !send(to, text(&TerminalSays::Ping)).await {
+                if !heard.swap(false, Ordering::Relaxed) || !send(to, text(&ServerMessage::Ping)).await {
                     return End::Gone;
                 }
                 continue;
             }
         };
         let sent = match frame {
-            Ok(Some(FromTerminal::Data { offset, bytes })) => {
+            Ok(Some(TerminalOutputFrame::Data { offset, bytes })) => {
                 send(to, placed(offset, &bytes)).await
             }
-            Ok(Some(FromTerminal::Snapshot { offset, cols, rows, bytes })) => {
+            Ok(Some(TerminalOutputFrame::Snapshot { offset, cols, rows, bytes })) => {
                 let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-                let announced = TerminalSays::Snapshot { offset, cols, rows, bytes: size };
+                let announced = ServerMessage::Snapshot { offset, cols, rows, bytes: size };
                 send(to, text(&announced)).await && send(to, placed(offset, &bytes)).await
             }
-            Ok(Some(FromTerminal::Resize { offset, cols, rows })) => {
-                send(to, text(&TerminalSays::Resize { offset, cols, rows })).await
+            Ok(Some(TerminalOutputFrame::Resize { offset, cols, rows })) => {
+                send(to, text(&ServerMessage::Resize { offset, cols, rows })).await
             }
-            Ok(Some(FromTerminal::Title(title))) => {
-                send(to, text(&TerminalSays::Title { title })).await
+            Ok(Some(TerminalOutputFrame::Title(title))) => {
+                send(to, text(&ServerMessage::Title { title })).await
             }
-            Ok(Some(FromTerminal::Bell)) => send(to, text(&TerminalSays::Bell)).await,
-            Ok(Some(FromTerminal::Exit { exit_code, signal })) => {
-                send(to, text(&TerminalSays::Exit { exit_code, signal })).await;
+            Ok(Some(TerminalOutputFrame::Bell)) => send(to, text(&ServerMessage::Bell)).await,
+            Ok(Some(TerminalOutputFrame::Exit { exit_code, signal })) => {
+                send(to, text(&ServerMessage::Exit { exit_code, signal })).await;
                 return End::Told;
             }
-            Ok(Some(FromTerminal::Error(fault))) => return End::Wrong(fault.code, fault.message),
+            Ok(Some(TerminalOutputFrame::Error(fault))) => {
+                return End::Wrong(fault.code, fault.message);
+            }
             Ok(None) | Err(_) => {
                 let message = "the project's kernel is gone, and its terminal with it".to_owned();
                 return End::Wrong(Code::KernelLost, message);
@@ -185,16 +189,18 @@ async fn up(from: &mut SplitStream<WebSocket>, mut keys: Keys, heard: &AtomicBoo
             Message::Binary(typed) => {
                 let mut sent = Ok(());
                 for piece in pieces(typed) {
-                    sent = sent.and(keys.send(&ToTerminal::Input(piece)).await);
+                    sent = sent.and(keys.send(&TerminalInputFrame::Input(piece)).await);
                 }
                 sent
             }
             Message::Text(said) => match serde_json::from_str(said.as_str()) {
-                Ok(TerminalHears::Resize { cols, rows }) => {
-                    keys.send(&ToTerminal::Resize { cols, rows }).await
+                Ok(ClientMessage::Resize { cols, rows }) => {
+                    keys.send(&TerminalInputFrame::Resize { cols, rows }).await
                 }
-                Ok(TerminalHears::Ack { offset }) => keys.send(&ToTerminal::Ack { offset }).await,
-                Ok(TerminalHears::Pong {}) => Ok(()),
+                Ok(ClientMessage::Ack { offset }) => {
+                    keys.send(&TerminalInputFrame::Ack { offset }).await
+                }
+                Ok(ClientMessage::Pong {}) => Ok(()),
                 Err(error) => {
                     let message = format!("this is nothing that a terminal hears: {error}");
                     return End::Wrong(Code::InvalidRequest, message);
@@ -221,6 +227,6 @@ fn size(message: &Message) -> usize {
 /// What is typed, in pieces that a frame holds.
 fn pieces(mut typed: Bytes) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
-        (!typed.is_empty()).then(|| typed.split_to(typed.len().min(TERMINAL_INPUT)))
+        (!typed.is_empty()).then(|| typed.split_to(typed.len().min(MAX_TERMINAL_INPUT_BYTES)))
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
 use provost_proto::session::{FinishReason, SessionStatus};
-use provost_proto::{Code, Fact, MessageId, Problem, SessionId, Stream, TurnId};
+use provost_proto::{Code, ErrorResponse, Fact, MessageId, SessionId, Stream, TurnId};
 use provost_runner::session::Taken;
 use provost_store::{Recorded, Scope, Store, StoreError, Tail, whole_fact};
 
@@ -33,7 +33,7 @@ pub(crate) struct Said {
 /// How a turn ended.
 pub(crate) enum Ended {
     Well(FinishReason),
-    Badly(Box<Problem>),
+    Badly(Box<ErrorResponse>),
 }
 
 impl Talk {
@@ -130,7 +130,7 @@ impl Talk {
 
 fn bad(code: Code, error: String) -> Ended {
     let (status, details) = (code.status(), None);
-    Ended::Badly(Box::new(Problem { error, code, status, details }))
+    Ended::Badly(Box::new(ErrorResponse { error, code, status, details }))
 }
 
 /// Whether what waits may go on waiting after this.

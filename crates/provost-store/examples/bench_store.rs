@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use provost_core::chain::{self, Record};
 use provost_core::fold::World;
-use provost_proto::kernel::Outcome;
+use provost_proto::kernel::ActionOutcome;
 use provost_proto::{ActionId, Actor, Fact, Hash, ProjectId, Stream};
 use provost_store::{
     Append, Clock, Durability, NewEvent, Scope, Sqlite, Store, StoreOptions, Tail,
@@ -85,7 +85,8 @@ fn allowed(action: ActionId) -> Fact {
 
 fn finished(project: ProjectId, action: ActionId) -> Fact {
     let summary = serde_json::json!({ "changed": null });
-    let outcome = Outcome { exit_code: None, signal: None, duration_ms: 3, fault: None, summary };
+    let outcome =
+        ActionOutcome { exit_code: None, signal: None, duration_ms: 3, fault: None, summary };
     Fact::ActionFinished { action, project, report: None, outcome }
 }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use provost_core::chain;
 use provost_core::fold::{Doc, Key};
-use provost_proto::kernel::Printed;
-use provost_proto::{Actor, BlobRef, EventId, Fact, Hash, Principal, Stream, Version, limits};
+use provost_proto::kernel::OutputData;
+use provost_proto::{
+    Actor, BlobRef, EventId, Fact, Hash, Principal, Stream, StreamVersion, limits,
+};
 
 use crate::{Recorded, StoreError};
 
@@ -49,7 +51,7 @@ pub struct Append {
     /// The client's key, if it gave one.
     pub command: Option<Idempotency>,
     /// Where these streams must be, or nothing is appended.
-    pub expect: Vec<(Stream, Version)>,
+    pub expect: Vec<(Stream, StreamVersion)>,
     /// What these documents must be, still, or nothing is appended: a decision
     /// that was made by looking at them is not carried out on others.
     pub unchanged: Vec<(Key, Doc)>,
@@ -107,13 +109,13 @@ impl Prepared {
     pub(crate) fn new(event: NewEvent) -> Result<Self, StoreError> {
         let NewEvent { stream, mut fact, cause } = event;
         // Much output is not even tried as JSON.
-        let mut blob = lift_output(&mut fact, limits::INLINE_BODY)?;
+        let mut blob = lift_output(&mut fact, limits::MAX_INLINE_BODY_BYTES)?;
         let mut body = chain::body(&fact)?;
-        if body.len() > limits::INLINE_BODY {
+        if body.len() > limits::MAX_INLINE_BODY_BYTES {
             blob = lift_output(&mut fact, 0)?;
             body = if blob.is_some() { chain::body(&fact)? } else { body };
         }
-        if body.len() > limits::INLINE_BODY {
+        if body.len() > limits::MAX_INLINE_BODY_BYTES {
             check_blob(&body)?;
             let hash = chain::digest(&body);
             let reference = format!("{{\"$blob\":\"{hash}\",\"size\":{}}}", body.len());
@@ -128,13 +130,13 @@ impl Prepared {
 /// in its place, so that it is kept as it was printed and never becomes JSON.
 fn lift_output(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Bytes)>, StoreError> {
     if let Fact::ActionOutput { output, .. } = fact
-        && let Printed::Bytes(bytes) = &output.data
+        && let OutputData::Bytes(bytes) = &output.data
         && bytes.len() > over
     {
         check_blob(bytes)?;
         let (hash, bytes) = (chain::digest(bytes), bytes.clone());
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        output.data = Printed::Kept(BlobRef { hash, size });
+        output.data = OutputData::Blob(BlobRef { hash, size });
         return Ok(Some((hash, bytes)));
     }
     Ok(None)
@@ -142,6 +144,6 @@ fn lift_output(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Bytes)>, St
 
 /// Whether these bytes may be a blob.
 pub(crate) fn check_blob(bytes: &[u8]) -> Result<(), StoreError> {
-    let (size, limit) = (bytes.len(), limits::BLOB);
+    let (size, limit) = (bytes.len(), limits::MAX_BLOB_BYTES);
     if size > limit { Err(StoreError::TooLarge { size, limit }) } else { Ok(()) }
 }

@@ -6,13 +6,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use provost_core::chain;
-use provost_proto::{Hash, Micros};
+use provost_proto::{Hash, UnixMicros};
 use uuid::Uuid;
 
 /// Tells the time. Everything that needs it takes a clock, so that tests can
 /// bring their own.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Micros + Send + Sync>);
+pub struct Clock(Arc<dyn Fn() -> UnixMicros + Send + Sync>);
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,17 +25,17 @@ impl Clock {
     pub fn system() -> Self {
         Self::from_fn(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            Micros::try_from(since.as_micros()).unwrap_or(Micros::MAX)
+            UnixMicros::try_from(since.as_micros()).unwrap_or(UnixMicros::MAX)
         })
     }
 
     /// A clock that shows what the function says.
-    pub fn from_fn(now: impl Fn() -> Micros + Send + Sync + 'static) -> Self {
+    pub fn from_fn(now: impl Fn() -> UnixMicros + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
     /// Microseconds since 1970.
-    pub fn now(&self) -> Micros {
+    pub fn now(&self) -> UnixMicros {
         (self.0)()
     }
 
@@ -48,7 +48,7 @@ impl Clock {
 /// A UUIDv7 of this moment. Its random part is the hash of a secret of this process
 /// and of how many were made before, so that the machine is asked for random bytes
 /// once, and not by every request.
-fn id_at(at: Micros) -> Uuid {
+fn id_at(at: UnixMicros) -> Uuid {
     static SECRET: LazyLock<[u8; 16]> = LazyLock::new(|| *Uuid::new_v4().as_bytes());
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
@@ -59,7 +59,7 @@ fn id_at(at: Micros) -> Uuid {
 /// The UUIDv7 of an event: its random part is the hash before it, which no other
 /// event has, mixed with a seed that no other process has, instead of asking the
 /// machine for random bytes each time.
-pub(crate) fn event_id(at: Micros, prev: &Hash, seed: &[u8; 16]) -> Uuid {
+pub(crate) fn event_id(at: UnixMicros, prev: &Hash, seed: &[u8; 16]) -> Uuid {
     let mixed = prev.as_bytes().iter().zip(seed).map(|(a, b)| a ^ b);
     let mut random = [0; 10];
     random.iter_mut().zip(mixed).for_each(|(to, from)| *to = from);

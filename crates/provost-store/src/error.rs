@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use provost_core::canonical::NotCanonical;
-use provost_proto::{Stream, Version};
+use provost_proto::{Stream, StreamVersion};
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -18,9 +18,9 @@ pub enum StoreError {
         /// The stream.
         stream: Stream,
         /// What the caller expected.
-        expected: Version,
+        expected: StreamVersion,
         /// Where it is.
-        actual: Version,
+        actual: StreamVersion,
     },
     /// The idempotency key was used for something else.
     #[error("the idempotency key `{0}` was used for another request; use a new one")]

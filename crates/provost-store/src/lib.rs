@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use provost_core::fold::{Doc, View};
-use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, Version};
+use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -83,7 +83,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     ) -> BoxFuture<'_, Result<Option<Vec<Arc<Recorded>>>, StoreError>>;
 
     /// How many events a stream has; the version to expect in an [`Append`].
-    fn version(&self, stream: Stream) -> BoxFuture<'_, Result<Version, StoreError>>;
+    fn version(&self, stream: Stream) -> BoxFuture<'_, Result<StreamVersion, StoreError>>;
 
     /// One document of a view.
     fn doc(&self, view: View, key: Uuid) -> BoxFuture<'_, Result<Option<Doc>, StoreError>>;

@@ -57,5 +57,7 @@ pub async fn whole_fact(store: &dyn Store, event: &Event) -> Result<Option<Fact>
     }
     let Ok(kept) = serde_json::from_value::<BlobRef>(event.body.clone()) else { return Ok(None) };
     let bytes = store.blob(kept.hash).await?.unwrap_or_default();
-    Ok(serde_json::from_slice(&bytes).ok().and_then(|body| Fact::read(&event.kind, &body)))
+    Ok(serde_json::from_slice(&bytes)
+        .ok()
+        .and_then(|body| Fact::from_kind_and_body(&event.kind, &body)))
 }

@@ -21,8 +21,8 @@ use provost_core::permit::Permit;
 use provost_core::policy::{Layer, Policy, Rules};
 use provost_core::redact::Secrets;
 use provost_kernel::{Kernel, Place, Reports};
-use provost_proto::kernel::{Happened, Printed};
-use provost_proto::{Actor, Event, Hash, Mode, Stream, TokenClass};
+use provost_proto::kernel::{OutputData, ReportPayload};
+use provost_proto::{Actor, Event, Hash, ProjectMode, Stream, TokenClass};
 use provost_sandbox::launch;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -135,12 +135,12 @@ impl Alone {
         loop {
             let report = reports.next().await.unwrap();
             match report.what {
-                Happened::Started { .. } | Happened::Runtime(_) => {}
-                Happened::Output(output) => match output.data {
-                    Printed::Bytes(data) => bytes += data.len(),
-                    Printed::Kept(_) => unreachable!("a kernel has no blobs"),
+                ReportPayload::Started { .. } | ReportPayload::Runtime(_) => {}
+                ReportPayload::Output(output) => match output.data {
+                    OutputData::Bytes(data) => bytes += data.len(),
+                    OutputData::Blob(_) => unreachable!("a kernel has no blobs"),
                 },
-                Happened::Finished(outcome) => {
+                ReportPayload::Finished(outcome) => {
                     assert_eq!((outcome.exit_code, bytes), (Some(0), 38_888_896));
                     break;
                 }
@@ -259,7 +259,7 @@ fn permit(action: Action) -> Permit {
         folder: None,
         homes: &[],
         grants: &[],
-        mode: Mode::Sandbox,
+        mode: ProjectMode::Sandbox,
         now: 0,
         pins: &[],
         leads_to: &[],

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use bytes::Bytes;
 use provost_gateway::Secret;
-use provost_proto::Problem;
+use provost_proto::ErrorResponse;
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -162,7 +162,7 @@ pub(crate) enum Answered<T> {
     /// What was asked for.
     Well(T),
     /// Why not.
-    Problem(Problem),
+    Problem(ErrorResponse),
 }
 
 /// The daemon understood and said no; asking again would not help.
@@ -184,7 +184,7 @@ async fn send(request: RequestBuilder) -> anyhow::Result<Response> {
         return Ok(response);
     }
     let text = response.text().await.unwrap_or_default();
-    let said = match serde_json::from_str::<Problem>(&text) {
+    let said = match serde_json::from_str::<ErrorResponse>(&text) {
         Ok(problem) => format!("{} ({})", problem.error, problem.code),
         Err(_) => format!("the daemon answered {status}: {text}"),
     };

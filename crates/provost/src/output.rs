@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use anstream::stream::IsTerminal as _;
 use anyhow::Context as _;
 use provost_core::action::visible;
-use provost_proto::Micros;
+use provost_proto::UnixMicros;
 
 /// Prints a line; a closed pipe is not an error worth a word.
 pub(crate) fn line(text: &str) -> anyhow::Result<()> {
@@ -114,7 +114,7 @@ pub(crate) fn bold(text: &str) -> String {
 }
 
 /// A time in the machine's zone.
-pub(crate) fn time(at: Micros) -> String {
+pub(crate) fn time(at: UnixMicros) -> String {
     let micros = i64::try_from(at).unwrap_or(i64::MAX);
     let Ok(time) = jiff::Timestamp::from_microsecond(micros) else { return at.to_string() };
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()

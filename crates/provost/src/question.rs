@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use provost_proto::{
-    AnswerScope, Approval, ApprovalStatus, Choice, DemandView, Governing, Micros, Project,
-    ProjectId, Question,
+    AnswerScope, Approval, ApprovalChoice, ApprovalPrompt, ApprovalStatus, CommandEffectView,
+    GovernanceFileKind, Project, ProjectId, UnixMicros,
 };
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ impl Names {
 }
 
 /// How long there is until then, for people.
-pub(crate) fn left(until: Micros, now: Micros) -> String {
+pub(crate) fn left(until: UnixMicros, now: UnixMicros) -> String {
     let seconds = until.saturating_sub(now) / 1_000_000;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
@@ -51,7 +51,7 @@ pub(crate) fn scope_name(scope: AnswerScope) -> &'static str {
 }
 
 /// One line: what is asked, by whom, for how long.
-pub(crate) fn brief(approval: &Approval, names: &Names, now: Micros) -> String {
+pub(crate) fn brief(approval: &Approval, names: &Names, now: UnixMicros) -> String {
     let state = match approval.status {
         ApprovalStatus::Pending => format!("expires in {}", left(approval.expires_at, now)),
         ApprovalStatus::Allowed => "allowed".to_owned(),
@@ -69,7 +69,7 @@ pub(crate) fn brief(approval: &Approval, names: &Names, now: Micros) -> String {
 }
 
 /// The whole question.
-pub(crate) fn in_full(approval: &Approval, names: &Names, now: Micros) -> String {
+pub(crate) fn in_full(approval: &Approval, names: &Names, now: UnixMicros) -> String {
     let question = &approval.question;
     let mut text = String::new();
     let mut say = |line: &str| {
@@ -98,9 +98,9 @@ pub(crate) fn in_full(approval: &Approval, names: &Names, now: Micros) -> String
     details(question, &mut say);
     if let Some(trust) = &question.trust {
         let what = match trust.what {
-            Governing::Role => "role",
-            Governing::Policy => "rules",
-            Governing::Runtime => "commands",
+            GovernanceFileKind::Role => "role",
+            GovernanceFileKind::Policy => "rules",
+            GovernanceFileKind::Runtime => "commands",
         };
         say(&format!("Trust is asked for the {what} in {}:", quoted(&trust.file)));
         indented(&trust.diff, &mut say);
@@ -115,7 +115,7 @@ pub(crate) fn in_full(approval: &Approval, names: &Names, now: Micros) -> String
 }
 
 /// What a command would do, part by part.
-pub(crate) fn demands(demands: &[DemandView]) -> String {
+pub(crate) fn demands(demands: &[CommandEffectView]) -> String {
     let mut text = String::new();
     for (at, demand) in demands.iter().enumerate() {
         told(at + 1, demand, "a program", &mut |line: &str| {
@@ -125,7 +125,7 @@ pub(crate) fn demands(demands: &[DemandView]) -> String {
     text
 }
 
-fn details(question: &Question, say: &mut impl FnMut(&str)) {
+fn details(question: &ApprovalPrompt, say: &mut impl FnMut(&str)) {
     say(&format!("{} with", plain(&question.name)));
     parameters(question, say);
     for (at, demand) in question.demands.iter().enumerate() {
@@ -161,7 +161,7 @@ fn details(question: &Question, say: &mut impl FnMut(&str)) {
 }
 
 /// The parameters, one per line. What the change shows is not shown twice.
-fn parameters(question: &Question, say: &mut impl FnMut(&str)) {
+fn parameters(question: &ApprovalPrompt, say: &mut impl FnMut(&str)) {
     let Value::Object(members) = &question.params else {
         return say(&format!("  {}", plain(&question.params.to_string())));
     };
@@ -183,9 +183,9 @@ fn parameters(question: &Question, say: &mut impl FnMut(&str)) {
 }
 
 /// One part of a command; `unknown` stands for a program without a file.
-fn told(number: usize, demand: &DemandView, unknown: &str, say: &mut impl FnMut(&str)) {
+fn told(number: usize, demand: &CommandEffectView, unknown: &str, say: &mut impl FnMut(&str)) {
     match demand {
-        DemandView::Run { argv, through, program, hosts, assignments, builtin } => {
+        CommandEffectView::Run { argv, through, program, hosts, assignments, builtin } => {
             let program = match program.as_deref() {
                 None if *builtin => "a word of the shell itself".to_owned(),
                 None => unknown.to_owned(),
@@ -207,16 +207,16 @@ fn told(number: usize, demand: &DemandView, unknown: &str, say: &mut impl FnMut(
                 say(&format!("   names the hosts {}", hosts.join(", ")));
             }
         }
-        DemandView::Write { path } => say(&format!("{number}. writes {}", quoted(path))),
-        DemandView::Read { path } => say(&format!("{number}. reads {}", quoted(path))),
-        DemandView::Opaque { text, why } => {
+        CommandEffectView::Write { path } => say(&format!("{number}. writes {}", quoted(path))),
+        CommandEffectView::Read { path } => say(&format!("{number}. reads {}", quoted(path))),
+        CommandEffectView::Opaque { text, why } => {
             say(&format!("{number}. does what cannot be known before it runs: {}", quoted(text)));
             say(&format!("   {}", plain(why)));
         }
     }
 }
 
-fn remembers(choice: &Choice, say: &mut impl FnMut(&str)) {
+fn remembers(choice: &ApprovalChoice, say: &mut impl FnMut(&str)) {
     say(&format!("  {}: {}", scope_name(choice.scope), plain(&choice.remembers)));
     if let Some(rule) = &choice.rule {
         indented(rule, say);

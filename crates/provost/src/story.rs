@@ -4,8 +4,8 @@
 mod ending;
 
 use provost_proto::{
-    Actor, AllowedBy, AnswerScope, Decision, Fact, Grant, GrantId, Micros, Principal, Question,
-    SessionId,
+    Actor, AllowedBy, AnswerScope, ApprovalAnswer, ApprovalPrompt, Fact, Grant, GrantId, Principal,
+    SessionId, UnixMicros,
 };
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use ending::{Printed, ended, wall};
 /// One event of the action.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    pub(crate) at: Micros,
+    pub(crate) at: UnixMicros,
     pub(crate) principal: Principal,
     pub(crate) actor: Actor,
     pub(crate) fact: Fact,
@@ -25,7 +25,7 @@ pub(crate) struct Step {
 /// Something that happened, in sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
-    pub(crate) at: Micros,
+    pub(crate) at: UnixMicros,
     pub(crate) lines: Vec<String>,
 }
 
@@ -141,7 +141,7 @@ fn parameters(name: &str, params: &Value) -> String {
     format!("{} {text}", plain(name))
 }
 
-fn asked(approval: &str, question: &Question) -> Vec<String> {
+fn asked(approval: &str, question: &ApprovalPrompt) -> Vec<String> {
     let why = sentence(&question.why);
     let mut lines = vec![format!("A person was asked ({approval}): {why}")];
     if let Some(gate) = &question.gate {
@@ -182,15 +182,15 @@ fn rule_line(layer: &str, id: &str, effect: &str, reason: Option<&str>) -> Strin
 
 fn answered(
     step: &Step,
-    decision: Decision,
+    decision: ApprovalAnswer,
     scope: Option<AnswerScope>,
     message: Option<&str>,
 ) -> String {
     let message = message.map(|text| format!(": {}", quoted(text))).unwrap_or_default();
     let said = match (decision, scope) {
-        (Decision::Deny, _) => "no".to_owned(),
-        (Decision::Allow, None) => "yes".to_owned(),
-        (Decision::Allow, Some(scope)) => format!("yes ({})", scope_name(scope)),
+        (ApprovalAnswer::Deny, _) => "no".to_owned(),
+        (ApprovalAnswer::Allow, None) => "yes".to_owned(),
+        (ApprovalAnswer::Allow, Some(scope)) => format!("yes ({})", scope_name(scope)),
     };
     format!("{} said {said}{message}.", person(step))
 }

@@ -7,7 +7,7 @@
  * none twice. It never says `live` before the terminal itself has said something,
  * and it does not ask again where the answer was no.
  */
-import type { Code, ProjectId, TerminalHears, TerminalSays } from '../proto/index.ts'
+import type { Code, ProjectId, ClientMessage, ServerMessage } from '../proto/index.ts'
 import { BROWSER, type Attachment, type Display, type Size, type Surroundings, type Watcher } from './attachment.ts'
 import { backoff } from './backoff.ts'
 import { frameOf, sayingOf } from './frames.ts'
@@ -132,7 +132,7 @@ export class Seat {
     this.#watcher.state(state)
   }
 
-  #hear(message: TerminalHears): void {
+  #hear(message: ClientMessage): void {
     if (this.#socket?.readyState === OPEN) this.#socket.send(JSON.stringify(message))
   }
 
@@ -211,7 +211,7 @@ export class Seat {
   }
 
   /** Does what the terminal says; what that means for the end, if anything. */
-  #obey(said: Exclude<TerminalSays, { type: 'snapshot' }>): End | null {
+  #obey(said: Exclude<ServerMessage, { type: 'snapshot' }>): End | null {
     switch (said.type) {
       case 'resize':
         this.#display.resize(said)

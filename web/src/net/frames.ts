@@ -1,5 +1,5 @@
 /** What a terminal sends: bytes with their place, and sayings. Checked, because all that follows relies on it. */
-import type { TerminalSays } from '../proto/index.ts'
+import type { ServerMessage } from '../proto/index.ts'
 
 const HEAD = 8
 
@@ -14,12 +14,12 @@ export function frameOf(data: ArrayBuffer): Frame {
   return { offset, bytes: new Uint8Array(data, HEAD) }
 }
 
-const TYPES: readonly string[] = ['snapshot', 'resize', 'exit', 'title', 'bell', 'error', 'ping'] satisfies TerminalSays['type'][]
+const TYPES: readonly string[] = ['snapshot', 'resize', 'exit', 'title', 'bell', 'error', 'ping'] satisfies ServerMessage['type'][]
 
 /** Reads a text message. */
-export function sayingOf(text: string): TerminalSays {
+export function sayingOf(text: string): ServerMessage {
   const value: unknown = JSON.parse(text)
   if (typeof value !== 'object' || value === null || !('type' in value)) throw new Error('it said nothing that is known')
   if (typeof value.type !== 'string' || !TYPES.includes(value.type)) throw new Error(`it said something unknown: ${String(value.type)}`)
-  return value as TerminalSays
+  return value as ServerMessage
 }

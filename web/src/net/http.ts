@@ -1,11 +1,11 @@
 /** Requests to the daemon, each with an end and an answer that can be told apart. */
-import type { Problem } from '../proto/index.ts'
+import type { ErrorResponse } from '../proto/index.ts'
 import { pageHeaders } from './page.ts'
 
 /** What came of a request. */
 export type Answer<T> =
   | { readonly kind: 'ok'; readonly status: number; readonly value: T }
-  | { readonly kind: 'refused'; readonly problem: Problem }
+  | { readonly kind: 'refused'; readonly problem: ErrorResponse }
   | { readonly kind: 'loggedOut' }
   | { readonly kind: 'unreachable'; readonly reason: string }
 
@@ -62,7 +62,7 @@ export function whyNot(error: unknown): string {
   return error instanceof Error ? error.message : 'the connection broke'
 }
 
-function isProblem(value: unknown): value is Problem {
+function isProblem(value: unknown): value is ErrorResponse {
   if (typeof value !== 'object' || value === null) return false
   const { error, code } = value as Record<string, unknown>
   return typeof error === 'string' && typeof code === 'string'

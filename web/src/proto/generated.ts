@@ -215,7 +215,7 @@ action: ActionId,
 /**
  * Why.
  */
-fault: Fault, } } | { "kind": "ACTION_ALLOWED", "body": { 
+fault: ErrorInfo, } } | { "kind": "ACTION_ALLOWED", "body": { 
 /**
  * Which.
  */
@@ -271,7 +271,7 @@ why: AllowedBy,
 /**
  * How it ended.
  */
-outcome: Outcome, } } | { "kind": "APPROVAL_ASKED", "body": { 
+outcome: ActionOutcome, } } | { "kind": "APPROVAL_ASKED", "body": { 
 /**
  * The question's name.
  */
@@ -303,7 +303,7 @@ session: SessionId | null,
 /**
  * What is asked.
  */
-question: Question, 
+question: ApprovalPrompt, 
 /**
  * When it expires.
  */
@@ -323,7 +323,7 @@ actionHash: Hash,
 /**
  * Yes or no.
  */
-decision: Decision, 
+decision: ApprovalAnswer, 
 /**
  * How far a yes reaches.
  */
@@ -379,11 +379,11 @@ session: SessionId | null,
 /**
  * What it covers.
  */
-covers: Covers, 
+covers: GrantScope, 
 /**
  * The scripts it may run, as they were.
  */
-pins: Array<Pin>, 
+pins: Array<PinnedFile>, 
 /**
  * The rules that asked, which its question named.
  */
@@ -411,7 +411,7 @@ project: ProjectId,
 /**
  * Which.
  */
-mode: Mode, 
+mode: ProjectMode, 
 /**
  * When it ends.
  */
@@ -463,7 +463,7 @@ project: ProjectId,
 /**
  * What it is.
  */
-what: Governing, 
+what: GovernanceFileKind, 
 /**
  * The file, relative to the project.
  */
@@ -539,7 +539,7 @@ report: number,
 /**
  * What.
  */
-output: Output, } } | { "kind": "ACTION_FINISHED", "body": { 
+output: OutputChunk, } } | { "kind": "ACTION_FINISHED", "body": { 
 /**
  * Which.
  */
@@ -555,7 +555,7 @@ report: number | null,
 /**
  * How.
  */
-outcome: Outcome, } } | { "kind": "BUILD_STARTED", "body": { 
+outcome: ActionOutcome, } } | { "kind": "BUILD_STARTED", "body": { 
 /**
  * The action that began it.
  */
@@ -571,7 +571,7 @@ report: number,
 /**
  * The particulars.
  */
-build: BuildStart, } } | { "kind": "BUILD_SUCCEEDED", "body": { 
+build: BuildStarted, } } | { "kind": "BUILD_SUCCEEDED", "body": { 
 /**
  * The action that began it.
  */
@@ -587,7 +587,7 @@ report: number,
 /**
  * The particulars.
  */
-build: BuildDone, } } | { "kind": "BUILD_FAILED", "body": { 
+build: BuildSucceeded, } } | { "kind": "BUILD_FAILED", "body": { 
 /**
  * The action that began it.
  */
@@ -603,7 +603,7 @@ report: number,
 /**
  * The particulars.
  */
-build: BuildFailure, } } | { "kind": "RUNTIME_STARTING", "body": { 
+build: BuildFailed, } } | { "kind": "RUNTIME_STARTING", "body": { 
 /**
  * The action that began it.
  */
@@ -619,7 +619,7 @@ report: number,
 /**
  * The particulars.
  */
-run: RunStarting, } } | { "kind": "RUNTIME_STARTED", "body": { 
+run: RuntimeStarting, } } | { "kind": "RUNTIME_STARTED", "body": { 
 /**
  * The action that began it.
  */
@@ -635,7 +635,7 @@ report: number,
 /**
  * The particulars.
  */
-run: RunStart, } } | { "kind": "RUNTIME_RESTARTED", "body": { 
+run: RuntimeStarted, } } | { "kind": "RUNTIME_RESTARTED", "body": { 
 /**
  * The action that began it.
  */
@@ -651,7 +651,7 @@ report: number,
 /**
  * The particulars.
  */
-run: RunStart, } } | { "kind": "RUNTIME_STOPPING", "body": { 
+run: RuntimeStarted, } } | { "kind": "RUNTIME_STOPPING", "body": { 
 /**
  * The action that began it.
  */
@@ -667,7 +667,7 @@ report: number,
 /**
  * The particulars.
  */
-run: RunStopping, } } | { "kind": "RUNTIME_STOPPED", "body": { 
+run: RuntimeStopping, } } | { "kind": "RUNTIME_STOPPED", "body": { 
 /**
  * The action that began it.
  */
@@ -683,7 +683,7 @@ report: number,
 /**
  * The particulars.
  */
-run: RunStop, } } | { "kind": "RUNTIME_CRASHED", "body": { 
+run: RuntimeStopped, } } | { "kind": "RUNTIME_CRASHED", "body": { 
 /**
  * The action that began it.
  */
@@ -699,7 +699,7 @@ report: number,
 /**
  * The particulars.
  */
-run: RunCrash, } } | { "kind": "PREVIEW_DETECTED", "body": { 
+run: RuntimeCrashed, } } | { "kind": "PREVIEW_DETECTED", "body": { 
 /**
  * The action that began it.
  */
@@ -715,7 +715,7 @@ report: number,
 /**
  * The particulars.
  */
-preview: PreviewFound, } } | { "kind": "PREVIEW_READY", "body": { 
+preview: PreviewDetection, } } | { "kind": "PREVIEW_READY", "body": { 
 /**
  * The action that began it.
  */
@@ -731,7 +731,7 @@ report: number,
 /**
  * The particulars.
  */
-preview: PreviewFound, } } | { "kind": "PREVIEW_LOST", "body": { 
+preview: PreviewDetection, } } | { "kind": "PREVIEW_LOST", "body": { 
 /**
  * The action that began it.
  */
@@ -747,7 +747,7 @@ report: number,
 /**
  * The particulars.
  */
-preview: PreviewGone, } } | { "kind": "TERMINAL_OPENED", "body": { 
+preview: PreviewLost, } } | { "kind": "TERMINAL_OPENED", "body": { 
 /**
  * The action that began it.
  */
@@ -763,7 +763,7 @@ report: number,
 /**
  * The particulars.
  */
-terminal: TerminalOpen, } } | { "kind": "TERMINAL_RESIZED", "body": { 
+terminal: TerminalOpened, } } | { "kind": "TERMINAL_RESIZED", "body": { 
 /**
  * The action that began it.
  */
@@ -795,7 +795,7 @@ report: number,
 /**
  * The particulars.
  */
-terminal: TerminalEnd, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": Delta } | { "kind": "REASONING_DELTA", "body": Delta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TASK_USED", "body": TaskUsed } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "MESSAGE_WITHDRAWN", "body": MessageWithdrawn } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
+terminal: TerminalClosed, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": ContentDelta } | { "kind": "REASONING_DELTA", "body": ContentDelta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TASK_USED", "body": TaskUsed } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "MESSAGE_WITHDRAWN", "body": MessageWithdrawn } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
 
 export type Project = { 
 /**
@@ -829,7 +829,7 @@ openedBy: string, };
 
 export type ProjectStatus = "open" | "closed";
 
-export type Token = { 
+export type TokenView = { 
 /**
  * Its name.
  */
@@ -881,7 +881,7 @@ revokedAt: number | null, };
 
 export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "TICKET_EXPIRED" | "BUDGET_EXCEEDED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "PTY_DEAD" | "RUNTIME_RUNNING" | "RUNTIME_STOPPED" | "SESSION_CLOSED" | "NOTHING_TO_CONTINUE" | "CANCELLED" | "RESULT_GONE" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "TOO_MANY_PROCESSES" | "TOO_MANY_MESSAGES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "BAD_RUNTIME" | "NOTHING_TO_RUN" | "BUILD_FAILED" | "RUNTIME_CRASHED" | "CMD_NOT_FOUND" | "KILLED" | "NO_MODEL" | "UNKNOWN_MODEL" | "CONTEXT_LENGTH" | "TURN_LIMIT" | "LOOP_DETECTED" | "INTERNAL" | "STILL_ALIVE" | "MODEL_FAILED" | "MODEL_KEY" | "PREVIEW_BROKEN" | "PREVIEW_DOWN" | "KERNEL_TOO_OLD" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "PREVIEW_TIMEOUT" | "TIMEOUT" | "NO_SPACE";
 
-export type Problem = { 
+export type ErrorResponse = { 
 /**
  * A sentence for a person, with what to do.
  */
@@ -909,7 +909,7 @@ status: string,
  */
 version: string, };
 
-export type OpenProject = { 
+export type OpenProjectRequest = { 
 /**
  * The folder; absolute, or beginning with `~/`.
  */
@@ -921,7 +921,7 @@ export type ProjectList = {
  */
 projects: Array<Project>, };
 
-export type CreateToken = { 
+export type CreateTokenRequest = { 
 /**
  * What it may do.
  */
@@ -951,13 +951,13 @@ token: string,
 /**
  * What is known of it from now on.
  */
-entry: Token, };
+entry: TokenView, };
 
 export type TokenList = { 
 /**
  * All that still work.
  */
-tokens: Array<Token>, };
+tokens: Array<TokenView>, };
 
 export type LoginLink = { 
 /**
@@ -982,14 +982,14 @@ head: Hash,
 /**
  * The first event that is not what it was.
  */
-bad: BadEvent | null, 
+bad: CorruptEvent | null, 
 /**
  * What is wrong with the views, if the events are good and the views are
  * not what they come to.
  */
 views: string | null, };
 
-export type BadEvent = { 
+export type CorruptEvent = { 
 /**
  * Its place in the log.
  */
@@ -1047,7 +1047,7 @@ finishedAt: number | null,
 /**
  * How it ended.
  */
-outcome: Outcome | null, 
+outcome: ActionOutcome | null, 
 /**
  * What came out, for whoever asked for it and did not wait; never in the log.
  */
@@ -1055,7 +1055,7 @@ result?: unknown,
 /**
  * Why there is no result, for whoever asked for it; never in the log.
  */
-gone?: Fault, };
+gone?: ErrorInfo, };
 
 export type ActionStatus = "requested" | "waiting" | "denied" | "allowed" | "running" | "finished";
 
@@ -1087,7 +1087,7 @@ reached: number, };
 
 export type KernelStatus = "connected" | "unresponsive" | "stopped" | "lost";
 
-export type RequestAction = { 
+export type SubmitActionRequest = { 
 /**
  * Which, such as `fs.readFile`.
  */
@@ -1105,7 +1105,7 @@ role?: string,
  */
 sessionId?: SessionId, };
 
-export type ActionAnswer = { 
+export type ActionResponse = { 
 /**
  * Its name in the log.
  */
@@ -1127,7 +1127,7 @@ approvalId?: ApprovalId,
  */
 result: unknown, };
 
-export type Meanwhile = { 
+export type ObservedChanges = { 
 /**
  * Files that are new or were changed, and, with a `/` at their end, folders that
  * are new and empty, were moved, or got other rights.
@@ -1145,9 +1145,9 @@ more?: boolean, };
 
 export type GrantId = Brand<string, 'grant'>;
 
-export type Mode = "sandbox" | "auto" | "full";
+export type ProjectMode = "sandbox" | "auto" | "full";
 
-export type ModeView = { 
+export type ProjectModeView = { 
 /**
  * Whose it is.
  */
@@ -1155,7 +1155,7 @@ project: ProjectId,
 /**
  * What was set last. After `until` it is `sandbox` again.
  */
-mode: Mode, 
+mode: ProjectMode, 
 /**
  * When it ends.
  */
@@ -1169,9 +1169,9 @@ by: string,
  */
 at: number, };
 
-export type Governing = "role" | "policy" | "runtime";
+export type GovernanceFileKind = "role" | "policy" | "runtime";
 
-export type Trusted = { 
+export type TrustedFile = { 
 /**
  * Where.
  */
@@ -1179,7 +1179,7 @@ project: ProjectId,
 /**
  * What it is.
  */
-what: Governing, 
+what: GovernanceFileKind, 
 /**
  * The file, relative to the project.
  */
@@ -1219,7 +1219,7 @@ effect: string,
  */
 reason?: string, };
 
-export type DemandView = { "kind": "run", 
+export type CommandEffectView = { "kind": "run", 
 /**
  * Program and arguments, as the program gets them.
  */
@@ -1261,7 +1261,7 @@ text: string,
  */
 why: string, };
 
-export type Pin = { 
+export type PinnedFile = { 
 /**
  * The file, relative to the project.
  */
@@ -1273,7 +1273,7 @@ hash: Hash, };
 
 export type AnswerScope = "once" | "session" | "until" | "always";
 
-export type Choice = { 
+export type ApprovalChoice = { 
 /**
  * How far it reaches.
  */
@@ -1287,11 +1287,11 @@ remembers: string,
  */
 rule?: string, };
 
-export type TrustQuestion = { 
+export type TrustPrompt = { 
 /**
  * What it is.
  */
-what: Governing, 
+what: GovernanceFileKind, 
 /**
  * The file, relative to the project.
  */
@@ -1309,7 +1309,7 @@ before: Hash | null,
  */
 diff: string, };
 
-export type Question = { 
+export type ApprovalPrompt = { 
 /**
  * The kind of action.
  */
@@ -1329,7 +1329,7 @@ why: string,
 /**
  * What a command would do, part by part.
  */
-demands: Array<DemandView>, 
+demands: Array<CommandEffectView>, 
 /**
  * Where it would run, relative to the project.
  */
@@ -1362,15 +1362,15 @@ gate: string | null,
 /**
  * The scripts it would run, as they are now.
  */
-pins: Array<Pin>, 
+pins: Array<PinnedFile>, 
 /**
  * The answers that allow, and what each remembers.
  */
-choices: Array<Choice>, 
+choices: Array<ApprovalChoice>, 
 /**
  * A file that must be trusted first.
  */
-trust: TrustQuestion | null, };
+trust: TrustPrompt | null, };
 
 export type Approval = { 
 /**
@@ -1412,7 +1412,7 @@ session: SessionId | null,
 /**
  * What is asked.
  */
-question: Question, 
+question: ApprovalPrompt, 
 /**
  * How far it has come.
  */
@@ -1444,9 +1444,9 @@ message: string | null, };
 
 export type ApprovalStatus = "pending" | "allowed" | "denied" | "expired" | "withdrawn";
 
-export type Decision = "allow" | "deny";
+export type ApprovalAnswer = "allow" | "deny";
 
-export type Covers = { "kind": "command", 
+export type GrantScope = { "kind": "command", 
 /**
  * Program and arguments of each, in order.
  */
@@ -1508,11 +1508,11 @@ session: SessionId | null,
 /**
  * What it covers.
  */
-covers: Covers, 
+covers: GrantScope, 
 /**
  * The scripts it may run, as they were.
  */
-pins: Array<Pin>, 
+pins: Array<PinnedFile>, 
 /**
  * The rules that asked, which its question named; others ask anew.
  */
@@ -1546,7 +1546,7 @@ rules: Array<RuleRef>, } | { "kind": "mode",
 /**
  * Which.
  */
-mode: Mode, } | { "kind": "grant", 
+mode: ProjectMode, } | { "kind": "grant", 
 /**
  * Which.
  */
@@ -1556,11 +1556,11 @@ grant: GrantId, } | { "kind": "approval",
  */
 approval: ApprovalId, };
 
-export type Answer = { 
+export type AnswerApprovalRequest = { 
 /**
  * Yes or no.
  */
-decision: Decision, 
+decision: ApprovalAnswer, 
 /**
  * How far a yes reaches; once, if left out.
  */
@@ -1594,11 +1594,11 @@ export type GrantList = {
  */
 grants: Array<Grant>, };
 
-export type SetMode = { 
+export type SetModeRequest = { 
 /**
  * Which.
  */
-mode: Mode, 
+mode: ProjectMode, 
 /**
  * For how many minutes; `full` is for 60 if left out, and never without an end.
  */
@@ -1666,17 +1666,17 @@ roles: Array<RoleView>,
  */
 rejected: Array<RejectedRole>, };
 
-export type ChangeRole = { 
+export type ChangeRoleRequest = { 
 /**
  * The model it asks for from now on.
  */
 model: string, };
 
-export type Trust = { 
+export type TrustFileRequest = { 
 /**
  * What it is.
  */
-what: Governing, 
+what: GovernanceFileKind, 
 /**
  * The file, relative to the project.
  */
@@ -1744,7 +1744,7 @@ export type PolicyView = {
  */
 layers: Array<PolicyLayer>, };
 
-export type Explain = { 
+export type ExplainPolicyRequest = { 
 /**
  * In which role.
  */
@@ -1760,9 +1760,9 @@ params?: unknown,
 /**
  * In which mode; the project's, if left out.
  */
-mode?: Mode, };
+mode?: ProjectMode, };
 
-export type Explanation = { 
+export type PolicyExplanation = { 
 /**
  * `allow`, `ask` or `deny`.
  */
@@ -1778,13 +1778,13 @@ what: string,
 /**
  * What a command would do, part by part.
  */
-demands: Array<DemandView>, 
+demands: Array<CommandEffectView>, 
 /**
  * The rules that had a say.
  */
 rules: Array<RuleRef>, };
 
-export type Simulate = { 
+export type SimulatePolicyRequest = { 
 /**
  * `user` or `project`.
  */
@@ -1798,7 +1798,7 @@ text: string,
  */
 limit?: number, };
 
-export type Difference = { 
+export type DecisionDifference = { 
 /**
  * Which.
  */
@@ -1820,7 +1820,7 @@ then: string,
  */
 why: string, };
 
-export type Simulation = { 
+export type PolicySimulation = { 
 /**
  * How many past requests were looked at.
  */
@@ -1828,9 +1828,9 @@ lookedAt: number,
 /**
  * Those that would be decided otherwise.
  */
-differences: Array<Difference>, };
+differences: Array<DecisionDifference>, };
 
-export type Fault = { 
+export type ErrorInfo = { 
 /**
  * A stable code.
  */
@@ -1844,7 +1844,7 @@ message: string,
  */
 details?: unknown, };
 
-export type Outcome = { 
+export type ActionOutcome = { 
 /**
  * The exit code of a command that ended by itself.
  */
@@ -1860,14 +1860,14 @@ durationMs: number,
 /**
  * Why it failed, if it did. A command that exits with 1 did not fail.
  */
-fault: Fault | null, 
+fault: ErrorInfo | null, 
 /**
  * What changed, for actions on files; how much was printed and what changed
- * [`Meanwhile`], for commands.
+ * [`ObservedChanges`], for commands.
  */
 summary: unknown, };
 
-export type Output = { 
+export type OutputChunk = { 
 /**
  * Which of its outputs.
  */
@@ -1887,7 +1887,7 @@ data: { text: string } | { hex: string } | { blob: { $blob: string, size: number
 
 export type OutputStream = "stdout" | "stderr";
 
-export type BuildError = { 
+export type BuildDiagnostic = { 
 /**
  * The file, as the tool named it; none if it named none.
  */
@@ -1907,9 +1907,9 @@ message: string,
 /**
  * How bad it is.
  */
-severity: Severity, };
+severity: DiagnosticSeverity, };
 
-export type Severity = "error" | "warning";
+export type DiagnosticSeverity = "error" | "warning";
 
 export type CrashReport = { 
 /**
@@ -1934,7 +1934,7 @@ lastLines: Array<string>,
  */
 at: number, };
 
-export type Port = { 
+export type ListeningPort = { 
 /**
  * Its number.
  */
@@ -1956,7 +1956,7 @@ http: boolean,
  */
 url?: string, };
 
-export type BuildStart = { 
+export type BuildStarted = { 
 /**
  * Its process id.
  */
@@ -1966,7 +1966,7 @@ pid: number,
  */
 command: string, };
 
-export type BuildDone = { 
+export type BuildSucceeded = { 
 /**
  * How long it took.
  */
@@ -1974,15 +1974,15 @@ durationMs: number,
 /**
  * What it warned of.
  */
-warnings: Array<BuildError>, };
+warnings: Array<BuildDiagnostic>, };
 
-export type BuildEnd = "failed" | "stopped" | "notStarted";
+export type BuildFailureCause = "failed" | "stopped" | "notStarted";
 
-export type BuildFailure = { 
+export type BuildFailed = { 
 /**
  * How.
  */
-end: BuildEnd, 
+end: BuildFailureCause, 
 /**
  * The exit code, if it ended by itself.
  */
@@ -2003,7 +2003,7 @@ durationMs: number,
  * What the tool complained about, the errors first: at most
  * [`BUILD_ERRORS`](crate::limits::BUILD_ERRORS).
  */
-errors: Array<BuildError>, 
+errors: Array<BuildDiagnostic>, 
 /**
  * How many more there were.
  */
@@ -2011,7 +2011,7 @@ omitted: number, };
 
 export type RunCause = "run" | "restart" | "crash";
 
-export type RunStarting = { 
+export type RuntimeStarting = { 
 /**
  * What will run.
  */
@@ -2029,7 +2029,7 @@ cause: RunCause,
  */
 restarts: number, };
 
-export type RunStart = { 
+export type RuntimeStarted = { 
 /**
  * Its process id.
  */
@@ -2051,13 +2051,13 @@ cause: RunCause,
  */
 restarts: number, };
 
-export type RunStopping = { 
+export type RuntimeStopping = { 
 /**
  * Why.
  */
 cause: StopCause, };
 
-export type RunStop = { 
+export type RuntimeStopped = { 
 /**
  * Why.
  */
@@ -2071,7 +2071,7 @@ exitCode: number | null,
  */
 signal: number | null, };
 
-export type RunCrash = { 
+export type RuntimeCrashed = { 
 /**
  * How far it had come.
  */
@@ -2089,9 +2089,9 @@ export type StopCause = "stop" | "restart" | "exit" | "shutdown";
 
 export type CrashPhase = "starting" | "building" | "running";
 
-export type FoundBy = "output" | "configured" | "listener";
+export type PortSource = "output" | "configured" | "listener";
 
-export type PreviewFound = { 
+export type PreviewDetection = { 
 /**
  * The one that is the preview.
  */
@@ -2099,13 +2099,13 @@ port: number,
 /**
  * What gave it away.
  */
-by: FoundBy, 
+by: PortSource, 
 /**
  * All on which something of the project listens.
  */
-ports: Array<Port>, };
+ports: Array<ListeningPort>, };
 
-export type PreviewGone = { 
+export type PreviewLost = { 
 /**
  * The port it was on.
  */
@@ -2117,9 +2117,9 @@ why: string,
 /**
  * All on which something of the project still listens.
  */
-ports: Array<Port>, };
+ports: Array<ListeningPort>, };
 
-export type TerminalOpen = { 
+export type TerminalOpened = { 
 /**
  * The process id of its shell.
  */
@@ -2151,7 +2151,7 @@ cols: number,
  */
 rows: number, };
 
-export type TerminalEnd = { 
+export type TerminalClosed = { 
 /**
  * Why.
  */
@@ -2289,7 +2289,7 @@ signal: number | null,
 /**
  * What the tool complained about.
  */
-errors: Array<BuildError>, 
+errors: Array<BuildDiagnostic>, 
 /**
  * How many more there were.
  */
@@ -2311,7 +2311,7 @@ url: string | null,
 /**
  * All on which something of the project listens.
  */
-ports: Array<Port>, };
+ports: Array<ListeningPort>, };
 
 export type RuntimeView = { 
 /**
@@ -2339,7 +2339,7 @@ build: BuildView,
  */
 preview: PreviewView, };
 
-export type RuntimeKernel = { 
+export type RuntimeKernelStatus = { 
 /**
  * Whether it is there.
  */
@@ -2353,7 +2353,7 @@ pid: number | null,
  */
 heartbeatMs: number | null, };
 
-export type RuntimeState = { 
+export type RuntimeStatusResponse = { 
 /**
  * Whose it is.
  */
@@ -2365,11 +2365,11 @@ status: RuntimeStatus,
 /**
  * The project's mode.
  */
-mode: Mode, 
+mode: ProjectMode, 
 /**
  * Its kernel process.
  */
-kernel: RuntimeKernel, 
+kernel: RuntimeKernelStatus, 
 /**
  * Its terminal.
  */
@@ -2391,7 +2391,7 @@ preview: PreviewView,
  */
 seq: number, };
 
-export type RuntimeAnswer = { 
+export type RuntimeActionResult = { 
 /**
  * Whether this very request started something.
  */
@@ -2411,7 +2411,7 @@ status: PreviewStatus,
  */
 url: string | null, };
 
-export type LogPage = { 
+export type RuntimeLogPage = { 
 /**
  * The oldest byte that is still kept: what was asked for before it is gone.
  */
@@ -2433,7 +2433,7 @@ end: number,
  */
 data: { text: string } | { hex: string }, };
 
-export type TerminalSays = { "type": "snapshot", 
+export type ServerMessage = { "type": "snapshot", 
 /**
  * The bytes of output that are in it; the binary message says the same.
  */
@@ -2483,7 +2483,7 @@ code: Code,
  */
 message: string, } | { "type": "ping" };
 
-export type TerminalHears = { "type": "resize", 
+export type ClientMessage = { "type": "resize", 
 /**
  * The width.
  */
@@ -2504,9 +2504,9 @@ export type TerminalTicket = {
  */
 ticket: string, };
 
-export type Author = "user" | "assistant";
+export type MessageAuthor = "user" | "assistant";
 
-export type Part = { "type": "text", 
+export type MessagePart = { "type": "text", 
 /**
  * The text.
  */
@@ -2520,11 +2520,11 @@ text: string, } | { "type": "refusal",
  */
 text: string, };
 
-export type ToolStatus = "ok" | "error" | "denied" | "cancelled";
+export type ToolCallStatus = "ok" | "error" | "denied" | "cancelled";
 
 export type FinishReason = "done" | "maxTokens" | "refused";
 
-export type Purpose = "answer" | "summary";
+export type CompletionPurpose = "answer" | "summary";
 
 export type TokenUsage = { 
 /**
@@ -2548,7 +2548,7 @@ cacheWrite: number,
  */
 reasoning: number, };
 
-export type Budget = { 
+export type SessionBudget = { 
 /**
  * Money, in billionths of a dollar.
  */
@@ -2578,7 +2578,7 @@ model: string,
 /**
  * The most it may use.
  */
-budget: Budget, 
+budget: SessionBudget, 
 /**
  * The session that handed a task over to this one.
  */
@@ -2613,11 +2613,11 @@ turn: TurnId | null,
 /**
  * Who.
  */
-from: Author, 
+from: MessageAuthor, 
 /**
  * What.
  */
-parts: Array<Part>, 
+parts: Array<MessagePart>, 
 /**
  * The answer of a model as its provider wrote it, to be given back.
  */
@@ -2641,7 +2641,7 @@ message: MessageId | null,
  */
 item: number | null, };
 
-export type Delta = { 
+export type ContentDelta = { 
 /**
  * Where.
  */
@@ -2763,7 +2763,7 @@ call: string,
 /**
  * How it went.
  */
-status: ToolStatus, 
+status: ToolCallStatus, 
 /**
  * What the model is told.
  */
@@ -2793,7 +2793,7 @@ day: number,
 /**
  * What for.
  */
-purpose: Purpose, 
+purpose: CompletionPurpose, 
 /**
  * The tokens.
  */
@@ -2855,7 +2855,7 @@ turn: TurnId,
 /**
  * Why, and what to do.
  */
-fault: Fault, };
+fault: ErrorInfo, };
 
 export type TurnCancelled = { 
 /**
@@ -2994,9 +2994,9 @@ reason: FinishReason | null,
 /**
  * Why it could not go on.
  */
-fault: Fault | null, };
+fault: ErrorInfo | null, };
 
-export type Handed = { 
+export type HandoffUsage = { 
 /**
  * The tokens.
  */
@@ -3054,7 +3054,7 @@ items: number,
 /**
  * What was said and waits for its turn.
  */
-queued: Array<Queued>, 
+queued: Array<QueuedMessage>, 
 /**
  * The last turn.
  */
@@ -3074,7 +3074,7 @@ unpriced: number,
 /**
  * Of all that, what the sessions used that it handed tasks to.
  */
-handed: Handed, 
+handed: HandoffUsage, 
 /**
  * How many tokens the last answer and its request had.
  */
@@ -3086,7 +3086,7 @@ compacted: number | null,
 /**
  * The most it may use.
  */
-budget: Budget, 
+budget: SessionBudget, 
 /**
  * The session that handed a task over to this one.
  */
@@ -3100,7 +3100,7 @@ depth: number,
  */
 only: Array<string> | null, };
 
-export type Queued = { 
+export type QueuedMessage = { 
 /**
  * Which.
  */
@@ -3118,9 +3118,9 @@ session: SessionId,
 /**
  * The items, by place.
  */
-items: Array<Item>, };
+items: Array<SessionItem>, };
 
-export type Item = { 
+export type SessionItem = { 
 /**
  * Its place.
  */
@@ -3146,11 +3146,11 @@ message: MessageId,
 /**
  * Who.
  */
-from: Author, 
+from: MessageAuthor, 
 /**
  * What.
  */
-parts: Array<Part>, } | { "type": "tool", 
+parts: Array<MessagePart>, } | { "type": "tool", 
 /**
  * The model's name for the call.
  */
@@ -3184,7 +3184,7 @@ export type ToolResult = {
 /**
  * How it went.
  */
-status: ToolStatus, 
+status: ToolCallStatus, 
 /**
  * What the model is told.
  */
@@ -3194,7 +3194,7 @@ output: string,
  */
 at: number, };
 
-export type Draft = { 
+export type CompletionDraft = { 
 /**
  * Where.
  */
@@ -3214,13 +3214,13 @@ text: string,
 /**
  * The calls it is writing.
  */
-calls: Array<DraftCall>, 
+calls: Array<DraftToolCall>, 
 /**
  * The provider failed, and is asked again.
  */
-retrying: Retrying | null, };
+retrying: PendingRetry | null, };
 
-export type DraftCall = { 
+export type DraftToolCall = { 
 /**
  * The tool.
  */
@@ -3230,7 +3230,7 @@ tool: string,
  */
 arguments: string, };
 
-export type Retrying = { 
+export type PendingRetry = { 
 /**
  * The number of the attempt that follows.
  */
@@ -3244,7 +3244,7 @@ at: number,
  */
 why: string, };
 
-export type UsageRow = { 
+export type DailyUsage = { 
 /**
  * The day, counted from 1970 in UTC.
  */
@@ -3274,7 +3274,7 @@ cost: number,
  */
 unpriced: number, };
 
-export type OpenSession = { 
+export type OpenSessionRequest = { 
 /**
  * The project, by id or name.
  */
@@ -3290,9 +3290,9 @@ model?: string,
 /**
  * The most it may use.
  */
-budget?: Budget, };
+budget?: SessionBudget, };
 
-export type TakeTour = { 
+export type StartTourRequest = { 
 /**
  * The folder to make for its example project; one in the home folder if absent.
  */
@@ -3302,7 +3302,7 @@ path?: string,
  */
 silent?: boolean, };
 
-export type TourBegun = { 
+export type StartTourResponse = { 
 /**
  * Its example project.
  */
@@ -3312,13 +3312,13 @@ project: Project,
  */
 session: SessionView, };
 
-export type SendMessage = { 
+export type SendMessageRequest = { 
 /**
  * What.
  */
 text: string, };
 
-export type Sent = { 
+export type SendMessageResponse = { 
 /**
  * Where.
  */
@@ -3351,11 +3351,11 @@ session: SessionView,
  * What was said and done, in the order of the conversation: turn by turn, and
  * last what waits for its turn.
  */
-items: Array<Item>, 
+items: Array<SessionItem>, 
 /**
  * What the model says now.
  */
-draft: Draft | null, 
+draft: CompletionDraft | null, 
 /**
  * The place in the log that this goes up to: follow from here.
  */
@@ -3365,7 +3365,7 @@ export type UsageReport = {
 /**
  * By day, project and model; the newest day first.
  */
-rows: Array<UsageRow>, 
+rows: Array<DailyUsage>, 
 /**
  * In all.
  */

@@ -4,22 +4,22 @@
  * What is shown as answered is what the log says; this only remembers what was
  * sent from here, to tell it from what was answered elsewhere.
  */
-import type { Answer, Approval, ApprovalId, Code } from '../proto/index.ts'
+import type { AnswerApprovalRequest, Approval, ApprovalId, Code } from '../proto/index.ts'
 import type { Ending } from './approvals.ts'
 import type { Outcome } from './commands.svelte.ts'
 
 /** What was sent from here for a question. */
 export type Sent =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'sending'; readonly answer: Answer }
-  | { readonly kind: 'confirmed'; readonly answer: Answer }
+  | { readonly kind: 'sending'; readonly answer: AnswerApprovalRequest }
+  | { readonly kind: 'confirmed'; readonly answer: AnswerApprovalRequest }
   | { readonly kind: 'late' }
   | { readonly kind: 'failed'; readonly reason: string; readonly code: Code | null }
 
 /** How a question stands, for the one who looks at it. */
 export type Standing =
   | { readonly kind: 'open' }
-  | { readonly kind: 'sending'; readonly answer: Answer }
+  | { readonly kind: 'sending'; readonly answer: AnswerApprovalRequest }
   | { readonly kind: 'failed'; readonly reason: string }
   /** The daemon says it was answered; the log will say by whom. */
   | { readonly kind: 'gone' }
@@ -49,7 +49,7 @@ export function standing(approval: Approval, sent: Sent, ending: Ending | undefi
 }
 
 /** What the end of a command makes of an answer that was sent. */
-export function sentAfter(answer: Answer, outcome: Outcome): Sent {
+export function sentAfter(answer: AnswerApprovalRequest, outcome: Outcome): Sent {
   if (outcome.kind !== 'failed') return { kind: 'confirmed', answer }
   if (outcome.code === 'APPROVAL_RESOLVED') return { kind: 'late' }
   return { kind: 'failed', reason: outcome.reason, code: outcome.code }

@@ -5,7 +5,7 @@
  * command was refused, or that nothing had to be done. That it was done is
  * known when an event with its id is in the log; of an action, when its end is.
  */
-import type { ActionAnswer, ActionId, ActionView, Code, Event, Project, ProjectId } from '../proto/index.ts'
+import type { ActionResponse, ActionId, ActionView, Code, Event, Project, ProjectId } from '../proto/index.ts'
 import { ask, commandId, type Answer } from '../net/index.ts'
 import { isSealed } from './approvals.ts'
 import { requestOf, type Wish } from './wishes.ts'
@@ -107,7 +107,7 @@ export class Commands {
   async #follow(command: string, answer: Answer<unknown>, confirmed: Promise<Outcome>): Promise<Outcome> {
     const waiting = this.#waiting.get(command)
     if (waiting !== undefined && answer.kind === 'ok') {
-      waiting.action = (answer.value as ActionAnswer).actionId
+      waiting.action = (answer.value as ActionResponse).actionId
       // Its end may have been in the log before we knew its name.
       await this.#lookUp(waiting, waiting.action)
     }

@@ -2,7 +2,7 @@
  * What is said in one session: a pure fold that goes on from where the daemon told
  * it, and says the same as the daemon's own.
  */
-import type { ActionId, Draft, DraftCall, Event, Item, Output, SessionDetail, SessionId, ToolResult, TurnId } from '../proto/index.ts'
+import type { ActionId, CompletionDraft, DraftToolCall, Event, SessionItem, OutputChunk, SessionDetail, SessionId, ToolResult, TurnId } from '../proto/index.ts'
 import { changed, type TalkEvent } from './sessions.ts'
 
 /** A conversation at one place in the log. */
@@ -19,8 +19,8 @@ export function foldTalk(before: Conversation, event: TalkEvent): Conversation {
   }
 }
 
-function items(before: readonly Item[], event: TalkEvent): Item[] {
-  const all = before as Item[]
+function items(before: readonly SessionItem[], event: TalkEvent): SessionItem[] {
+  const all = before as SessionItem[]
   switch (event.kind) {
     case 'MESSAGE_ADDED': {
       const { item, turn, message, from, parts } = event.body
@@ -56,7 +56,7 @@ function items(before: readonly Item[], event: TalkEvent): Item[] {
 }
 
 /** The same place twice: what came first stays. */
-function added(all: Item[], item: Item): Item[] {
+function added(all: SessionItem[], item: SessionItem): SessionItem[] {
   const last = all.at(-1)
   if (last === undefined || (last.item < item.item && inOrder(last, item) < 0)) return [...all, item]
   if (all.some((known) => known.item === item.item)) return all
@@ -64,31 +64,31 @@ function added(all: Item[], item: Item): Item[] {
 }
 
 /** In the order of the conversation: what was said while a turn went on was heard after it. */
-function ordered(all: Item[]): Item[] {
-  return all.every((item, index) => index === 0 || inOrder(all[index - 1] as Item, item) < 0) ? all : all.toSorted(inOrder)
+function ordered(all: SessionItem[]): SessionItem[] {
+  return all.every((item, index) => index === 0 || inOrder(all[index - 1] as SessionItem, item) < 0) ? all : all.toSorted(inOrder)
 }
 
 /** Turn by turn, whose names rise with time; what waits for its turn comes last. */
-function inOrder(a: Item, b: Item): number {
+function inOrder(a: SessionItem, b: SessionItem): number {
   if (a.turn === b.turn) return a.item - b.item
   if (a.turn === null || b.turn === null) return a.turn === null ? 1 : -1
   return a.turn < b.turn ? -1 : 1
 }
 
-function at(all: Item[], place: number, change: (item: Item) => Item): Item[] {
+function at(all: SessionItem[], place: number, change: (item: SessionItem) => SessionItem): SessionItem[] {
   const index = all.findLastIndex((item) => item.item === place)
   const item = all[index]
   return item === undefined ? all : all.with(index, change(item))
 }
 
-function returned(all: Item[], place: number, result: ToolResult): Item[] {
+function returned(all: SessionItem[], place: number, result: ToolResult): SessionItem[] {
   return at(all, place, (item) => {
     const { content } = item
     return content.type === 'tool' && content.result === null ? { ...item, content: { ...content, result } } : item
   })
 }
 
-function draft(before: Draft | null, event: TalkEvent): Draft | null {
+function draft(before: CompletionDraft | null, event: TalkEvent): CompletionDraft | null {
   const { session } = event.body
   switch (event.kind) {
     case 'TURN_STARTED':
@@ -126,15 +126,15 @@ function draft(before: Draft | null, event: TalkEvent): Draft | null {
   }
 }
 
-function of(before: Draft | null, { session, turn }: { readonly session: SessionId; readonly turn: TurnId }): Draft {
+function of(before: CompletionDraft | null, { session, turn }: { readonly session: SessionId; readonly turn: TurnId }): CompletionDraft {
   return before?.turn === turn ? before : empty(session, turn)
 }
 
-function empty(session: SessionId, turn: TurnId): Draft {
+function empty(session: SessionId, turn: TurnId): CompletionDraft {
   return { session, turn, reasoning: '', text: '', calls: [], retrying: null }
 }
 
-function written(before: readonly DraftCall[], index: number, tool: string | undefined, text: string): DraftCall[] {
+function written(before: readonly DraftToolCall[], index: number, tool: string | undefined, text: string): DraftToolCall[] {
   const calls = [...before]
   while (calls.length <= index) calls.push({ tool: '', arguments: '' })
   const was = calls[index] ?? { tool: '', arguments: '' }
@@ -160,7 +160,7 @@ export function foldDeeds(before: Deeds, event: Event, of: (action: ActionId) =>
   return new Map(before).set(event.body.action, { ...was, printed: printed.slice(-PRINTED) })
 }
 
-function textOf({ data, dropped }: Output): string {
+function textOf({ data, dropped }: OutputChunk): string {
   const gap = dropped > 0 ? `… ${String(dropped)} bytes were dropped …\n` : ''
   if ('text' in data) return gap + data.text
   return `${gap}… ${String('hex' in data ? data.hex.length / 2 : data.blob.size)} bytes that are not shown here …\n`

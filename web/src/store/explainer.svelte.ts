@@ -1,5 +1,5 @@
 /** What the rules would say of an action that nobody asks for. */
-import type { Explain, Explanation, ProjectId } from '../proto/index.ts'
+import type { ExplainPolicyRequest, PolicyExplanation, ProjectId } from '../proto/index.ts'
 import { ask } from '../net/index.ts'
 import { projectPath } from './wishes.ts'
 
@@ -7,7 +7,7 @@ import { projectPath } from './wishes.ts'
 export type ExplainState =
   | { readonly kind: 'none' }
   | { readonly kind: 'asking' }
-  | { readonly kind: 'here'; readonly explanation: Explanation }
+  | { readonly kind: 'here'; readonly explanation: PolicyExplanation }
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** See the head of this file. */
@@ -25,10 +25,10 @@ export class Explainer {
   }
 
   /** Asks the daemon. */
-  async ask(project: ProjectId, body: Explain): Promise<void> {
+  async ask(project: ProjectId, body: ExplainPolicyRequest): Promise<void> {
     if (this.#state.kind === 'asking') return
     this.#state = { kind: 'asking' }
-    const answer = await ask<Explanation>({ method: 'POST', path: `${projectPath(project)}/policy/explain`, body })
+    const answer = await ask<PolicyExplanation>({ method: 'POST', path: `${projectPath(project)}/policy/explain`, body })
     switch (answer.kind) {
       case 'ok':
         this.#state = { kind: 'here', explanation: answer.value }

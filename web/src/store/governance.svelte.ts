@@ -4,7 +4,7 @@
  * Questions, modes and grants are folded from the log. Roles and rules are
  * files: the log says when they changed, and then they are read again.
  */
-import type { ActionId, Answer, Approval, ApprovalId, ApprovalList, Grant, GrantList, Mode, PolicyView, ProjectId, RoleList, RoleView, Trust } from '../proto/index.ts'
+import type { ActionId, AnswerApprovalRequest, Approval, ApprovalId, ApprovalList, Grant, GrantList, ProjectMode, PolicyView, ProjectId, RoleList, RoleView, TrustFileRequest } from '../proto/index.ts'
 import { ask } from '../net/index.ts'
 import { Alerts } from './alerts.svelte.ts'
 import { Answers, sentAfter, standing, type Standing } from './answers.svelte.ts'
@@ -101,9 +101,9 @@ export class Governance {
   }
 
   /** Answers a question: what was shown, and nothing else. */
-  async answer(approval: Approval, answer: Omit<Answer, 'actionHash'>): Promise<void> {
+  async answer(approval: Approval, answer: Omit<AnswerApprovalRequest, 'actionHash'>): Promise<void> {
     if (this.answers.busy(approval.id) || approval.status !== 'pending') return
-    const whole: Answer = { ...answer, actionHash: approval.actionHash }
+    const whole: AnswerApprovalRequest = { ...answer, actionHash: approval.actionHash }
     this.answers.set(approval.id, { kind: 'sending', answer: whole })
     const outcome = await this.#parts.commands.send({ kind: 'answer', approval: approval.id, answer: whole })
     const sent = sentAfter(whole, outcome)
@@ -122,12 +122,12 @@ export class Governance {
   }
 
   /** Sets the mode of a project; the answer is why it failed, or null. */
-  async setMode(project: ProjectId, mode: Mode, minutes: number | null = null): Promise<string | null> {
+  async setMode(project: ProjectId, mode: ProjectMode, minutes: number | null = null): Promise<string | null> {
     return this.#give({ kind: 'mode', project, mode, minutes })
   }
 
   /** Trusts a file as it was shown; the answer is why it failed, or null. */
-  async trust(project: ProjectId, { what, file, hash }: Trust): Promise<string | null> {
+  async trust(project: ProjectId, { what, file, hash }: TrustFileRequest): Promise<string | null> {
     return this.#give({ kind: 'trust', project, what, file, hash })
   }
 

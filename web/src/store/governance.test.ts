@@ -1,6 +1,6 @@
 /** Modes, grants, marks, answers and the desk: pure parts of what governs. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Answer, Approval } from '../proto/index.ts'
+import type { AnswerApprovalRequest, Approval } from '../proto/index.ts'
 import { sentAfter, standing } from './answers.svelte.ts'
 import { foldApproval, NO_APPROVALS, pendingOf } from './approvals.ts'
 import { Desk, neighbor, SETTLE_MS } from './desk.svelte.ts'
@@ -62,7 +62,7 @@ describe('a mark', () => {
 describe('an answer', () => {
   const [approval] = waiting('q1')
   if (approval === undefined) throw new Error('not asked')
-  const answer: Answer = { decision: 'allow', scope: 'once', actionHash: approval.actionHash }
+  const answer: AnswerApprovalRequest = { decision: 'allow', scope: 'once', actionHash: approval.actionHash }
 
   it('is pending until the log has it, though the daemon agreed', () => {
     expect(standing(approval, { kind: 'idle' }, undefined)).toEqual({ kind: 'open' })

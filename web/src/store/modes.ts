@@ -1,15 +1,15 @@
 /** The modes of the projects: a pure fold, and what a mode is at a time. */
-import type { Event, Mode, ModeView, ProjectId } from '../proto/index.ts'
+import type { Event, ProjectMode, ProjectModeView, ProjectId } from '../proto/index.ts'
 
 /** What was set last, by project. */
-export type Modes = ReadonlyMap<ProjectId, ModeView>
+export type Modes = ReadonlyMap<ProjectId, ProjectModeView>
 
 /** Before the first event. */
 export const NO_MODES: Modes = new Map()
 
 /** A mode as it holds at a time. */
 export type ModeNow = {
-  readonly mode: Mode
+  readonly mode: ProjectMode
   /** How many milliseconds are left of it; null if it has no end. */
   readonly left: number | null
 }

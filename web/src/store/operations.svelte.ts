@@ -4,7 +4,7 @@
  * How it stands is folded from the log. Only what the moment knows is asked for:
  * how fast the kernel answers, where a preview is, what was printed.
  */
-import type { PreviewUrl, Project, ProjectId, RuntimeState } from '../proto/index.ts'
+import type { PreviewUrl, Project, ProjectId, RuntimeStatusResponse } from '../proto/index.ts'
 import { ask, type Display } from '../net/index.ts'
 import { deedOf, type Commands } from './commands.svelte.ts'
 import type { Log } from './log.svelte.ts'
@@ -93,7 +93,7 @@ export class Operations {
   async refresh(project: ProjectId): Promise<void> {
     if (this.#asking === project) return
     this.#asking = project
-    const answer = await ask<RuntimeState>({ method: 'GET', path: `${projectPath(project)}/runtime/status` })
+    const answer = await ask<RuntimeStatusResponse>({ method: 'GET', path: `${projectPath(project)}/runtime/status` })
     if (this.#asking === project) this.#asking = null
     if (answer.kind === 'loggedOut') this.#parts.log.loggedOut()
     if (answer.kind !== 'ok') return

@@ -1,11 +1,11 @@
 /** The order of questions. */
 import { expect, it } from 'vitest'
-import type { Approval, Question } from '../proto/index.ts'
+import type { Approval, ApprovalPrompt } from '../proto/index.ts'
 import { foldApproval, NO_APPROVALS, pendingOf } from './approvals.ts'
 import { byRisk, riskOf } from './risk.ts'
 import { asked, sample } from './sample.ts'
 
-function approval(seq: number, id: string, more: Partial<Question>): Approval {
+function approval(seq: number, id: string, more: Partial<ApprovalPrompt>): Approval {
   const [one] = pendingOf(foldApproval(NO_APPROVALS, sample(seq, asked(id, more))))
   if (one === undefined) throw new Error('not asked')
   return one

@@ -1,6 +1,6 @@
 /** What the projects run: the log and nothing else, and the daemon where the log only names. */
 import { describe, expect, it } from 'vitest'
-import type { Event, Fact, RuntimeState } from '../proto/index.ts'
+import type { Event, Fact, RuntimeStatusResponse } from '../proto/index.ts'
 import { fold, NOTHING } from './fold.ts'
 import { noRuntime, withRuntime } from './runtimes.ts'
 import { ran, randomRuns, sample, sealed } from './sample.ts'
@@ -69,7 +69,7 @@ describe('the runtime of a project', () => {
     const events = [sample(1, ran.starting(), inProject), sample(2, sealed(ran.crashed(null)), inProject)]
     const { runtimes } = fold(NOTHING, events)
     expect(runtimes.get('p1')).toMatchObject({ sealed: true, view: { status: 'starting' } })
-    const told = { ...runtime([ran.starting(), ran.crashed(null)]).view, seq: 2 } as unknown as RuntimeState
+    const told = { ...runtime([ran.starting(), ran.crashed(null)]).view, seq: 2 } as unknown as RuntimeStatusResponse
     expect(withRuntime(runtimes, { ...told, seq: 1 })).toBe(runtimes)
     const whole = withRuntime(runtimes, { ...told, seq: 5 })
     expect(whole.get('p1')).toMatchObject({ sealed: false, seq: 5, view: { status: 'crashed' } })

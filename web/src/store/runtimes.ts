@@ -4,7 +4,7 @@
  * An event whose body is kept beside the log cannot be folded; what it changed
  * is then told by the daemon, with the place in the log up to which it is true.
  */
-import type { Event, KernelStatus, Port, ProjectId, RuntimeState, RuntimeView } from '../proto/index.ts'
+import type { Event, KernelStatus, ListeningPort, ProjectId, RuntimeStatusResponse, RuntimeView } from '../proto/index.ts'
 import { isSealed } from './approvals.ts'
 import { changed, nothingRan, withoutKernel, type RuntimeEvent } from './runtimeview.ts'
 
@@ -53,7 +53,7 @@ export function foldRuntime(runtimes: Runtimes, event: Event): Runtimes {
 }
 
 /** Takes over what the daemon tells, unless the log is further already. */
-export function withRuntime(runtimes: Runtimes, state: RuntimeState): Runtimes {
+export function withRuntime(runtimes: Runtimes, state: RuntimeStatusResponse): Runtimes {
   const known = runtimes.get(state.project) ?? noRuntime(state.project)
   // Nothing to add: a new value would only draw everything again.
   if (known.seq > state.seq || !known.sealed) return runtimes
@@ -70,7 +70,7 @@ export function withRuntime(runtimes: Runtimes, state: RuntimeState): Runtimes {
 }
 
 /** Since when the ports answer; whoever did not in between answers anew. */
-function answering(before: Runtime['answers'], ports: readonly Port[], seq: number): Runtime['answers'] {
+function answering(before: Runtime['answers'], ports: readonly ListeningPort[], seq: number): Runtime['answers'] {
   return new Map(ports.filter(({ http }) => http).map(({ port }) => [port, before.get(port) ?? seq]))
 }
 

@@ -1,5 +1,5 @@
 /** Events for the tests of this folder. */
-import type { Decision, Event, Fact, Question } from '../proto/index.ts'
+import type { ApprovalAnswer, Event, Fact, ApprovalPrompt } from '../proto/index.ts'
 
 /** An event with this fact; the envelope is made up. */
 export function sample(seq: number, fact: Fact, more: Partial<Event> = {}): Event {
@@ -64,7 +64,7 @@ export function randomLog(length: number, seed: number): readonly Event[] {
 }
 
 /** A question, with what matters changed. */
-export function question(more: Partial<Question> = {}): Question {
+export function question(more: Partial<ApprovalPrompt> = {}): ApprovalPrompt {
   return {
     name: 'terminal.runCommand',
     params: { command: 'make test' },
@@ -85,7 +85,7 @@ export function question(more: Partial<Question> = {}): Question {
 }
 
 /** A question asked. */
-export function asked(approval: string, more: Partial<Question> = {}): Fact {
+export function asked(approval: string, more: Partial<ApprovalPrompt> = {}): Fact {
   return {
     kind: 'APPROVAL_ASKED',
     body: {
@@ -103,7 +103,7 @@ export function asked(approval: string, more: Partial<Question> = {}): Fact {
 }
 
 /** A question answered. */
-export function answered(approval: string, decision: Decision, message: string | null = null): Fact {
+export function answered(approval: string, decision: ApprovalAnswer, message: string | null = null): Fact {
   const scope = decision === 'allow' ? 'once' : null
   return { kind: 'APPROVAL_ANSWERED', body: { approval, project: 'p1', actionHash: `hash-${approval}`, decision, scope, message } }
 }

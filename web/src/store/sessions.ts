@@ -2,7 +2,7 @@
  * The sessions with models, without what was said in them: a pure fold that says
  * the same as the daemon's own.
  */
-import type { Event, Handed, Part, ProjectId, SessionId, SessionView, TokenUsage, TurnView } from '../proto/index.ts'
+import type { Event, HandoffUsage, MessagePart, ProjectId, SessionId, SessionView, TokenUsage, TurnView } from '../proto/index.ts'
 import { isSealed } from './approvals.ts'
 
 /** What is known of the sessions. */
@@ -24,7 +24,7 @@ export type TalkEvent = Extract<
 export const NO_SESSIONS: Sessions = { all: new Map(), ended: new Map(), sealed: 0 }
 
 const NO_USAGE: TokenUsage = { input: 0, output: 0, cachedInput: 0, cacheWrite: 0, reasoning: 0 }
-const NOTHING_HANDED: Handed = { usage: NO_USAGE, cost: 0, unpriced: 0 }
+const NOTHING_HANDED: HandoffUsage = { usage: NO_USAGE, cost: 0, unpriced: 0 }
 const TITLE = 80
 const TALK = /^(?:SESSION|MESSAGE|TURN|TEXT|REASONING|TOOL|ATTEMPT|USAGE|TASK|HANDED)_/
 
@@ -121,7 +121,7 @@ function said(session: SessionView, { item, from, parts, message, turn }: Body<'
 }
 
 /** The beginning of the first line that says something. */
-export function titleOf(parts: readonly Part[]): string {
+export function titleOf(parts: readonly MessagePart[]): string {
   const line = parts.flatMap(({ text }) => text.split('\n')).map((text) => text.trim()).find((text) => text !== '')
   return Array.from(line ?? '').slice(0, TITLE).join('')
 }

@@ -4,7 +4,7 @@
  * It is not in the log of events: the kernel keeps it, and it is read by its
  * byte offsets, often while something runs and seldom while nothing does.
  */
-import type { LogPage, ProjectId } from '../proto/index.ts'
+import type { RuntimeLogPage, ProjectId } from '../proto/index.ts'
 import { ask, Nap } from '../net/index.ts'
 import { Lines, type Line } from './lines.ts'
 import { projectPath } from './wishes.ts'
@@ -90,14 +90,14 @@ export class Tail {
     return this.#at >= page.end
   }
 
-  #take(page: LogPage): void {
+  #take(page: RuntimeLogPage): void {
     this.#lines.push(textOf(page.data))
     this.#at = page.next
   }
 
-  async #page(after: number, limit: number | null): Promise<LogPage | null> {
+  async #page(after: number, limit: number | null): Promise<RuntimeLogPage | null> {
     const query = limit === null ? '' : `&limit=${String(limit)}`
-    const answer = await ask<LogPage>({ method: 'GET', path: `${projectPath(this.#project)}/runtime/logs?after=${String(after)}${query}` })
+    const answer = await ask<RuntimeLogPage>({ method: 'GET', path: `${projectPath(this.#project)}/runtime/logs?after=${String(after)}${query}` })
     if (answer.kind === 'ok') return answer.value
     if (answer.kind === 'loggedOut') this.#loggedOut()
     else {
@@ -109,7 +109,7 @@ export class Tail {
 }
 
 /** What was printed. Bytes that are no text are shown as what they are. */
-function textOf(data: LogPage['data']): string {
+function textOf(data: RuntimeLogPage['data']): string {
   if ('text' in data) return data.text
   const bytes = Uint8Array.from(data.hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
   return new TextDecoder().decode(bytes)

@@ -1,14 +1,14 @@
 /** What a person can ask the daemon for, and the request that does. Pure. */
-import type { Answer, ApprovalId, Governing, GrantId, Hash, MessageId, Mode, ProjectId, SessionId } from '../proto/index.ts'
+import type { AnswerApprovalRequest, ApprovalId, GovernanceFileKind, GrantId, Hash, MessageId, ProjectMode, ProjectId, SessionId } from '../proto/index.ts'
 import type { Ask } from '../net/index.ts'
 
 /** What was asked for. */
 export type Wish =
   | { readonly kind: 'open'; readonly path: string }
   | { readonly kind: 'close'; readonly project: ProjectId; readonly name: string }
-  | { readonly kind: 'answer'; readonly approval: ApprovalId; readonly answer: Answer }
-  | { readonly kind: 'mode'; readonly project: ProjectId; readonly mode: Mode; readonly minutes: number | null }
-  | { readonly kind: 'trust'; readonly project: ProjectId; readonly what: Governing; readonly file: string; readonly hash: Hash }
+  | { readonly kind: 'answer'; readonly approval: ApprovalId; readonly answer: AnswerApprovalRequest }
+  | { readonly kind: 'mode'; readonly project: ProjectId; readonly mode: ProjectMode; readonly minutes: number | null }
+  | { readonly kind: 'trust'; readonly project: ProjectId; readonly what: GovernanceFileKind; readonly file: string; readonly hash: Hash }
   | { readonly kind: 'model'; readonly project: ProjectId; readonly role: string; readonly model: string }
   | { readonly kind: 'revoke'; readonly grant: GrantId }
   | { readonly kind: 'runtime'; readonly project: ProjectId; readonly deed: Deed }

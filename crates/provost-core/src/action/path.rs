@@ -25,7 +25,7 @@ pub struct RelPath(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
     /// Longer than any path may be.
-    #[error("a path has at most {} bytes", limits::PATH)]
+    #[error("a path has at most {} bytes", limits::MAX_PATH_BYTES)]
     TooLong,
     /// One name in it is longer than file systems take.
     #[error("a name in a path has at most {NAME} bytes")]
@@ -56,7 +56,7 @@ pub enum BadPath {
 impl RelPath {
     /// Reads a path; `a//b/./c/` is `a/b/c`, the empty path is the project.
     pub fn new(path: &str) -> Result<Self, BadPath> {
-        if path.len() > limits::PATH {
+        if path.len() > limits::MAX_PATH_BYTES {
             return Err(BadPath::TooLong);
         }
         if path.starts_with('/') {

@@ -35,7 +35,7 @@ fn limit() -> u64 {
 
 impl Params for FetchPreview {
     fn check(&self) -> Checked {
-        no_longer("path", &self.path, limits::PATH)?;
+        no_longer("path", &self.path, limits::MAX_PATH_BYTES)?;
         // A second slash would name another host; anything else, another request.
         let host = self.path.starts_with("//") || self.path.starts_with("/\\");
         if host || !self.path.starts_with('/') {

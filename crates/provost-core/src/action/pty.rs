@@ -5,7 +5,9 @@
 //! wall. Whoever types there runs programs outside the sandbox, so an agent that
 //! wants to is asked about each time, in every mode (see `decide::gate`).
 
-use provost_proto::limits::{TERMINAL_COLS, TERMINAL_INPUT, TERMINAL_ROWS, TERMINAL_SCROLLBACK};
+use provost_proto::limits::{
+    MAX_TERMINAL_COLS, MAX_TERMINAL_INPUT_BYTES, MAX_TERMINAL_ROWS, TERMINAL_SCROLLBACK_LINES,
+};
 use serde::{Deserialize, Serialize};
 
 use super::error::{BadValue, Checked, EXACT, no_longer, within};
@@ -37,8 +39,8 @@ fn rows() -> u16 {
 
 impl Params for OpenPty {
     fn check(&self) -> Checked {
-        within("cols", self.cols.into(), 1..=TERMINAL_COLS.into())?;
-        within("rows", self.rows.into(), 1..=TERMINAL_ROWS.into())
+        within("cols", self.cols.into(), 1..=MAX_TERMINAL_COLS.into())?;
+        within("rows", self.rows.into(), 1..=MAX_TERMINAL_ROWS.into())
     }
 
     fn describe(&self) -> String {
@@ -71,7 +73,7 @@ fn limit() -> u64 {
 
 impl Params for ReadPty {
     fn check(&self) -> Checked {
-        let most = u64::try_from(TERMINAL_SCROLLBACK).unwrap_or(EXACT);
+        let most = u64::try_from(TERMINAL_SCROLLBACK_LINES).unwrap_or(EXACT);
         within("scrollback", self.scrollback, 0..=most)?;
         within("after", self.after.unwrap_or(0), 0..=EXACT)?;
         within("limit", self.limit, 1..=OUTPUT)
@@ -103,7 +105,7 @@ impl Params for WritePty {
         if self.text.is_empty() {
             return Err(BadValue::new("text", "is empty"));
         }
-        no_longer("text", &self.text, TERMINAL_INPUT)
+        no_longer("text", &self.text, MAX_TERMINAL_INPUT_BYTES)
     }
 
     fn describe(&self) -> String {

@@ -1,7 +1,7 @@
 //! `runtime.run`, `.stop`, `.restart`, `.build`, `.status` and `.logs`: the
 //! project's build and dev server, which run behind the wall of profile `serve`.
 
-use provost_proto::limits::LOG_PAGE;
+use provost_proto::limits::MAX_LOG_PAGE_BYTES;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Checked, EXACT, within};
@@ -114,7 +114,7 @@ impl Params for ReadLogs {
     fn check(&self) -> Checked {
         within("after", self.after.unwrap_or(0), 0..=EXACT)?;
         // A page is cut between characters, so it must have room for one.
-        within("limit", self.limit, 4..=u64::try_from(LOG_PAGE).unwrap_or(EXACT))
+        within("limit", self.limit, 4..=u64::try_from(MAX_LOG_PAGE_BYTES).unwrap_or(EXACT))
     }
 
     fn describe(&self) -> String {

@@ -1,9 +1,10 @@
 //! What is decided about: an action with who asks for it, read as far as it
 //! can be before anyone decides.
 
-use provost_proto::kernel::Terms;
+use provost_proto::kernel::Preconditions;
 use provost_proto::{
-    ActionId, Covers, DemandView, Hash, Pin, Principal, ProjectId, SessionId, TokenClass,
+    ActionId, CommandEffectView, GrantScope, Hash, PinnedFile, Principal, ProjectId, SessionId,
+    TokenClass,
 };
 
 use super::led::Lead;
@@ -38,7 +39,7 @@ pub struct Matter {
     /// What a command comes to; `Err` says why its line could not be read.
     pub(super) line: Option<Result<Analysis, String>>,
     /// What of the world the decision is about, and must hold when it runs.
-    pub(super) terms: Option<Terms>,
+    pub(super) terms: Option<Preconditions>,
     /// The command that it comes to, if it is not called one.
     pub(super) means: Option<Means>,
     /// Where links lead what the command names.
@@ -69,13 +70,13 @@ impl Matter {
 
     /// The same, to be decided and carried out on these terms.
     #[must_use]
-    pub fn on(mut self, terms: Terms) -> Self {
+    pub fn on(mut self, terms: Preconditions) -> Self {
         self.terms = Some(terms);
         self
     }
 
     /// What of the world the decision is about.
-    pub fn terms(&self) -> Option<&Terms> {
+    pub fn terms(&self) -> Option<&Preconditions> {
         self.terms.as_ref()
     }
 
@@ -126,12 +127,12 @@ impl Matter {
     }
 
     /// The demands for people; `find` names the program that would run.
-    pub fn shown(&self, find: impl Fn(&Run) -> Option<String>) -> Vec<DemandView> {
+    pub fn shown(&self, find: impl Fn(&Run) -> Option<String>) -> Vec<CommandEffectView> {
         let in_shell = self.command().is_some_and(|run| run.command.is_some());
         let one = |demand: &Demand| match demand {
             Demand::Run(run) => {
                 let builtin = is_builtin(run, in_shell);
-                DemandView::Run {
+                CommandEffectView::Run {
                     argv: run.argv.clone(),
                     through: run.through.clone(),
                     program: if builtin { None } else { find(run) },
@@ -140,9 +141,9 @@ impl Matter {
                     builtin,
                 }
             }
-            Demand::Write { path } => DemandView::Write { path: path.clone() },
+            Demand::Write { path } => CommandEffectView::Write { path: path.clone() },
             Demand::Read { path } | Demand::Operand { path } => {
-                DemandView::Read { path: path.clone() }
+                CommandEffectView::Read { path: path.clone() }
             }
         };
         match &self.line {
@@ -150,10 +151,10 @@ impl Matter {
             Some(Err(why)) => {
                 let run = self.command();
                 let text = run.and_then(|run| run.command.clone()).unwrap_or_default();
-                vec![DemandView::Opaque { text, why: why.clone() }]
+                vec![CommandEffectView::Opaque { text, why: why.clone() }]
             }
             Some(Ok(analysis)) => {
-                let opaque = analysis.opaque.iter().map(|part| DemandView::Opaque {
+                let opaque = analysis.opaque.iter().map(|part| CommandEffectView::Opaque {
                     text: part.text.clone(),
                     why: part.why.to_string(),
                 });
@@ -183,12 +184,12 @@ impl Matter {
 
     /// Why what it runs can change after a person answered, if it can: these pins do not
     /// hold it.
-    pub fn unpinned(&self, root: &str, pins: &[Pin]) -> Option<String> {
+    pub fn unpinned(&self, root: &str, pins: &[PinnedFile]) -> Option<String> {
         super::scripts::unpinned(self.analysis()?, self.cwd().as_str(), root, pins)
     }
 
     /// Those of the pinned files that it runs; see [`super::scripts`].
-    pub fn programs(&self, root: &str, pins: &[Pin]) -> Vec<String> {
+    pub fn programs(&self, root: &str, pins: &[PinnedFile]) -> Vec<String> {
         super::scripts::programs(self.demands(), self.cwd().as_str(), root, pins)
     }
 
@@ -205,7 +206,7 @@ impl Matter {
     /// For a line it is the very same line: what its parts come to says neither
     /// how they are joined (`a; b` or `a | b`), nor what is appended and what
     /// replaced, nor what a here-document holds.
-    pub fn covers(&self) -> Result<Covers, NotCanonical> {
+    pub fn covers(&self) -> Result<GrantScope, NotCanonical> {
         let action = &self.request.action;
         if let (Some(run), Some(analysis)) = (command(action), self.analysis())
             && !analysis.is_opaque()
@@ -219,7 +220,7 @@ impl Matter {
                 Demand::Write { path } => Some(path.clone()),
                 Demand::Run(_) | Demand::Read { .. } | Demand::Operand { .. } => None,
             });
-            return Ok(Covers::Command {
+            return Ok(GrantScope::Command {
                 runs: words.into_iter().collect(),
                 writes: writes.collect(),
                 cwd: run.cwd.as_str().to_owned(),
@@ -229,14 +230,14 @@ impl Matter {
         let name = action.name().to_owned();
         if AGAIN_BY_PATH.contains(&action.name()) {
             let paths = action.paths().iter().map(|path| path.as_str().to_owned()).collect();
-            return Ok(Covers::Paths { name, paths });
+            return Ok(GrantScope::Paths { name, paths });
         }
         // Who may look at the person's own shell may look at any of its lines.
         let looks =
             matches!(action, Action::Runtime(RuntimeAction::Open(_) | RuntimeAction::Read(_)));
         let params = if looks { serde_json::json!({}) } else { action.params() };
         let params = chain::digest(&canonical::to_vec(&params)?);
-        Ok(Covers::Exact { name, params })
+        Ok(GrantScope::Exact { name, params })
     }
 }
 

@@ -22,9 +22,10 @@ mod scripts;
 mod standing;
 mod uncertain;
 
-use provost_proto::kernel::Terms;
+use provost_proto::kernel::Preconditions;
 use provost_proto::{
-    AllowedBy, Approval, ApprovalStatus, Code, Fact, Hash, Micros, Mode, Pin, RuleRef, TokenClass,
+    AllowedBy, Approval, ApprovalStatus, Code, Fact, Hash, PinnedFile, ProjectMode, RuleRef,
+    TokenClass, UnixMicros,
 };
 
 pub use gate::Gate;
@@ -121,7 +122,8 @@ pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Ve
         return ask(matter, format!("rules cannot be read: {why}"), rules, None);
     }
     // Not even a grant is for what a person has not seen; `full` does not ask.
-    if let (Some(why), Mode::Sandbox | Mode::Auto) = (standing.unseen, standing.mode) {
+    if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) = (standing.unseen, standing.mode)
+    {
         return ask(matter, why.to_owned(), rules, None);
     }
     // A grant answers the question that was asked, so not a rule that it did not name.
@@ -240,7 +242,7 @@ fn no_role(matter: &Matter, acting: Acting<'_>) -> Denied {
 const LOOKS: &[&str] =
     &["terminal.list", "terminal.read", "runtime.status", "runtime.logs", "preview.fetch"];
 
-fn by_mode(matter: Matter, mode: Mode, rules: Vec<RuleRef>) -> Verdict {
+fn by_mode(matter: Matter, mode: ProjectMode, rules: Vec<RuleRef>) -> Verdict {
     let looks = match matter.request.action.effect() {
         Effect::Read => true,
         Effect::Process => {
@@ -251,19 +253,19 @@ fn by_mode(matter: Matter, mode: Mode, rules: Vec<RuleRef>) -> Verdict {
     };
     let why = match mode {
         // What a person types there is not the project's alone; once said, it holds.
-        Mode::Full if matter.own_shell() => {
+        ProjectMode::Full if matter.own_shell() => {
             Some("your own shell is outside the sandbox, and shows what you type")
         }
-        Mode::Full => None,
+        ProjectMode::Full => None,
         _ if looks => None,
-        Mode::Auto if matter.network() => {
+        ProjectMode::Auto if matter.network() => {
             Some("the mode is auto, and this crosses the sandbox: it reaches the network")
         }
-        Mode::Auto if matter.own_shell() => {
+        ProjectMode::Auto if matter.own_shell() => {
             Some("the mode is auto, and your own shell is outside the sandbox")
         }
-        Mode::Auto => None,
-        Mode::Sandbox => Some("the mode is sandbox, and this is more than looking"),
+        ProjectMode::Auto => None,
+        ProjectMode::Sandbox => Some("the mode is sandbox, and this is more than looking"),
     };
     match why {
         None => Verdict::Allow(Allowed { matter, by: AllowedBy::Mode { mode } }),
@@ -283,8 +285,8 @@ impl Asking {
         self,
         approval: &Approval,
         answerer: Answerer<'_>,
-        pins: &[Pin],
-        now: Micros,
+        pins: &[PinnedFile],
+        now: UnixMicros,
     ) -> Result<Allowed, Denied> {
         answerer.may_answer(approval)?;
         if approval.status != ApprovalStatus::Pending {
@@ -329,7 +331,7 @@ impl Allowed {
         Asking { matter: self.matter, why: why.to_owned(), rules: Vec::new(), gate: None }
     }
 
-    pub(crate) fn into_parts(self) -> (Request, Hash, AllowedBy, Option<Terms>) {
+    pub(crate) fn into_parts(self) -> (Request, Hash, AllowedBy, Option<Preconditions>) {
         let runs_project = self.matter.runs_project();
         let mut terms = self.matter.terms;
         match &self.by {
@@ -363,9 +365,11 @@ impl Allowed {
 pub fn in_words(by: &AllowedBy) -> String {
     match by {
         AllowedBy::Operator => "operator".to_owned(),
-        AllowedBy::Mode { mode: Mode::Sandbox } => "mode sandbox, which lets reads pass".to_owned(),
-        AllowedBy::Mode { mode: Mode::Auto } => "mode auto, inside the sandbox".to_owned(),
-        AllowedBy::Mode { mode: Mode::Full } => "mode full".to_owned(),
+        AllowedBy::Mode { mode: ProjectMode::Sandbox } => {
+            "mode sandbox, which lets reads pass".to_owned()
+        }
+        AllowedBy::Mode { mode: ProjectMode::Auto } => "mode auto, inside the sandbox".to_owned(),
+        AllowedBy::Mode { mode: ProjectMode::Full } => "mode full".to_owned(),
         AllowedBy::Grant { grant } => format!("grant {grant}"),
         AllowedBy::Approval { approval } => format!("the answer to {approval}"),
         AllowedBy::Rules { rules } => {

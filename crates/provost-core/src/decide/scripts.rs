@@ -11,7 +11,7 @@
 mod loaded;
 mod table;
 
-use provost_proto::Pin;
+use provost_proto::PinnedFile;
 
 use crate::action::RelPath;
 use crate::command::{Analysis, Demand, Opaque, Run, Why, script};
@@ -52,7 +52,12 @@ pub(super) fn named(analysis: &Analysis, cwd: &str, root: &str) -> Vec<RelPath> 
 /// Of the files that are pinned, those that these demands run: a program by its
 /// path, and the first file that is named to an interpreter. What else is named
 /// may well be written by the command, as `package.json` is by `npm install`.
-pub(super) fn programs(demands: &[Demand], cwd: &str, root: &str, pins: &[Pin]) -> Vec<String> {
+pub(super) fn programs(
+    demands: &[Demand],
+    cwd: &str,
+    root: &str,
+    pins: &[PinnedFile],
+) -> Vec<String> {
     let is_pinned = |path: &RelPath| pins.iter().any(|pin| pin.path == path.as_str());
     let mut found = Vec::new();
     for demand in demands {
@@ -159,7 +164,12 @@ pub(super) fn manifests(demands: &[Demand], cwd: &str, root: &str) -> Vec<RelPat
 
 /// Why what runs can change after it was pinned, if it can: code of the project runs, and
 /// which is not known, or none of it is pinned.
-pub(super) fn unpinned(analysis: &Analysis, cwd: &str, root: &str, pins: &[Pin]) -> Option<String> {
+pub(super) fn unpinned(
+    analysis: &Analysis,
+    cwd: &str,
+    root: &str,
+    pins: &[PinnedFile],
+) -> Option<String> {
     let is_pinned = |path: &RelPath| pins.iter().any(|pin| pin.path == path.as_str());
     // Of what a variable or an option has loaded, only what is named is pinned.
     let loads = analysis.opaque.iter().find(|part| matches!(part.why, Why::Loads(_)));

@@ -2,7 +2,8 @@
 //! grants and mode, and who may answer.
 
 use provost_proto::{
-    Approval, Code, Covers, Grant, GrantId, Micros, Mode, Pin, RuleRef, TokenClass,
+    Approval, Code, Grant, GrantId, GrantScope, PinnedFile, ProjectMode, RuleRef, TokenClass,
+    UnixMicros,
 };
 
 use super::Denied;
@@ -41,11 +42,11 @@ pub struct Standing<'a> {
     /// What people granted in this project.
     pub grants: &'a [Grant],
     /// The mode, as it is now.
-    pub mode: Mode,
+    pub mode: ProjectMode,
     /// When.
-    pub now: Micros,
+    pub now: UnixMicros,
     /// The scripts that the action would run, as they are now.
-    pub pins: &'a [Pin],
+    pub pins: &'a [PinnedFile],
     /// Where links lead the paths that it names, for those that are elsewhere.
     pub leads_to: &'a [RelPath],
     /// Why a person must look first, if they must: what it runs changed since they last did.
@@ -70,8 +71,8 @@ impl Standing<'_> {
         // Most grants are for commands, and most of what is asked for are reads.
         let command = matter.command().is_some();
         let may_cover = |grant: &&Grant| match &grant.covers {
-            Covers::Command { .. } => command,
-            Covers::Paths { name, .. } | Covers::Exact { name, .. } => {
+            GrantScope::Command { .. } => command,
+            GrantScope::Paths { name, .. } | GrantScope::Exact { name, .. } => {
                 *name == matter.request.action.name()
             }
         };
@@ -96,16 +97,18 @@ impl Standing<'_> {
 }
 
 /// Whether a grant for the one is a grant for the other.
-fn same(granted: &Covers, asked: &Covers) -> bool {
+fn same(granted: &GrantScope, asked: &GrantScope) -> bool {
     match (granted, asked) {
         // What was granted with the network is granted without it.
         (
-            Covers::Command { runs, writes, cwd, network },
-            Covers::Command { runs: r, writes: w, cwd: c, network: n },
+            GrantScope::Command { runs, writes, cwd, network },
+            GrantScope::Command { runs: r, writes: w, cwd: c, network: n },
         ) => runs == r && writes == w && cwd == c && (*network || !n),
-        (Covers::Paths { .. }, Covers::Paths { .. })
-        | (Covers::Exact { .. }, Covers::Exact { .. }) => granted == asked,
-        (Covers::Command { .. } | Covers::Paths { .. } | Covers::Exact { .. }, _) => false,
+        (GrantScope::Paths { .. }, GrantScope::Paths { .. })
+        | (GrantScope::Exact { .. }, GrantScope::Exact { .. }) => granted == asked,
+        (GrantScope::Command { .. } | GrantScope::Paths { .. } | GrantScope::Exact { .. }, _) => {
+            false
+        }
     }
 }
 

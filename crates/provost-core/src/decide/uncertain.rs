@@ -7,7 +7,7 @@
 //! that a gate or a rule names. That a word is not named proves nothing, but
 //! `full` does not ask otherwise.
 
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 use super::matter::Matter;
 use super::standing::Standing;
@@ -39,11 +39,11 @@ pub(super) fn asks(matter: &Matter, role: &Role, standing: &Standing<'_>) -> Opt
     }
     let open = open?;
     match mode {
-        Mode::Full if standing.rules.denies_some_commands(role, mode) => {
+        ProjectMode::Full if standing.rules.denies_some_commands(role, mode) => {
             Some(format!("which programs it runs cannot be read, and a rule denies some: {open}"))
         }
-        Mode::Full => None,
-        Mode::Auto | Mode::Sandbox => {
+        ProjectMode::Full => None,
+        ProjectMode::Auto | ProjectMode::Sandbox => {
             Some(format!("which programs it runs cannot be read: {open}"))
         }
     }

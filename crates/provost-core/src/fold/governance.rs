@@ -1,20 +1,21 @@
 //! The fold of what governs: modes, questions, grants, trust.
 
 use provost_proto::{
-    Approval, ApprovalStatus, Decision, Fact, Governing, Grant, ModeView, ProjectId, Trusted,
+    Approval, ApprovalAnswer, ApprovalStatus, Fact, GovernanceFileKind, Grant, ProjectId,
+    ProjectModeView, TrustedFile,
 };
 use uuid::Uuid;
 
 use super::Stamp;
 
 /// The key of a trusted file: the same for the same file of the same project.
-pub(super) fn trusted_key(project: ProjectId, what: Governing, file: &str) -> Uuid {
+pub(super) fn trusted_key(project: ProjectId, what: GovernanceFileKind, file: &str) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(project.uuid().as_bytes());
     hasher.update(match what {
-        Governing::Role => b"role/",
-        Governing::Policy => b"plcy/",
-        Governing::Runtime => b"runs/",
+        GovernanceFileKind::Role => b"role/",
+        GovernanceFileKind::Policy => b"plcy/",
+        GovernanceFileKind::Runtime => b"runs/",
     });
     hasher.update(file.as_bytes());
     let mut key = [0; 16];
@@ -22,15 +23,15 @@ pub(super) fn trusted_key(project: ProjectId, what: Governing, file: &str) -> Uu
     Uuid::from_bytes(key)
 }
 
-pub(super) fn mode(stamp: Stamp<'_>, fact: &Fact) -> Option<ModeView> {
+pub(super) fn mode(stamp: Stamp<'_>, fact: &Fact) -> Option<ProjectModeView> {
     let Fact::ModeChanged { project, mode, until } = fact else { return None };
     let by = stamp.principal.to_owned();
-    Some(ModeView { project: *project, mode: *mode, until: *until, by, at: stamp.at })
+    Some(ProjectModeView { project: *project, mode: *mode, until: *until, by, at: stamp.at })
 }
 
-pub(super) fn trusted(stamp: Stamp<'_>, fact: &Fact) -> Option<Trusted> {
+pub(super) fn trusted(stamp: Stamp<'_>, fact: &Fact) -> Option<TrustedFile> {
     let Fact::FileTrusted { project, what, file, hash, text } = fact else { return None };
-    Some(Trusted {
+    Some(TrustedFile {
         project: *project,
         what: *what,
         file: file.clone(),
@@ -120,8 +121,8 @@ pub(super) fn change_approval(approval: Approval, stamp: Stamp<'_>, fact: &Fact)
     let (status, scope, message) =
         if let Fact::ApprovalAnswered { decision, scope, message, .. } = fact {
             let status = match decision {
-                Decision::Allow => ApprovalStatus::Allowed,
-                Decision::Deny => ApprovalStatus::Denied,
+                ApprovalAnswer::Allow => ApprovalStatus::Allowed,
+                ApprovalAnswer::Deny => ApprovalStatus::Denied,
             };
             (status, *scope, message.clone())
         } else if let Fact::ApprovalExpired { .. } = fact {

@@ -2,17 +2,18 @@
 //! same function, so that what it says of itself is what the log comes to.
 
 use provost_proto::runtime::{
-    BuildEnd, BuildStatus, BuildView, CrashReport, DevServerView, PreviewStatus, PreviewView,
-    RunStart, RuntimeChange, RuntimeStatus, RuntimeView, TerminalStatus, TerminalView,
+    BuildFailureCause, BuildStatus, BuildView, CrashReport, DevServerView, PreviewStatus,
+    PreviewView, RuntimeChange, RuntimeStarted, RuntimeStatus, RuntimeView, TerminalStatus,
+    TerminalView,
 };
-use provost_proto::{ActionId, Fact, Micros};
+use provost_proto::{ActionId, Fact, UnixMicros};
 
 use super::{Doc, Stamp};
 
 /// Folds a fact into the runtime of its project.
 pub(super) fn fold(doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
     let known = doc.and_then(Doc::into_runtime);
-    let view = match RuntimeChange::of(fact) {
+    let view = match RuntimeChange::from_fact(fact) {
         Some((project, action, _, what)) => {
             let mut view = known.unwrap_or_else(|| RuntimeView::new(project));
             change(&mut view, stamp.at, action, what);
@@ -24,7 +25,7 @@ pub(super) fn fold(doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Do
 }
 
 /// Folds a change. `at` is when it was recorded, `action` what began it.
-pub fn change(view: &mut RuntimeView, at: Micros, action: ActionId, change: RuntimeChange) {
+pub fn change(view: &mut RuntimeView, at: UnixMicros, action: ActionId, change: RuntimeChange) {
     match change {
         RuntimeChange::BuildStarted(_)
         | RuntimeChange::BuildSucceeded(_)
@@ -42,10 +43,10 @@ pub fn change(view: &mut RuntimeView, at: Micros, action: ActionId, change: Runt
         | RuntimeChange::TerminalResized(_)
         | RuntimeChange::TerminalClosed(_) => terminal(&mut view.terminal, action, change),
     }
-    view.status = RuntimeView::overall(view.dev_server.status, view.build.status);
+    view.status = RuntimeView::combined_status(view.dev_server.status, view.build.status);
 }
 
-fn build(build: &mut BuildView, at: Micros, action: ActionId, change: RuntimeChange) {
+fn build(build: &mut BuildView, at: UnixMicros, action: ActionId, change: RuntimeChange) {
     if let RuntimeChange::BuildStarted(start) = change {
         *build = BuildView {
             status: BuildStatus::Running,
@@ -62,8 +63,8 @@ fn build(build: &mut BuildView, at: Micros, action: ActionId, change: RuntimeCha
         build.errors = done.warnings;
     } else if let RuntimeChange::BuildFailed(failure) = change {
         build.status = match failure.end {
-            BuildEnd::Failed | BuildEnd::NotStarted => BuildStatus::Failed,
-            BuildEnd::Stopped => BuildStatus::Stopped,
+            BuildFailureCause::Failed | BuildFailureCause::NotStarted => BuildStatus::Failed,
+            BuildFailureCause::Stopped => BuildStatus::Stopped,
         };
         build.pid = None;
         (build.exit_code, build.signal) = (failure.exit_code, failure.signal);
@@ -72,7 +73,7 @@ fn build(build: &mut BuildView, at: Micros, action: ActionId, change: RuntimeCha
     }
 }
 
-fn run(view: &mut RuntimeView, at: Micros, action: ActionId, change: RuntimeChange) {
+fn run(view: &mut RuntimeView, at: UnixMicros, action: ActionId, change: RuntimeChange) {
     let dev_server = &mut view.dev_server;
     if let RuntimeChange::Starting(starting) = change {
         *dev_server = DevServerView {
@@ -84,7 +85,7 @@ fn run(view: &mut RuntimeView, at: Micros, action: ActionId, change: RuntimeChan
             ..DevServerView::default()
         };
     } else if let RuntimeChange::Started(run) | RuntimeChange::Restarted(run) = change {
-        let RunStart { pid, command, restarts, .. } = run;
+        let RuntimeStarted { pid, command, restarts, .. } = run;
         dev_server.status = RuntimeStatus::Running;
         (dev_server.pid, dev_server.command) = (Some(pid), Some(command));
         (dev_server.restarts, dev_server.started_at) = (restarts, Some(at));
@@ -140,7 +141,7 @@ fn terminal(terminal: &mut TerminalView, action: ActionId, change: RuntimeChange
 }
 
 /// The kernel has ended, or another is there: nothing of what ran in it is left.
-fn without_kernel(mut view: RuntimeView, at: Micros, fact: &Fact) -> RuntimeView {
+fn without_kernel(mut view: RuntimeView, at: UnixMicros, fact: &Fact) -> RuntimeView {
     let in_order = matches!(fact, Fact::KernelStopped { .. });
     let dev_server = &mut view.dev_server;
     dev_server.restart_at = None;
@@ -170,6 +171,6 @@ fn without_kernel(mut view: RuntimeView, at: Micros, fact: &Fact) -> RuntimeView
         (view.terminal.status, view.terminal.pid) = (TerminalStatus::Exited, None);
     }
     view.preview = PreviewView::default();
-    view.status = RuntimeView::overall(view.dev_server.status, view.build.status);
+    view.status = RuntimeView::combined_status(view.dev_server.status, view.build.status);
     view
 }

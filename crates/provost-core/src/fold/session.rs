@@ -6,9 +6,10 @@
 //! an item its page and the session's own small document.
 
 use provost_proto::session::{
-    Author, Draft, DraftCall, Item, ItemContent, MessageAdded, Nanos, PAGE, Part, Place, Queued,
-    Retrying, SessionOpened, SessionPage, SessionStatus, SessionView, TaskUsed, TokenUsage,
-    ToolDelta, ToolResult, TurnStarted, TurnStatus, TurnView, UsageRecorded, UsageRow,
+    CompletionDraft, DailyUsage, DraftToolCall, ITEMS_PER_PAGE, ItemContent, ItemNumber,
+    MessageAdded, MessageAuthor, MessagePart, NanoDollars, PendingRetry, QueuedMessage,
+    SessionItem, SessionOpened, SessionPage, SessionStatus, SessionView, TaskUsed, TokenUsage,
+    ToolDelta, ToolResult, TurnStarted, TurnStatus, TurnView, UsageRecorded,
 };
 use provost_proto::{Fact, ProjectId, SessionId, TurnId, limits};
 use uuid::Uuid;
@@ -16,11 +17,11 @@ use uuid::Uuid;
 use super::{Before, Doc, Key, Stamp, View};
 
 /// The key of the page that holds a place.
-pub fn page_key(session: SessionId, item: Place) -> Uuid {
+pub fn page_key(session: SessionId, item: ItemNumber) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(session.uuid().as_bytes());
     hasher.update(b"page/");
-    hasher.update(&(item / PAGE).to_le_bytes());
+    hasher.update(&(item / ITEMS_PER_PAGE).to_le_bytes());
     short(&hasher)
 }
 
@@ -51,7 +52,7 @@ pub(super) fn touched(fact: &Fact) -> Touched {
         let key = Key { view: View::Sessions, key: session.uuid() };
         [Some((key, Before::Replaced)), None, None]
     } else if let Fact::MessageAdded(m) = fact {
-        let draft = if m.from == Author::Assistant { draft(&m.session) } else { None };
+        let draft = if m.from == MessageAuthor::Assistant { draft(&m.session) } else { None };
         [own(&m.session), page(&m.session, m.item), draft]
     } else if let Fact::MessageWithdrawn(m) = fact {
         [own(&m.session), page(&m.session, m.item), None]
@@ -152,7 +153,7 @@ fn new_session(stamp: Stamp<'_>, opened: &SessionOpened) -> SessionView {
         usage: TokenUsage::default(),
         cost: 0,
         unpriced: 0,
-        handed: provost_proto::session::Handed::default(),
+        handed: provost_proto::session::HandoffUsage::default(),
         context: 0,
         compacted: None,
         budget: opened.budget,
@@ -191,24 +192,26 @@ fn change(mut session: SessionView, stamp: Stamp<'_>, fact: &Fact) -> SessionVie
 
 fn said(session: &mut SessionView, message: &MessageAdded) {
     session.items = session.items.max(message.item.saturating_add(1));
-    if message.from == Author::Assistant {
+    if message.from == MessageAuthor::Assistant {
         return;
     }
     if session.title.is_empty() {
         session.title = title(&message.parts);
     }
     if message.turn.is_none() && session.status != SessionStatus::Closed {
-        session.queued.push(Queued { message: message.message, item: message.item });
+        session.queued.push(QueuedMessage { message: message.message, item: message.item });
     }
 }
 
 /// The beginning of the first line that says something.
-fn title(parts: &[Part]) -> String {
+fn title(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text { text } | Part::Reasoning { text } | Part::Refusal { text } => text.as_str(),
+        MessagePart::Text { text }
+        | MessagePart::Reasoning { text }
+        | MessagePart::Refusal { text } => text.as_str(),
     });
     let line = texts.flat_map(str::lines).map(str::trim).find(|line| !line.is_empty());
-    line.unwrap_or_default().chars().take(limits::TITLE).collect()
+    line.unwrap_or_default().chars().take(limits::MAX_TITLE_CHARS).collect()
 }
 
 fn start(session: &mut SessionView, stamp: Stamp<'_>, started: &TurnStarted) {
@@ -235,8 +238,8 @@ fn start(session: &mut SessionView, stamp: Stamp<'_>, started: &TurnStarted) {
 fn spend(session: &mut SessionView, used: &UsageRecorded) {
     add(session, Some(used.turn), used.usage, used.cost);
     session.context = match used.purpose {
-        provost_proto::session::Purpose::Answer => used.usage.total(),
-        provost_proto::session::Purpose::Summary => 0,
+        provost_proto::session::CompletionPurpose::Answer => used.usage.total(),
+        provost_proto::session::CompletionPurpose::Summary => 0,
     };
 }
 
@@ -244,19 +247,24 @@ fn spend(session: &mut SessionView, used: &UsageRecorded) {
 fn spend_below(session: &mut SessionView, used: &TaskUsed) {
     add(session, used.turn, used.usage, used.cost);
     let handed = &mut session.handed;
-    handed.usage = handed.usage.plus(used.usage);
+    handed.usage = handed.usage.saturating_add(used.usage);
     handed.cost = handed.cost.saturating_add(used.cost.unwrap_or(0));
     handed.unpriced = handed.unpriced.saturating_add(u32::from(used.cost.is_none()));
 }
 
-fn add(session: &mut SessionView, turn: Option<TurnId>, usage: TokenUsage, cost: Option<Nanos>) {
+fn add(
+    session: &mut SessionView,
+    turn: Option<TurnId>,
+    usage: TokenUsage,
+    cost: Option<NanoDollars>,
+) {
     let nanos = cost.unwrap_or(0);
-    session.usage = session.usage.plus(usage);
+    session.usage = session.usage.saturating_add(usage);
     session.cost = session.cost.saturating_add(nanos);
     session.unpriced = session.unpriced.saturating_add(u32::from(cost.is_none()));
     if let Some(now) = session.turn.as_mut().filter(|now| Some(now.id) == turn) {
         now.calls = now.calls.saturating_add(1);
-        now.usage = now.usage.plus(usage);
+        now.usage = now.usage.saturating_add(usage);
         now.cost = now.cost.saturating_add(nanos);
     }
 }
@@ -298,9 +306,10 @@ fn fold_page(page: Option<SessionPage>, stamp: Stamp<'_>, fact: &Fact) -> Option
 }
 
 /// The item that a fact adds, if it adds one.
-fn new_item(stamp: Stamp<'_>, fact: &Fact) -> Option<(SessionId, Item)> {
-    let new =
-        |session, item, turn, content| Some((session, Item { item, turn, at: stamp.at, content }));
+fn new_item(stamp: Stamp<'_>, fact: &Fact) -> Option<(SessionId, SessionItem)> {
+    let new = |session, item, turn, content| {
+        Some((session, SessionItem { item, turn, at: stamp.at, content }))
+    };
     if let Fact::MessageAdded(m) = fact {
         let content = ItemContent::Message {
             message: m.message,
@@ -329,7 +338,7 @@ fn new_item(stamp: Stamp<'_>, fact: &Fact) -> Option<(SessionId, Item)> {
 }
 
 fn change_page(page: &mut SessionPage, stamp: Stamp<'_>, fact: &Fact) {
-    fn at(page: &mut SessionPage, place: Place) -> Option<&mut Item> {
+    fn at(page: &mut SessionPage, place: ItemNumber) -> Option<&mut SessionItem> {
         page.items.iter_mut().find(|known| known.item == place)
     }
     if let Fact::TurnStarted(TurnStarted { turn, item: Some(place), .. }) = fact {
@@ -354,8 +363,12 @@ fn change_page(page: &mut SessionPage, stamp: Stamp<'_>, fact: &Fact) {
     }
 }
 
-fn fold_draft(draft: Option<Draft>, stamp: Stamp<'_>, fact: &Fact) -> Option<Draft> {
-    let of = |draft: Option<Draft>, session, turn| {
+fn fold_draft(
+    draft: Option<CompletionDraft>,
+    stamp: Stamp<'_>,
+    fact: &Fact,
+) -> Option<CompletionDraft> {
+    let of = |draft: Option<CompletionDraft>, session, turn| {
         draft.filter(|draft| draft.turn == turn).unwrap_or_else(|| empty(session, turn))
     };
     if let Fact::TurnStarted(t) = fact {
@@ -363,19 +376,19 @@ fn fold_draft(draft: Option<Draft>, stamp: Stamp<'_>, fact: &Fact) -> Option<Dra
     } else if let Fact::TextDelta(d) = fact {
         let mut draft = of(draft, d.session, d.turn);
         draft.text.push_str(&d.text);
-        Some(Draft { retrying: None, ..draft })
+        Some(CompletionDraft { retrying: None, ..draft })
     } else if let Fact::ReasoningDelta(d) = fact {
         let mut draft = of(draft, d.session, d.turn);
         draft.reasoning.push_str(&d.text);
-        Some(Draft { retrying: None, ..draft })
+        Some(CompletionDraft { retrying: None, ..draft })
     } else if let Fact::ToolDelta(d) = fact {
         let mut draft = of(draft, d.session, d.turn);
         write_call(&mut draft.calls, d);
-        Some(Draft { retrying: None, ..draft })
+        Some(CompletionDraft { retrying: None, ..draft })
     } else if let Fact::AttemptFailed(a) = fact {
         let at = stamp.at.saturating_add(a.retry_in_ms.saturating_mul(1000));
-        let retrying = Some(Retrying { attempt: a.attempt, at, why: a.why.clone() });
-        Some(Draft { retrying, ..of(draft, a.session, a.turn) })
+        let retrying = Some(PendingRetry { attempt: a.attempt, at, why: a.why.clone() });
+        Some(CompletionDraft { retrying, ..of(draft, a.session, a.turn) })
     } else if let Fact::AttemptRestarted(a) = fact {
         Some(empty(a.session, a.turn))
     } else if let Fact::MessageAdded(m) = fact {
@@ -386,15 +399,15 @@ fn fold_draft(draft: Option<Draft>, stamp: Stamp<'_>, fact: &Fact) -> Option<Dra
     }
 }
 
-fn empty(session: SessionId, turn: TurnId) -> Draft {
+fn empty(session: SessionId, turn: TurnId) -> CompletionDraft {
     let (reasoning, text, calls) = (String::new(), String::new(), Vec::new());
-    Draft { session, turn, reasoning, text, calls, retrying: None }
+    CompletionDraft { session, turn, reasoning, text, calls, retrying: None }
 }
 
-fn write_call(calls: &mut Vec<DraftCall>, delta: &ToolDelta) {
-    let at = usize::try_from(delta.index).unwrap_or(usize::MAX).min(limits::TOOL_CALLS);
+fn write_call(calls: &mut Vec<DraftToolCall>, delta: &ToolDelta) {
+    let at = usize::try_from(delta.index).unwrap_or(usize::MAX).min(limits::MAX_TOOL_CALLS);
     while calls.len() <= at {
-        calls.push(DraftCall { tool: String::new(), arguments: String::new() });
+        calls.push(DraftToolCall { tool: String::new(), arguments: String::new() });
     }
     if let Some(call) = calls.get_mut(at) {
         call.arguments.push_str(&delta.text);
@@ -404,8 +417,8 @@ fn write_call(calls: &mut Vec<DraftCall>, delta: &ToolDelta) {
     }
 }
 
-fn fold_usage(row: Option<UsageRow>, used: &UsageRecorded) -> UsageRow {
-    let row = row.unwrap_or_else(|| UsageRow {
+fn fold_usage(row: Option<DailyUsage>, used: &UsageRecorded) -> DailyUsage {
+    let row = row.unwrap_or_else(|| DailyUsage {
         day: used.day,
         project: used.project,
         model: used.model.clone(),
@@ -414,9 +427,9 @@ fn fold_usage(row: Option<UsageRow>, used: &UsageRecorded) -> UsageRow {
         cost: 0,
         unpriced: 0,
     });
-    UsageRow {
+    DailyUsage {
         calls: row.calls.saturating_add(1),
-        usage: row.usage.plus(used.usage),
+        usage: row.usage.saturating_add(used.usage),
         cost: row.cost.saturating_add(used.cost.unwrap_or(0)),
         unpriced: row.unpriced.saturating_add(u64::from(used.cost.is_none())),
         ..row

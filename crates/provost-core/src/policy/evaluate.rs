@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 use super::Verdict;
 use super::matching::{Matched, Setting, Subject, Target};
@@ -23,7 +23,7 @@ pub struct Asker<'a> {
     /// The role; an operator has none.
     pub role: Option<&'a str>,
     /// The project's mode.
-    pub mode: Mode,
+    pub mode: ProjectMode,
     /// The project's folder, if it is known.
     pub project: Option<&'a str>,
 }

@@ -6,7 +6,7 @@ use super::matching::{Setting, Subject, Target};
 use super::place::{Place, resolve};
 use super::rule::{RUN, Rule, Select};
 use crate::command::{self, Demand, Run};
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 /// Checks every example of a rule.
 pub(super) fn check(rule: &Rule) -> Result<(), Vec<(&'static str, PolicyFault)>> {
@@ -27,7 +27,7 @@ pub(super) fn check(rule: &Rule) -> Result<(), Vec<(&'static str, PolicyFault)>>
 }
 
 fn about<'a>(skill: &'a str, target: Target<'a>) -> Subject<'a> {
-    Subject { skill, role: None, mode: Mode::Sandbox, target, at: Setting::default() }
+    Subject { skill, role: None, mode: ProjectMode::Sandbox, target, at: Setting::default() }
 }
 
 fn matches(rule: &Rule, example: &str) -> Result<bool, String> {

@@ -1,6 +1,6 @@
 //! Whether a rule is about a request, and what the rules that are say together.
 
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 use super::names;
 use super::place::{Place, Reach, is_inside, resolve};
@@ -17,7 +17,7 @@ pub struct Subject<'a> {
     /// The role that asks; an operator has none.
     pub role: Option<&'a str>,
     /// The project's mode.
-    pub mode: Mode,
+    pub mode: ProjectMode,
     /// What it is done to.
     pub target: Target<'a>,
     /// Where, and as part of what.
@@ -155,7 +155,7 @@ impl Rule {
     }
 
     /// Whether it is about what this role asks for in this mode.
-    pub(super) fn is_about(&self, role: Option<&str>, mode: Mode) -> bool {
+    pub(super) fn is_about(&self, role: Option<&str>, mode: ProjectMode) -> bool {
         self.written.modes.as_ref().is_none_or(|modes| modes.contains(&mode)) && self.is_for(role)
     }
 
@@ -202,7 +202,7 @@ impl Rule {
     }
 
     /// Whether it is about some commands and not all, for this role in this mode.
-    pub(super) fn is_narrowed_for(&self, role: Option<&str>, mode: Mode) -> bool {
+    pub(super) fn is_narrowed_for(&self, role: Option<&str>, mode: ProjectMode) -> bool {
         let commands = match &self.select {
             Select::All => false,
             Select::Command { .. } | Select::Lines(_) => true,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -243,11 +243,11 @@ fn effect(value: &DeValue<'_>) -> Option<Verdict> {
     }
 }
 
-fn modes(value: &DeValue<'_>) -> Option<Vec<Mode>> {
+fn modes(value: &DeValue<'_>) -> Option<Vec<ProjectMode>> {
     let mode = |text: &String| match text.as_str() {
-        "sandbox" => Some(Mode::Sandbox),
-        "auto" => Some(Mode::Auto),
-        "full" => Some(Mode::Full),
+        "sandbox" => Some(ProjectMode::Sandbox),
+        "auto" => Some(ProjectMode::Auto),
+        "full" => Some(ProjectMode::Full),
         _ => None,
     };
     texts(value)?.iter().map(mode).collect::<Option<Vec<_>>>().filter(|modes| !modes.is_empty())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 use super::argv::Argv;
 use super::error::PolicyFault;
@@ -25,7 +25,7 @@ pub(super) struct Written {
     pub(super) effect: Option<Verdict>,
     /// Every list of texts by its key, if it is there.
     pub(super) lists: BTreeMap<&'static str, Vec<String>>,
-    pub(super) modes: Option<Vec<Mode>>,
+    pub(super) modes: Option<Vec<ProjectMode>>,
     pub(super) argv: Option<Vec<Vec<String>>>,
     pub(super) reason: Option<String>,
 }

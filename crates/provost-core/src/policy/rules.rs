@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::index::Index;
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 use super::matching::{Certainty, Force, Hit, Matched, Subject, Target, reach};
 use super::rule::Rule;
@@ -95,14 +95,14 @@ impl Rules {
 
     /// Whether any rule that denies commands is narrowed, so that it cannot be
     /// seen whether it is about one that cannot be read.
-    pub fn denies_some_commands(&self, role: Option<&str>, mode: Mode) -> bool {
+    pub fn denies_some_commands(&self, role: Option<&str>, mode: ProjectMode) -> bool {
         self.entries.iter().any(|entry| {
             entry.rule.effect() == Verdict::Deny && entry.rule.is_narrowed_for(role, mode)
         })
     }
 
     /// Whether a rule that denies or asks about commands names this program.
-    pub fn names(&self, program: &str, role: Option<&str>, mode: Mode) -> bool {
+    pub fn names(&self, program: &str, role: Option<&str>, mode: ProjectMode) -> bool {
         self.entries.iter().any(|entry| {
             entry.rule.effect() > Verdict::Allow
                 && entry.rule.is_narrowed_for(role, mode)
@@ -170,7 +170,7 @@ mod tests {
             for target in paths.chain(runs.iter().map(Target::Run)).chain(others) {
                 for skill in ["fs.readFile", "fs.deleteFile", "terminal.runCommand"] {
                     let at = Setting::default();
-                    let subject = Subject { skill, role: None, mode: Mode::Auto, target, at };
+                    let subject = Subject { skill, role: None, mode: ProjectMode::Auto, target, at };
                     let about = |hit: &Hit<'_>| {
                         hit.rule.skills().has(skill) && hit.rule.matches(&subject).is_some()
                     };

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use provost_proto::Mode;
-use provost_proto::kernel::Limit;
+use provost_proto::ProjectMode;
+use provost_proto::kernel::VisibilityRule;
 
 use super::evaluate::{Asker, READ};
 use super::matching::{Force, Matched, Setting, Subject, Target};
@@ -33,7 +33,7 @@ impl Rules {
     ///
     /// What asks for the path that the action names was asked, or else it would
     /// not be carried out. So it is no limit any more.
-    pub fn limits(&self, asker: Asker<'_>, action: &Action) -> Vec<Limit> {
+    pub fn limits(&self, asker: Asker<'_>, action: &Action) -> Vec<VisibilityRule> {
         let Action::File(
             FileAction::SearchFiles(SearchFiles { path, .. })
             | FileAction::ListFiles(ListFiles { path, .. }),
@@ -64,9 +64,9 @@ impl Rules {
 }
 
 impl Rule {
-    fn limit(&self, layer: Layer) -> Limit {
+    fn limit(&self, layer: Layer) -> VisibilityRule {
         let list = |key| self.written.lists.get(key).cloned().unwrap_or_default();
-        Limit {
+        VisibilityRule {
             id: self.id().to_owned(),
             layer: crate::decide::layer_name(layer).to_owned(),
             effect: self.effect().as_str().to_owned(),
@@ -75,7 +75,7 @@ impl Rule {
         }
     }
 
-    fn of_limit(limit: &Limit) -> Result<(Layer, Self), BadLimit> {
+    fn of_limit(limit: &VisibilityRule) -> Result<(Layer, Self), BadLimit> {
         let bad = || BadLimit(limit.id.clone());
         let layers = [Layer::Builtin, Layer::User, Layer::Project];
         let named = |layer: &Layer| crate::decide::layer_name(*layer) == limit.layer;
@@ -99,7 +99,7 @@ impl Rule {
 impl Sight {
     /// Reads the rules that were handed over. Fails if one cannot be read, since
     /// then nobody knows what is to be left out.
-    pub fn new(limits: &[Limit]) -> Result<Self, BadLimit> {
+    pub fn new(limits: &[VisibilityRule]) -> Result<Self, BadLimit> {
         let mut layers = [Layer::Builtin, Layer::User, Layer::Project].map(Policy::empty);
         for limit in limits {
             let (layer, rule) = Rule::of_limit(limit)?;
@@ -115,7 +115,7 @@ impl Sight {
     pub fn at(&self, path: &str) -> Matched<'_> {
         let target = Target::Path(path);
         // Whose rules these are was decided when they were handed over.
-        let (mode, at) = (Mode::Sandbox, Setting::default());
+        let (mode, at) = (ProjectMode::Sandbox, Setting::default());
         let subject = Subject { skill: READ, role: None, mode, target, at };
         self.rules.matching(&subject)
     }

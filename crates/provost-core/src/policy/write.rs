@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 use super::error::{PolicyError, PolicyErrors, PolicyFault};
 use super::rule::Rule;
@@ -57,11 +57,11 @@ fn place(words: &[String]) -> String {
 }
 
 /// As it is written in a rule.
-fn name(mode: Mode) -> &'static str {
+fn name(mode: ProjectMode) -> &'static str {
     match mode {
-        Mode::Sandbox => "sandbox",
-        Mode::Auto => "auto",
-        Mode::Full => "full",
+        ProjectMode::Sandbox => "sandbox",
+        ProjectMode::Auto => "auto",
+        ProjectMode::Full => "full",
     }
 }
 

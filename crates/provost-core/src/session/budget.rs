@@ -6,7 +6,7 @@
 //! at once cannot spend together what each alone may.
 
 use provost_proto::Code;
-use provost_proto::session::Nanos;
+use provost_proto::session::NanoDollars;
 
 /// Something that money or tokens are kept for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,10 +97,10 @@ impl TooLittle {
 }
 
 /// Money is written to the tenth of a mill.
-const ROUNDED: Nanos = 100_000;
+const ROUNDED: NanoDollars = 100_000;
 
 /// Money as people read it.
-pub fn dollars(nanos: Nanos) -> String {
+pub fn dollars(nanos: NanoDollars) -> String {
     let tenth_of_a_mill = nanos.div_ceil(ROUNDED);
     format!("${}.{:04}", tenth_of_a_mill / 10_000, tenth_of_a_mill % 10_000)
 }

@@ -40,7 +40,7 @@ pub fn hand_over<'a>(
     name: &str,
     roles: impl Iterator<Item = (&'a str, &'a Skills)>,
 ) -> Result<Vec<String>, NoHandoff> {
-    if depth >= limits::HANDOFFS {
+    if depth >= limits::MAX_HANDOFF_DEPTH {
         return Err(NoHandoff::TooDeep(depth));
     }
     if name == role {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 /// The files that say how to work in a folder, the first that is there counts.
 pub const GUIDES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
@@ -54,7 +54,7 @@ pub struct Project<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its mode.
-    pub mode: Mode,
+    pub mode: ProjectMode,
     /// What it runs, in a few words.
     pub runs: &'a str,
     /// The date, `2026-11-16`.
@@ -85,9 +85,11 @@ pub fn instructions(
     let mut text = body.trim().to_owned();
     let Project { name, mode, runs, date } = project;
     let asks = match mode {
-        Mode::Sandbox => "reads pass, everything else asks a person first",
-        Mode::Auto => "what stays inside the sandbox runs, what crosses it asks a person first",
-        Mode::Full => "nothing asks, everything is confined and recorded",
+        ProjectMode::Sandbox => "reads pass, everything else asks a person first",
+        ProjectMode::Auto => {
+            "what stays inside the sandbox runs, what crosses it asks a person first"
+        }
+        ProjectMode::Full => "nothing asks, everything is confined and recorded",
     };
     // Writing to a text does not fail.
     let _ = write!(
@@ -158,8 +160,12 @@ mod tests {
 
     #[test]
     fn the_role_comes_first_and_the_project_after_it() {
-        let project =
-            Project { name: "shop", mode: Mode::Sandbox, runs: "stopped", date: "2026-11-16" };
+        let project = Project {
+            name: "shop",
+            mode: ProjectMode::Sandbox,
+            runs: "stopped",
+            date: "2026-11-16",
+        };
         let guides = [guide("AGENTS.md"), guide("a/AGENTS.md")];
         let text = instructions(("dev", "You are careful.\n"), &project, &guides, &[]);
         let places = ["You are careful.", "role `dev`", "says AGENTS.md", "- a/AGENTS.md"]
@@ -169,8 +175,12 @@ mod tests {
     }
     #[test]
     fn what_a_folder_says_is_told_when_something_in_it_is_touched() {
-        let project =
-            Project { name: "shop", mode: Mode::Sandbox, runs: "stopped", date: "2026-11-16" };
+        let project = Project {
+            name: "shop",
+            mode: ProjectMode::Sandbox,
+            runs: "stopped",
+            date: "2026-11-16",
+        };
         let guides = [guide("AGENTS.md"), guide("web/CLAUDE.md"), guide("web/app/AGENTS.md")];
         let told = |path: &str| {
             let text = instructions(("dev", "x"), &project, &guides, &[path.to_owned()]);
@@ -183,8 +193,12 @@ mod tests {
 
     #[test]
     fn guides_are_told_up_to_a_limit_and_named_beyond_it() {
-        let project =
-            Project { name: "shop", mode: Mode::Sandbox, runs: "stopped", date: "2026-11-16" };
+        let project = Project {
+            name: "shop",
+            mode: ProjectMode::Sandbox,
+            runs: "stopped",
+            date: "2026-11-16",
+        };
         let guide = |file: &str| Guide { file: file.to_owned(), text: "x".repeat(GUIDE) };
         let guides = ["a/AGENTS.md", "b/AGENTS.md", "c/AGENTS.md"].map(guide);
         let touched = ["a/1", "b/2", "c/3"].map(str::to_owned);

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use provost_proto::session::{Budget, Nanos};
+use provost_proto::session::{NanoDollars, SessionBudget};
 use provost_proto::{ProjectId, SessionId, TurnId};
 
 use super::budget::{Pot, TooLittle, Unit};
@@ -36,7 +36,7 @@ pub enum Key {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Money.
-    pub nanos: Nanos,
+    pub nanos: NanoDollars,
     /// Tokens, of requests and answers together.
     pub tokens: u64,
     /// How often a model is asked.
@@ -67,7 +67,7 @@ impl Amount {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Most {
     /// Money.
-    pub nanos: Option<Nanos>,
+    pub nanos: Option<NanoDollars>,
     /// Tokens.
     pub tokens: Option<u64>,
     /// How often a model is asked.
@@ -84,8 +84,8 @@ impl Most {
     }
 }
 
-impl From<Budget> for Most {
-    fn from(Budget { nanos, tokens }: Budget) -> Self {
+impl From<SessionBudget> for Most {
+    fn from(SessionBudget { nanos, tokens }: SessionBudget) -> Self {
         Self { nanos, tokens, calls: None }
     }
 }
@@ -121,7 +121,7 @@ pub struct Wish<'a> {
     /// No answer has more.
     pub longest: u32,
     /// What the request costs with an answer of so many tokens.
-    pub price: &'a (dyn Fn(u32) -> Nanos + Sync),
+    pub price: &'a (dyn Fn(u32) -> NanoDollars + Sync),
 }
 
 /// Why nothing is reserved.

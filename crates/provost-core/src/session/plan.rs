@@ -9,7 +9,7 @@
 //! ```
 
 use provost_proto::Code;
-use provost_proto::session::{FinishReason, Nanos};
+use provost_proto::session::{FinishReason, NanoDollars};
 
 /// What one turn may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Limits {
     /// How many tokens it may read and write.
     pub tokens: Option<u64>,
     /// What it may cost.
-    pub cost: Option<Nanos>,
+    pub cost: Option<NanoDollars>,
     /// How long it may last, in milliseconds.
     pub millis: u64,
     /// From how many tokens on the conversation is summarized.
@@ -55,7 +55,7 @@ pub struct Progress {
     /// How many tokens were used.
     pub tokens: u64,
     /// What it cost.
-    pub cost: Nanos,
+    pub cost: NanoDollars,
     /// How long it lasts, in milliseconds.
     pub millis: u64,
     /// How many tokens the conversation has, by the last answer.

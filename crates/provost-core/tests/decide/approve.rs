@@ -4,17 +4,18 @@ use super::*;
 use provost_core::decide::{Allowed, Answerer, Asking};
 use provost_core::permit::Permit;
 use provost_proto::{
-    Actor, Approval, ApprovalStatus, Code, Event, Fact, Governing, Question, Stream, TrustQuestion,
+    Actor, Approval, ApprovalPrompt, ApprovalStatus, Code, Event, Fact, GovernanceFileKind, Stream,
+    TrustPrompt,
 };
 
 fn asking(action: Action) -> Asking {
-    match in_mode(Mode::Sandbox, action) {
+    match in_mode(ProjectMode::Sandbox, action) {
         Verdict::Ask(asking) => asking,
         other @ (Verdict::Allow(_) | Verdict::Deny(_)) => unreachable!("{}", word(&other)),
     }
 }
 
-pub(crate) fn approval(asking: &Asking, pins: &[Pin]) -> Approval {
+pub(crate) fn approval(asking: &Asking, pins: &[PinnedFile]) -> Approval {
     let action = &asking.matter().request().action;
     Approval {
         id: id(5),
@@ -26,7 +27,7 @@ pub(crate) fn approval(asking: &Asking, pins: &[Pin]) -> Approval {
         class: TokenClass::Agent,
         role: Some("dev".to_owned()),
         session: None,
-        question: Question {
+        question: ApprovalPrompt {
             name: action.name().to_owned(),
             params: action.params(),
             what: action.describe(),
@@ -76,10 +77,9 @@ fn an_answer_is_refused_unless_everything_is_as_it_was_shown() {
         (
             "a question of trust",
             |a| {
-                let (what, file) = (Governing::Role, "dev.md".to_owned());
+                let (what, file) = (GovernanceFileKind::Role, "dev.md".to_owned());
                 let diff = String::new();
-                a.question.trust =
-                    Some(TrustQuestion { what, file, hash: ZERO, before: None, diff });
+                a.question.trust = Some(TrustPrompt { what, file, hash: ZERO, before: None, diff });
             },
             Code::HashMismatch,
         ),

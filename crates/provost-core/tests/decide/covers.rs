@@ -6,7 +6,7 @@ use super::*;
 fn lets(granted: &Action, asked: &Action) -> bool {
     let rules = rules("", None);
     let grants = [grant(super::asked(granted.clone()).covers().unwrap(), &[])];
-    let standing = Standing { grants: &grants, ..standing(&rules, Mode::Sandbox) };
+    let standing = Standing { grants: &grants, ..standing(&rules, ProjectMode::Sandbox) };
     let verdict = decide(super::asked(asked.clone()), Acting::In(&able()), &standing);
     word(&verdict) == "allow grant"
 }

@@ -77,7 +77,7 @@ proptest! {
         written in any_rules(),
         planted in any_rules(),
         grants in prop::collection::vec(any_grant(), 0..3),
-        mode in select(vec![Mode::Sandbox, Mode::Auto, Mode::Full]),
+        mode in select(vec![ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full]),
         wanted in select(LINES),
         network in any::<bool>(),
         session in select(vec![None, Some(3)]),
@@ -109,7 +109,7 @@ proptest! {
             AllowedBy::Operator | AllowedBy::Approval { .. } => prop_assert!(false, "no person spoke"),
             AllowedBy::Mode { mode: said } => {
                 prop_assert_eq!(*said, mode);
-                prop_assert!(mode == Mode::Full || mode == Mode::Auto && !network);
+                prop_assert!(mode == ProjectMode::Full || mode == ProjectMode::Auto && !network);
             }
             AllowedBy::Rules { rules } => {
                 prop_assert!(!network && rules.iter().all(|rule| rule.layer == "user" && rule.effect == "allow"));

@@ -4,7 +4,7 @@ use super::*;
 use provost_core::action::RelPath;
 use provost_core::decide::Lead;
 
-fn decided(action: Action, leads_to: &str, user: &str, mode: Mode) -> &'static str {
+fn decided(action: Action, leads_to: &str, user: &str, mode: ProjectMode) -> &'static str {
     let rules = rules(user, None);
     let leads_to = [RelPath::new(leads_to).unwrap()];
     let standing = Standing { leads_to: &leads_to, ..standing(&rules, mode) };
@@ -18,14 +18,17 @@ fn a_link_to_a_protected_place_is_closed_and_one_to_a_denied_file_denied() {
     let rule = |effect: &str, path: &str| {
         format!("[[rule]]\nid = 'r'\neffect = '{effect}'\non = ['fs.*']\npath = ['{path}']\n")
     };
-    assert_eq!(decided(write(), ".git/hooks/x", "", Mode::Full), "deny");
-    assert_eq!(decided(write(), "src/x", "", Mode::Full), "allow mode");
-    assert_eq!(decided(read(), ".git/config", "", Mode::Sandbox), "allow mode");
-    assert_eq!(decided(read(), ".env", &rule("deny", "**/.env"), Mode::Full), "deny");
-    assert_eq!(decided(read(), ".env", &rule("ask", "**/.env"), Mode::Sandbox), "ask");
+    assert_eq!(decided(write(), ".git/hooks/x", "", ProjectMode::Full), "deny");
+    assert_eq!(decided(write(), "src/x", "", ProjectMode::Full), "allow mode");
+    assert_eq!(decided(read(), ".git/config", "", ProjectMode::Sandbox), "allow mode");
+    assert_eq!(decided(read(), ".env", &rule("deny", "**/.env"), ProjectMode::Full), "deny");
+    assert_eq!(decided(read(), ".env", &rule("ask", "**/.env"), ProjectMode::Sandbox), "ask");
     // That the place may be written does not say that the link may.
-    assert_eq!(decided(write(), "tmp/x", &rule("allow", "tmp/**"), Mode::Sandbox), "ask");
-    assert_eq!(decided(write(), "tmp/x", &rule("allow", "docs/**"), Mode::Sandbox), "allow rules");
+    assert_eq!(decided(write(), "tmp/x", &rule("allow", "tmp/**"), ProjectMode::Sandbox), "ask");
+    assert_eq!(
+        decided(write(), "tmp/x", &rule("allow", "docs/**"), ProjectMode::Sandbox),
+        "allow rules"
+    );
 }
 
 /// What is decided about a command in mode `full`, where one name leads to a place.
@@ -33,7 +36,7 @@ fn of_command(params: Value, (path, place): (&str, &str), user: &str) -> &'stati
     let rules = rules(user, None);
     let lead = Lead { path: path.to_owned(), place: place.to_owned() };
     let matter = asked(run(params)).led(&[lead]);
-    let standing = Standing { folder: Some("/data/app"), ..standing(&rules, Mode::Full) };
+    let standing = Standing { folder: Some("/data/app"), ..standing(&rules, ProjectMode::Full) };
     word(&decide(matter, Acting::In(&able()), &standing))
 }
 

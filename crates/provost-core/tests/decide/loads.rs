@@ -108,9 +108,9 @@ fn what_has_other_code_run_is_asked_about_in_words_once_and_pinned() {
         if let Some(file) = file {
             assert!(scripts.iter().any(|it| it.as_str() == *file), "{command}: {scripts:?}");
         }
-        let pins: Vec<Pin> = scripts.iter().map(|path| pin(path.as_str(), "x")).collect();
+        let pins: Vec<PinnedFile> = scripts.iter().map(|path| pin(path.as_str(), "x")).collect();
         assert!(matter.unpinned(ROOT, &pins).is_some(), "an answer holds once: {command}");
-        for mode in [Mode::Sandbox, Mode::Auto] {
+        for mode in [ProjectMode::Sandbox, ProjectMode::Auto] {
             match decide(matter.clone(), Acting::In(&able()), &standing(&builtin, mode)) {
                 Verdict::Ask(asking) => {
                     assert!(asking.gate.is_none(), "no hard gate: {command}");
@@ -140,7 +140,9 @@ fn the_question_says_what_a_variable_does() {
             "`-c core.pager=./x` gives a program settings, which can name commands",
         ),
     ] {
-        let Verdict::Ask(asking) = in_mode(Mode::Auto, line(command)) else { panic!("{command}") };
+        let Verdict::Ask(asking) = in_mode(ProjectMode::Auto, line(command)) else {
+            panic!("{command}")
+        };
         assert_eq!(asking.why, format!("which programs it runs cannot be read: {words}"));
         let matter = asking.matter();
         assert_eq!(matter.unpinned(ROOT, &[]).as_deref(), Some(words), "{command}");
@@ -163,10 +165,10 @@ fn variables_of_a_request_are_judged_like_those_of_a_line() {
         if let Some(file) = file {
             assert!(scripts.iter().any(|it| it.as_str() == file), "{name}: {scripts:?}");
         }
-        assert_eq!(word(&in_mode(Mode::Auto, action())), "ask", "{name}");
+        assert_eq!(word(&in_mode(ProjectMode::Auto, action())), "ask", "{name}");
     }
     let action = run(json!({ "command": "make", "env": { "NODE_ENV": "test", "CC": "gcc" } }));
-    assert_eq!(word(&in_mode(Mode::Auto, action)), "allow mode");
+    assert_eq!(word(&in_mode(ProjectMode::Auto, action)), "allow mode");
 }
 
 #[test]
@@ -214,8 +216,11 @@ fn in_mode_auto_values_that_name_no_code_are_not_asked_about() {
         "java -jar a.jar",
         "java -Xmx2g -cp build Main",
     ] {
-        let verdict =
-            decide(asked(line(command)), Acting::In(&able()), &standing(&builtin, Mode::Auto));
+        let verdict = decide(
+            asked(line(command)),
+            Acting::In(&able()),
+            &standing(&builtin, ProjectMode::Auto),
+        );
         assert_eq!(word(&verdict), "allow mode", "{command}");
         assert_eq!(asked(line(command)).unpinned(ROOT, &[]), None, "{command}");
     }

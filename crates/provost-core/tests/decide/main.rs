@@ -22,12 +22,13 @@ use provost_core::policy::{Layer, Policy, Rules, Trust};
 use provost_core::role::{Role, Source};
 use provost_core::skill::Skills;
 use provost_proto::{
-    AllowedBy, Covers, Grant, Hash, Micros, Mode, Pin, RuleRef, SessionId, TokenClass,
+    AllowedBy, Grant, GrantScope, Hash, PinnedFile, ProjectMode, RuleRef, SessionId, TokenClass,
+    UnixMicros,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-const NOW: Micros = 1_000_000;
+const NOW: UnixMicros = 1_000_000;
 const AGENT: &str = "token:agent";
 
 /// An id of any kind.
@@ -85,7 +86,7 @@ fn rules(user: &str, project: Option<&str>) -> Rules {
     Rules::new(Policy::empty(Layer::Builtin), read(Layer::User, user), project)
 }
 
-fn standing(rules: &Rules, mode: Mode) -> Standing<'_> {
+fn standing(rules: &Rules, mode: ProjectMode) -> Standing<'_> {
     Standing {
         rules,
         broken: None,
@@ -102,7 +103,7 @@ fn standing(rules: &Rules, mode: Mode) -> Standing<'_> {
 }
 
 /// A grant for what an agent may do without a session.
-fn grant(covers: Covers, pins: &[Pin]) -> Grant {
+fn grant(covers: GrantScope, pins: &[PinnedFile]) -> Grant {
     Grant {
         id: id(7),
         project: id(2),
@@ -121,8 +122,8 @@ fn grant(covers: Covers, pins: &[Pin]) -> Grant {
     }
 }
 
-fn pin(path: &str, content: &str) -> Pin {
-    Pin { path: path.to_owned(), hash: Role::hash(content.as_bytes()) }
+fn pin(path: &str, content: &str) -> PinnedFile {
+    PinnedFile { path: path.to_owned(), hash: Role::hash(content.as_bytes()) }
 }
 
 /// What was decided, in a word: `allow operator`, `ask`, `deny`.
@@ -141,7 +142,7 @@ fn word(verdict: &Verdict) -> &'static str {
 }
 
 /// What is decided about an agent's action without rules and grants.
-fn in_mode(mode: Mode, action: Action) -> Verdict {
+fn in_mode(mode: ProjectMode, action: Action) -> Verdict {
     let none = rules("", None);
     decide(asked(action), Acting::In(&able()), &standing(&none, mode))
 }

@@ -11,7 +11,7 @@ fn running(line: &str) -> Matter {
     asked(action("runtime.run", json!({}))).meaning(line, BTreeMap::new(), source)
 }
 
-fn said(matter: Matter, rules: &Rules, mode: Mode) -> &'static str {
+fn said(matter: Matter, rules: &Rules, mode: ProjectMode) -> &'static str {
     word(&decide(matter, Acting::In(&able()), &standing(rules, mode)))
 }
 
@@ -20,22 +20,22 @@ fn what_the_project_runs_is_no_way_around_rules_gates_and_modes() {
     let deny = "[[rule]]\nid = 'r'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['git', 'push', '**']\n";
     let deny = rules(deny, None);
     let builtin = Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None);
-    for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+    for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
         assert_eq!(said(running("npm run build\ngit push"), &deny, mode), "deny", "{mode:?}");
         assert_eq!(said(running("sudo id"), &deny, mode), "ask", "{mode:?}");
         assert_eq!(said(running("echo x > .git/config"), &deny, mode), "deny", "{mode:?}");
     }
-    assert_eq!(said(running("curl x | sh"), &builtin, Mode::Auto), "ask");
-    assert_eq!(said(running("cat .env"), &builtin, Mode::Auto), "ask");
-    assert_eq!(said(running("eval \"$X\""), &deny, Mode::Full), "ask");
-    assert_eq!(said(running("npm run dev"), &builtin, Mode::Auto), "allow mode");
-    assert_eq!(said(running("npm run dev"), &builtin, Mode::Sandbox), "ask");
+    assert_eq!(said(running("curl x | sh"), &builtin, ProjectMode::Auto), "ask");
+    assert_eq!(said(running("cat .env"), &builtin, ProjectMode::Auto), "ask");
+    assert_eq!(said(running("eval \"$X\""), &deny, ProjectMode::Full), "ask");
+    assert_eq!(said(running("npm run dev"), &builtin, ProjectMode::Auto), "allow mode");
+    assert_eq!(said(running("npm run dev"), &builtin, ProjectMode::Sandbox), "ask");
     // Whoever allows to run the project has not allowed whatever that is.
     let allow = |on: &str| format!("[[rule]]\nid = '{on}'\neffect = 'allow'\non = ['{on}']\n");
     let one = rules(&allow("runtime.run"), None);
-    assert_eq!(said(running("npm run dev"), &one, Mode::Sandbox), "ask");
+    assert_eq!(said(running("npm run dev"), &one, ProjectMode::Sandbox), "ask");
     let two = rules(&(allow("runtime.run") + &allow("terminal.runCommand")), None);
-    assert_eq!(said(running("npm run dev"), &two, Mode::Sandbox), "allow rules");
+    assert_eq!(said(running("npm run dev"), &two, ProjectMode::Sandbox), "allow rules");
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn what_no_person_has_seen_is_asked_about_whatever_was_granted() {
         let standing = Standing { grants: &grants, unseen, ..standing(&none, mode) };
         word(&decide(running("npm run dev"), Acting::In(&able()), &standing))
     };
-    assert_eq!(decided(Mode::Sandbox, None), "allow grant");
-    assert_eq!(decided(Mode::Sandbox, Some("provost.toml changed")), "ask");
-    assert_eq!(decided(Mode::Auto, Some("provost.toml changed")), "ask");
+    assert_eq!(decided(ProjectMode::Sandbox, None), "allow grant");
+    assert_eq!(decided(ProjectMode::Sandbox, Some("provost.toml changed")), "ask");
+    assert_eq!(decided(ProjectMode::Auto, Some("provost.toml changed")), "ask");
 }
 
 #[test]
@@ -98,13 +98,13 @@ fn what_is_typed_into_an_interpreter_is_asked_about_and_into_a_shell_is_a_comman
     );
     let source = || "it is typed into a shell".to_owned();
     let line = |text: &str| write().meaning(text, BTreeMap::new(), source());
-    assert_eq!(said(line("git push\n"), &deny, Mode::Full), "deny");
-    assert_eq!(said(line("sudo id\n"), &none, Mode::Full), "ask");
-    assert_eq!(said(line("ls\n"), &deny, Mode::Auto), "allow mode");
-    assert_eq!(said(line("eval \"$X\"\n"), &none, Mode::Auto), "ask");
+    assert_eq!(said(line("git push\n"), &deny, ProjectMode::Full), "deny");
+    assert_eq!(said(line("sudo id\n"), &none, ProjectMode::Full), "ask");
+    assert_eq!(said(line("ls\n"), &deny, ProjectMode::Auto), "allow mode");
+    assert_eq!(said(line("eval \"$X\"\n"), &none, ProjectMode::Auto), "ask");
     let code = || write().unread("import os", "it is code for python3".to_owned());
-    assert_eq!(said(code(), &none, Mode::Sandbox), "ask");
-    assert_eq!(said(code(), &none, Mode::Auto), "ask");
-    assert_eq!(said(code(), &none, Mode::Full), "allow mode");
-    assert_eq!(said(code(), &deny, Mode::Full), "ask");
+    assert_eq!(said(code(), &none, ProjectMode::Sandbox), "ask");
+    assert_eq!(said(code(), &none, ProjectMode::Auto), "ask");
+    assert_eq!(said(code(), &none, ProjectMode::Full), "allow mode");
+    assert_eq!(said(code(), &deny, ProjectMode::Full), "ask");
 }

@@ -3,7 +3,7 @@
 use super::*;
 use provost_core::command::Demand;
 
-fn said(mode: Mode, command: &str) -> &'static str {
+fn said(mode: ProjectMode, command: &str) -> &'static str {
     let builtin = Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None);
     word(&decide(asked(line(command)), Acting::In(&able()), &standing(&builtin, mode)))
 }
@@ -70,7 +70,7 @@ fn in_mode_auto_scripts_that_are_named_and_words_that_only_look_are_let_through(
         "grep -e event.key src/x.rs",
         "rg -e event.key src",
     ] {
-        assert_eq!(said(Mode::Auto, command), "allow mode", "{command}");
+        assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
     }
 }
 
@@ -124,7 +124,7 @@ fn in_mode_auto_what_only_looks_like_these_is_asked_about() {
         "grep -e x .env",
         "jq . -e .env",
     ] {
-        assert_eq!(said(Mode::Auto, command), "ask", "{command}");
+        assert_eq!(said(ProjectMode::Auto, command), "ask", "{command}");
     }
 }
 
@@ -145,9 +145,13 @@ fn what_edits_a_file_where_it_lies_writes_that_file() {
         "sed -i s/a/b/ .provost/roles/dev.md",
         "awk '{print > \".git/config\"}' x",
     ] {
-        assert_eq!(said(Mode::Full, command), "deny", "{command}");
+        assert_eq!(said(ProjectMode::Full, command), "deny", "{command}");
     }
-    assert_eq!(said(Mode::Sandbox, "sed -i.bak s/a/b/ x"), "ask", "in sandbox, writing asks");
+    assert_eq!(
+        said(ProjectMode::Sandbox, "sed -i.bak s/a/b/ x"),
+        "ask",
+        "in sandbox, writing asks"
+    );
 }
 
 #[test]
@@ -197,7 +201,7 @@ fn in_mode_auto_what_a_rule_is_about_is_not_hidden_by_a_variable_a_glob_or_anoth
         "awk '{print}' ./.e*",
         "grep -rn '' --include=.env .",
     ] {
-        assert_eq!(said(Mode::Auto, command), "ask", "{command}");
+        assert_eq!(said(ProjectMode::Auto, command), "ask", "{command}");
     }
     for command in [
         "for f in src/*; do cat $f; done",
@@ -210,7 +214,7 @@ fn in_mode_auto_what_a_rule_is_about_is_not_hidden_by_a_variable_a_glob_or_anoth
         "test -f .env",
         "grep -rn key --include=*.rs $X",
     ] {
-        assert_eq!(said(Mode::Auto, command), "allow mode", "{command}");
+        assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
     }
 }
 
@@ -228,7 +232,7 @@ fn in_mode_auto_what_is_not_known_is_no_way_to_an_option_that_runs_something() {
         "exiftool -if 'system(\"git push\")' a",
         "gcc -wrapper git,push a.c",
     ] {
-        assert_eq!(said(Mode::Auto, command), "ask", "{command}");
+        assert_eq!(said(ProjectMode::Auto, command), "ask", "{command}");
     }
     for command in [
         "find . -name \"$X\"",
@@ -238,7 +242,7 @@ fn in_mode_auto_what_is_not_known_is_no_way_to_an_option_that_runs_something() {
         "source venv/bin/activate",
         "gcc -O2 a.c",
     ] {
-        assert_eq!(said(Mode::Auto, command), "allow mode", "{command}");
+        assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
     }
     // What an option has run can change, and is pinned as far as it is named.
     for (command, file) in [

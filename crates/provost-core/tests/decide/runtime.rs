@@ -2,18 +2,18 @@
 
 use super::*;
 
-fn said(name: &str, params: Value, mode: Mode) -> &'static str {
+fn said(name: &str, params: Value, mode: ProjectMode) -> &'static str {
     word(&decided(action(name, params), mode))
 }
 
-fn decided(action: Action, mode: Mode) -> Verdict {
+fn decided(action: Action, mode: ProjectMode) -> Verdict {
     let none = rules("", None);
     decide(asked(action), Acting::In(&able()), &standing(&none, mode))
 }
 
 #[test]
 fn what_the_project_runs_is_decided_like_a_command_and_its_shell_is_not() {
-    let modes = [Mode::Sandbox, Mode::Auto, Mode::Full];
+    let modes = [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full];
     let (ask, allow) = ("ask", "allow mode");
     for (name, expected) in [
         ("runtime.status", [allow, allow, allow]),
@@ -38,7 +38,7 @@ fn who_may_look_at_a_persons_shell_is_asked_about_once() {
     let none = rules("", None);
     let read = |params: Value| asked(action("pty.read", params));
     let granted = [grant(read(json!({})).covers().unwrap(), &[])];
-    for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+    for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
         let standing = Standing { grants: &granted, ..standing(&none, mode) };
         let verdict = decide(read(json!({ "limit": 5 })), Acting::In(&able()), &standing);
         assert_eq!(word(&verdict), "allow grant", "{mode:?}");
@@ -50,7 +50,7 @@ fn no_mode_rule_or_grant_types_into_a_persons_shell() {
     let write = || action("pty.write", json!({ "text": "provost approvals allow 1\r" }));
     let allow = rules("[[rule]]\nid = 'all'\neffect = 'allow'\non = ['*']\n", None);
     let granted = [grant(asked(write()).covers().unwrap(), &[])];
-    for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+    for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
         let standing = Standing { grants: &granted, ..standing(&allow, mode) };
         let verdict = decide(asked(write()), Acting::In(&able()), &standing);
         let Verdict::Ask(asking) = verdict else { panic!("{mode:?}: {}", word(&verdict)) };
@@ -63,7 +63,7 @@ fn a_person_types_into_their_own_shell() {
     let none = rules("", None);
     let write = action("pty.write", json!({ "text": "ls" }));
     let matter = Matter::new(request(TokenClass::Operator, None, write)).unwrap();
-    let verdict = decide(matter, Acting::Oneself, &standing(&none, Mode::Sandbox));
+    let verdict = decide(matter, Acting::Oneself, &standing(&none, ProjectMode::Sandbox));
     assert_eq!(word(&verdict), "allow operator");
 }
 

@@ -105,7 +105,7 @@ fn what_is_only_data_or_lies_elsewhere_is_not() {
 
 #[test]
 fn what_is_run_is_told_from_what_is_only_named() {
-    let pin = |path: &str| provost_proto::Pin { path: path.to_owned(), hash: Hash::ZERO };
+    let pin = |path: &str| provost_proto::PinnedFile { path: path.to_owned(), hash: Hash::ZERO };
     let pins = ["build.sh", "gen.py", "out.json", "package.json", "tools/x"].map(pin);
     for (command, expected) in [
         ("sh build.sh", &["build.sh"][..]),

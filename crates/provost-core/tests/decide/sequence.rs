@@ -33,7 +33,7 @@ enum Step {
     /// Someone answers a question: an operator, or an agent who may not.
     Answer { question: usize, yes: bool, scope: Scope, by: usize },
     /// An operator sets the mode.
-    Mode(Mode),
+    Mode(ProjectMode),
     /// An operator writes a rule about a program.
     Rule(&'static str, &'static str),
     /// An operator takes all grants back.
@@ -55,7 +55,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => (0..2_usize, line.clone()).prop_map(|(agent, line)| Step::Ask { agent, line }),
         4 => (0..6_usize, any::<bool>(), select(vec![Scope::Once, Scope::Session]), 0..4_usize)
             .prop_map(|(question, yes, scope, by)| Step::Answer { question, yes, scope, by }),
-        1 => select(vec![Mode::Sandbox, Mode::Auto, Mode::Full]).prop_map(Step::Mode),
+        1 => select(vec![ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full]).prop_map(Step::Mode),
         1 => (select(vec!["allow", "ask", "deny"]), program).prop_map(|(e, p)| Step::Rule(e, p)),
         1 => Just(Step::Revoke),
         1 => (0..6_usize, line).prop_map(|(question, line)| Step::Swap { question, line }),
@@ -75,7 +75,7 @@ struct World {
     grants: Vec<Grant>,
     /// What was granted, as it was said: who, which line, and which rules were shown.
     granted: Vec<(usize, usize)>,
-    mode: Mode,
+    mode: ProjectMode,
     open: Vec<Open>,
     n_actions: u128,
 }
@@ -120,13 +120,13 @@ impl World {
         let clear = !text.contains('$') && !text.contains("xargs");
         let free = !denied && program != "sudo" && !text.contains(".git/");
         free && match by {
-            AllowedBy::Mode { mode: Mode::Full } => self.mode == Mode::Full && !asked,
-            AllowedBy::Mode { mode: Mode::Auto } => {
-                self.mode == Mode::Auto && !asked && !text.contains("$g")
+            AllowedBy::Mode { mode: ProjectMode::Full } => self.mode == ProjectMode::Full && !asked,
+            AllowedBy::Mode { mode: ProjectMode::Auto } => {
+                self.mode == ProjectMode::Auto && !asked && !text.contains("$g")
             }
             AllowedBy::Rules { .. } => clear && !asked && self.has("allow", program),
             AllowedBy::Grant { .. } => self.granted.contains(&(agent, number)),
-            AllowedBy::Mode { mode: Mode::Sandbox }
+            AllowedBy::Mode { mode: ProjectMode::Sandbox }
             | AllowedBy::Operator
             | AllowedBy::Approval { .. } => false,
         }
@@ -144,7 +144,7 @@ impl World {
                 let approval = Approval {
                     action: id(n),
                     principal: AGENTS[agent].to_owned(),
-                    question: provost_proto::Question {
+                    question: provost_proto::ApprovalPrompt {
                         rules: asking.rules.clone(),
                         ..approval.question
                     },
@@ -264,7 +264,7 @@ proptest! {
             "argv" => swapped = json!({ "argv": [command] }),
             flag => swapped[flag] = json!(true),
         }
-        let asking = |params: &Value| match in_mode(Mode::Sandbox, run(params.clone())) {
+        let asking = |params: &Value| match in_mode(ProjectMode::Sandbox, run(params.clone())) {
             Verdict::Ask(asking) => Some(asking),
             Verdict::Allow(_) | Verdict::Deny(_) => None,
         };

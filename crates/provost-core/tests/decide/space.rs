@@ -91,7 +91,7 @@ fn actions() -> Vec<Asked> {
 const CLASSES: [TokenClass; 4] =
     [TokenClass::Operator, TokenClass::Agent, TokenClass::Runtime, TokenClass::Viewer];
 const ACTING: [&str; 4] = ["oneself", "able", "unable", "nobody"];
-const MODES: [Mode; 3] = [Mode::Sandbox, Mode::Auto, Mode::Full];
+const MODES: [ProjectMode; 3] = [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full];
 const RULES: [&str; 12] = [
     "",
     "allow",
@@ -152,7 +152,7 @@ fn named(rule: &str) -> Vec<RuleRef> {
     vec![RuleRef { layer, id: effect.clone(), effect, reason: None }]
 }
 
-fn grants_named(name: &str, covers: Covers, pins: &[Pin], rule: &str) -> Vec<Grant> {
+fn grants_named(name: &str, covers: GrantScope, pins: &[PinnedFile], rule: &str) -> Vec<Grant> {
     let covering = Grant { rules: named(rule), ..grant(covers, pins) };
     vec![match name {
         "none" => return Vec::new(),
@@ -173,7 +173,7 @@ struct Point<'a> {
     class: TokenClass,
     acting: &'a str,
     asked: &'a Asked,
-    mode: Mode,
+    mode: ProjectMode,
     rule: &'a str,
     grant: &'a str,
     broken: bool,
@@ -198,7 +198,7 @@ fn expected(at: &Point<'_>) -> &'static str {
     let (asks, may_ask) = says(at, "ask");
     let asks = asks || may_ask || may_deny;
     let granted = at.grant == "covers" || at.grant == "unnamed" && !asks;
-    let shown = at.mode == Mode::Full && !at.rule.starts_with("deny ");
+    let shown = at.mode == ProjectMode::Full && !at.rule.starts_with("deny ");
     let order: [(bool, &str); 18] = [
         (at.class == TokenClass::Operator && at.acting == "oneself", "allow operator"),
         (at.acting != "able", "deny"),
@@ -212,9 +212,9 @@ fn expected(at: &Point<'_>) -> &'static str {
         (asks, "ask"),
         (at.rule == "allow" && !opaque && !network, "allow rules"),
         (open && !shown, "ask"),
-        (at.mode == Mode::Full && own_shell, "ask"),
-        (at.mode == Mode::Full || looks, "allow mode"),
-        (at.mode == Mode::Sandbox, "ask"),
+        (at.mode == ProjectMode::Full && own_shell, "ask"),
+        (at.mode == ProjectMode::Full || looks, "allow mode"),
+        (at.mode == ProjectMode::Sandbox, "ask"),
         (network, "ask"),
         (own_shell, "ask"),
         (true, "allow mode"),
@@ -334,7 +334,7 @@ fn what_must_never_be_is_nowhere() {
         never("broken rules", point.broken && allowed);
         never(
             "more than looking by the mode sandbox",
-            point.mode == Mode::Sandbox && said == "allow mode" && !point.asked.looks,
+            point.mode == ProjectMode::Sandbox && said == "allow mode" && !point.asked.looks,
         );
         let (asks, perhaps) = says(point, "ask");
         let asks = asks || perhaps;
@@ -344,7 +344,7 @@ fn what_must_never_be_is_nowhere() {
         );
         never(
             "a question nobody set, in mode full",
-            point.mode == Mode::Full
+            point.mode == ProjectMode::Full
                 && said == "ask"
                 && !(asks
                     || gate == Gate::Asks

@@ -1,7 +1,7 @@
 //! The rules that Provost comes with.
 
 use provost_core::policy::{Asker, Layer, Policy, Rules, Verdict};
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 use super::{ALLOW, ASK, line, on_path, path, policy, run};
 
@@ -47,7 +47,7 @@ fn what_is_dangerous_asks_and_what_is_ordinary_is_left_to_the_mode() {
 #[test]
 fn in_mode_full_they_do_not_ask() {
     let rules = rules();
-    let full = Asker { role: Some("dev"), mode: Mode::Full, project: None };
+    let full = Asker { role: Some("dev"), mode: ProjectMode::Full, project: None };
     let (action, analysis) = run("git push");
     assert_eq!(rules.evaluate(full, &action, Some(&analysis)).verdict(), None);
     assert_eq!(rules.evaluate(full, &on_path("fs.readFile", ".env"), None).verdict(), None);

@@ -12,7 +12,7 @@ mod trust;
 use provost_core::action::Action;
 use provost_core::command::{Analysis, analyze};
 use provost_core::policy::{Asker, Evaluation, Layer, Policy, Rules, Trust, Verdict};
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 use serde_json::json;
 
 const FILE: &str = "policy.toml";
@@ -34,7 +34,7 @@ fn both(user: &str, project: &str, trust: Trust) -> Rules {
 }
 
 /// A role called `dev` that asks in mode `auto`.
-const DEV: Asker<'static> = Asker { role: Some("dev"), mode: Mode::Auto, project: None };
+const DEV: Asker<'static> = Asker { role: Some("dev"), mode: ProjectMode::Auto, project: None };
 
 /// An action on one path.
 fn on_path(name: &str, path: &str) -> Action {
@@ -145,12 +145,12 @@ fn a_rule_is_for_its_roles_and_modes_only() {
     );
     let action = on_path("fs.stat", "x");
     for (role, mode, expected) in [
-        (Some("dev"), Mode::Auto, DENY),
-        (Some("devops"), Mode::Auto, DENY),
-        (Some("Dev"), Mode::Auto, None),
-        (Some("dev"), Mode::Full, None),
-        (Some("dev"), Mode::Sandbox, None),
-        (None, Mode::Auto, None),
+        (Some("dev"), ProjectMode::Auto, DENY),
+        (Some("devops"), ProjectMode::Auto, DENY),
+        (Some("Dev"), ProjectMode::Auto, None),
+        (Some("dev"), ProjectMode::Full, None),
+        (Some("dev"), ProjectMode::Sandbox, None),
+        (None, ProjectMode::Auto, None),
     ] {
         assert_eq!(
             rules.evaluate(Asker { role, mode, project: None }, &action, None).verdict(),

@@ -2,7 +2,7 @@
 
 use provost_core::action::Action;
 use provost_core::policy::{Asker, Layer, Policy, Rules, Sight, Trust, Verdict};
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 use serde_json::json;
 
 const USER: &str = r#"
@@ -42,7 +42,7 @@ fn rules(trust: Trust) -> Rules {
     Rules::new(Policy::builtin().unwrap(), user, Some((project, trust)))
 }
 
-type Break = fn(&mut provost_proto::kernel::Limit);
+type Break = fn(&mut provost_proto::kernel::VisibilityRule);
 
 fn look(skill: &str, path: &str) -> Action {
     let mut params = json!({ "path": path });
@@ -57,27 +57,27 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
     let deny = Some(Verdict::Deny);
     let ask = Some(Verdict::Ask);
     for (role, mode, skill, path, said) in [
-        ("dev", Mode::Sandbox, "fs.searchFiles", "private/a.txt", deny),
-        ("dev", Mode::Full, "fs.searchFiles", "private/a.txt", deny),
-        ("dev", Mode::Sandbox, "fs.searchFiles", "private", deny),
-        ("dev", Mode::Sandbox, "fs.searchFiles", "private/readme.md", None),
-        ("dev", Mode::Sandbox, "fs.searchFiles", "drafts/x/y", ask),
-        ("dev", Mode::Auto, "fs.searchFiles", "drafts/x/y", None),
-        ("ops", Mode::Sandbox, "fs.searchFiles", "drafts/x/y", None),
+        ("dev", ProjectMode::Sandbox, "fs.searchFiles", "private/a.txt", deny),
+        ("dev", ProjectMode::Full, "fs.searchFiles", "private/a.txt", deny),
+        ("dev", ProjectMode::Sandbox, "fs.searchFiles", "private", deny),
+        ("dev", ProjectMode::Sandbox, "fs.searchFiles", "private/readme.md", None),
+        ("dev", ProjectMode::Sandbox, "fs.searchFiles", "drafts/x/y", ask),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", "drafts/x/y", None),
+        ("ops", ProjectMode::Sandbox, "fs.searchFiles", "drafts/x/y", None),
         // A built-in rule asks, unless a person or a trusted project allows.
-        ("dev", Mode::Auto, "fs.searchFiles", ".env", ask),
-        ("dev", Mode::Full, "fs.searchFiles", ".env", None),
-        ("dev", Mode::Auto, "fs.searchFiles", "test/.env", Some(Verdict::Allow)),
-        ("dev", Mode::Auto, "fs.searchFiles", "web/.env", Some(Verdict::Allow)),
-        ("dev", Mode::Auto, "fs.searchFiles", "vendor/a.js", deny),
-        ("dev", Mode::Auto, "fs.listFiles", "vendor/a.js", None),
-        ("dev", Mode::Auto, "fs.listFiles", "x/b.pem", deny),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", ".env", ask),
+        ("dev", ProjectMode::Full, "fs.searchFiles", ".env", None),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", "test/.env", Some(Verdict::Allow)),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", "web/.env", Some(Verdict::Allow)),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", "vendor/a.js", deny),
+        ("dev", ProjectMode::Auto, "fs.listFiles", "vendor/a.js", None),
+        ("dev", ProjectMode::Auto, "fs.listFiles", "x/b.pem", deny),
     ] {
         let asker = Asker { role: Some(role), mode, project: None };
         let sight = Sight::new(&rules(Trust::Trusted).limits(asker, &look(skill, "."))).unwrap();
         assert_eq!(sight.at(path).verdict(), said, "{role} {mode:?} {skill} {path}");
     }
-    let asker = Asker { role: Some("dev"), mode: Mode::Auto, project: None };
+    let asker = Asker { role: Some("dev"), mode: ProjectMode::Auto, project: None };
     let sight =
         Sight::new(&rules(Trust::Untrusted).limits(asker, &look("fs.searchFiles", "."))).unwrap();
     assert_eq!(sight.at("web/.env").verdict(), ask, "an untrusted project opens nothing");
@@ -85,7 +85,7 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
 
 #[test]
 fn a_rule_that_cannot_be_read_is_not_passed_over() {
-    let asker = Asker { role: Some("dev"), mode: Mode::Sandbox, project: None };
+    let asker = Asker { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
     let good = rules(Trust::Trusted).limits(asker, &look("fs.searchFiles", "."));
     let breaks: [Break; 3] =
         [|it| it.effect = "x".into(), |it| it.layer = "x".into(), |it| it.path = vec!["[".into()]];
@@ -98,7 +98,7 @@ fn a_rule_that_cannot_be_read_is_not_passed_over() {
 
 #[test]
 fn who_was_asked_about_a_folder_may_look_into_it() {
-    let asker = Asker { role: Some("dev"), mode: Mode::Sandbox, project: None };
+    let asker = Asker { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
     for (path, said) in [("drafts", None), (".", Some(Verdict::Ask))] {
         let limits = rules(Trust::Trusted).limits(asker, &look("fs.searchFiles", path));
         let sight = Sight::new(&limits).unwrap();
@@ -132,7 +132,7 @@ project = ['/home/ann/other']
         ("/home/ann/app", None, Some(Verdict::Ask)),
         ("/home/ann/other", Some(Verdict::Deny), Some(Verdict::Allow)),
     ] {
-        let asker = Asker { role: Some("dev"), mode: Mode::Auto, project: Some(project) };
+        let asker = Asker { role: Some("dev"), mode: ProjectMode::Auto, project: Some(project) };
         let limits = rules.limits(asker, &look("fs.searchFiles", "."));
         let sight = Sight::new(&limits).unwrap();
         assert_eq!(sight.at("src/x").verdict(), src, "{project}");

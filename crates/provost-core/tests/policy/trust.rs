@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use provost_core::action::Action;
 use provost_core::command::Analysis;
 use provost_core::policy::{Asker, Force, Layer, Policy, Rules, Trust, Verdict};
-use provost_proto::Mode;
+use provost_proto::ProjectMode;
 
 use super::{ALLOW, DENY, both, line, on_path, path, policy, run};
 
@@ -20,7 +20,7 @@ fn a_project_that_is_not_trusted_allows_nothing_and_it_is_said() {
     assert_eq!(line(&rules, "ls"), None);
     assert!(rules.iter().all(|hit| hit.force == Force::Untrusted));
     let (action, analysis) = run("ls");
-    let asker = Asker { role: None, mode: Mode::Auto, project: None };
+    let asker = Asker { role: None, mode: ProjectMode::Auto, project: None };
     expect![[r"
         run `ls`
           allow by rule `a` (the project's policy, line 1), without effect until the project is trusted
@@ -112,7 +112,7 @@ static WORLD: LazyLock<Vec<(Action, Option<Analysis>)>> = LazyLock::new(|| {
 /// What is said of everything.
 fn verdicts(rules: &Rules) -> Vec<Option<Verdict>> {
     let mut all = Vec::new();
-    for mode in [Mode::Sandbox, Mode::Auto, Mode::Full] {
+    for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
         for role in [None, Some("dev"), Some("other")] {
             let asker = Asker { role, mode, project: None };
             let said = |(action, analysis): &(Action, Option<Analysis>)| {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use provost_core::action::Action;
 use provost_core::decide::{Allowed, Answerer, Asking, Denied, Verdict};
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
-    Answer, AnswerScope, Approval, ApprovalId, Code, Decision, Fact, GrantId, Micros, Pin,
-    TokenClass,
+    AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer, ApprovalId, Code, Fact, GrantId,
+    PinnedFile, TokenClass, UnixMicros,
 };
 use provost_store::{Append, Durability};
 
@@ -37,7 +37,7 @@ impl Gateway {
         self: &Arc<Self>,
         request: Request<'_>,
         id: &str,
-        answer: Answer,
+        answer: AnswerApprovalRequest,
     ) -> Result<Approval, GatewayError> {
         if let Some(command) = &request.command
             && self.store.repeated(request.by.principal(), command).await?.is_some()
@@ -68,8 +68,8 @@ impl Gateway {
         };
         let answering = Answering { person, approval, answer };
         match answering.answer.decision {
-            Decision::Deny => self.say_no(&answering).await?,
-            Decision::Allow => {
+            ApprovalAnswer::Deny => self.say_no(&answering).await?,
+            ApprovalAnswer::Allow => {
                 let governed = self.refresh(answering.approval.project, &turn).await?;
                 if answering.approval.question.trust.is_some() {
                     self.say_trusted(&answering, &governed, &turn).await?;
@@ -88,7 +88,7 @@ impl Gateway {
             || "a person said no".to_owned(),
             |message| format!("a person said no: {message}"),
         );
-        let fault = Fault { code: Code::ApprovalDenied, message, details: None };
+        let fault = ErrorInfo { code: Code::ApprovalDenied, message, details: None };
         let facts = vec![
             answering.fact(None),
             Fact::ActionDenied { action: approval.action, fault: fault.clone() },
@@ -221,7 +221,7 @@ impl Gateway {
         governed: &Governed,
         approval: &Approval,
         weighed: &Verdict,
-        pins: &[Pin],
+        pins: &[PinnedFile],
     ) -> Result<Option<&'static str>, GatewayError> {
         let matter = match weighed {
             Verdict::Deny(_) => return Ok(None),
@@ -286,9 +286,9 @@ impl Gateway {
     fn grant_for(
         &self,
         approval: &Approval,
-        covers: provost_proto::Covers,
+        covers: provost_proto::GrantScope,
         what: String,
-        until: Option<Micros>,
+        until: Option<UnixMicros>,
     ) -> Fact {
         let grant: GrantId = self.clock.id();
         Fact::GrantCreated {
@@ -311,7 +311,7 @@ impl Gateway {
 pub(super) struct Answering {
     pub(super) person: Behalf,
     pub(super) approval: Arc<Approval>,
-    pub(super) answer: Answer,
+    pub(super) answer: AnswerApprovalRequest,
 }
 
 impl Answering {
@@ -327,7 +327,7 @@ impl Answering {
     }
 }
 
-fn check(answer: &Answer) -> Result<(), GatewayError> {
+fn check(answer: &AnswerApprovalRequest) -> Result<(), GatewayError> {
     let invalid = |field, why: String| Err(GatewayError::Invalid { field, why });
     if answer.message.as_ref().is_some_and(|message| message.chars().count() > MESSAGE) {
         return invalid("message", format!("has at most {MESSAGE} characters"));

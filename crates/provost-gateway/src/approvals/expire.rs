@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::kernel::Fault;
-use provost_proto::{Approval, Code, Fact, Micros};
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::{Approval, Code, Fact, UnixMicros};
 use provost_store::Durability;
 
 use crate::actions::events;
@@ -42,7 +42,7 @@ impl Gateway {
         if self.approvals.get(approval.id).is_none() {
             return Ok(());
         }
-        let fault = Fault {
+        let fault = ErrorInfo {
             code: Code::ApprovalExpired,
             message: "nobody answered in time, so it may not run".to_owned(),
             details: None,
@@ -59,7 +59,7 @@ impl Gateway {
 }
 
 /// How long until the next one expires.
-fn next(open: &[Arc<Approval>], now: Micros) -> Duration {
+fn next(open: &[Arc<Approval>], now: UnixMicros) -> Duration {
     let left = open.iter().filter(|open| open.expires_at > now).map(|open| open.expires_at - now);
     left.min().map_or(LOOK, |left| Duration::from_micros(left + 1).min(LOOK))
 }

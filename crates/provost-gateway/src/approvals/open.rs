@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use provost_core::decide::Matter;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Approval, ApprovalId, Code};
 
 use super::{Approvals, End};
@@ -62,5 +62,5 @@ impl Approvals {
 
 fn too_many(why: &str) -> GatewayError {
     let message = format!("{why}; wait for answers");
-    GatewayError::Fault(Fault { code: Code::TooManyQuestions, message, details: None })
+    GatewayError::Fault(ErrorInfo { code: Code::TooManyQuestions, message, details: None })
 }

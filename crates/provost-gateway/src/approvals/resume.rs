@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use provost_core::decide::{Denied, Matter, Verdict};
-use provost_proto::{AnswerScope, Approval, Code, Decision, Fact, Hash, ProjectStatus, TokenClass};
+use provost_proto::{
+    AnswerScope, Approval, ApprovalAnswer, Code, Fact, Hash, ProjectStatus, TokenClass,
+};
 use provost_store::Durability;
 
 use crate::actions::{Behalf, allowing, events, permit, refusal};
@@ -91,7 +93,7 @@ impl Gateway {
                     approval: approval.id,
                     project: approval.project,
                     action_hash: approval.action_hash,
-                    decision: Decision::Allow,
+                    decision: ApprovalAnswer::Allow,
                     scope: Some(AnswerScope::Once),
                     message: Some(format!("{file} was trusted")),
                 }

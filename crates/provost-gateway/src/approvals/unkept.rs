@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 
 use provost_core::action::Action;
 use provost_core::decide::{Matter, Request as Asked};
-use provost_proto::{ActionId, Approval, Code, Question};
+use provost_proto::{ActionId, Approval, ApprovalPrompt, Code};
 use provost_store::StoreError;
 
 use super::{Approvals, mismatch};
@@ -45,7 +45,7 @@ impl Gateway {
 }
 
 fn matter_of(approval: &Approval, action: Option<Action>) -> Result<Matter, GatewayError> {
-    let Question { name, params, .. } = &approval.question;
+    let ApprovalPrompt { name, params, .. } = &approval.question;
     let action = action.map_or_else(|| Action::parse(name, params.clone()), Ok)?;
     let matter = Matter::new(Asked {
         id: approval.action,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use provost_core::policy::{Layer, Policy, Trust};
 use provost_core::role::{self, Role, Source};
-use provost_proto::{Hash, Micros, RejectedRole};
+use provost_proto::{Hash, RejectedRole, UnixMicros};
 use provost_sandbox::beneath::{BeneathError, Kind, Root};
 
 /// The project's rules.
@@ -75,7 +75,7 @@ struct Look {
 }
 
 impl Seen {
-    fn look(paths: impl IntoIterator<Item = PathBuf>, now: Micros) -> Self {
+    fn look(paths: impl IntoIterator<Item = PathBuf>, now: UnixMicros) -> Self {
         let looks: Vec<_> = paths.into_iter().map(|path| (look(&path), path)).collect();
         let since = Duration::from_micros(now).saturating_sub(COARSE);
         let young = looks.iter().any(|(look, _)| {
@@ -106,7 +106,7 @@ fn look(path: &Path) -> Option<Look> {
 
 impl Files {
     /// Reads everything that governs the project in this folder.
-    pub(crate) fn read(folder: &Path, now: Micros) -> Self {
+    pub(crate) fn read(folder: &Path, now: UnixMicros) -> Self {
         let root = Root::open(folder).ok();
         let names: Vec<_> = root.iter().flat_map(role_files).collect();
         let folders = Source::ALL.iter().map(|source| folder.join(source.folder()));
@@ -199,7 +199,7 @@ impl PolicyFile {
 
 impl UserRules {
     /// Reads a person's own rules. A file that cannot be read is no empty file.
-    pub(crate) fn read(file: &Path, now: Micros) -> Self {
+    pub(crate) fn read(file: &Path, now: UnixMicros) -> Self {
         let mut seen = Seen::look([file.to_owned()], now);
         // What is missing and what is a link that leads nowhere look the same.
         let dangling = seen.0.iter().all(|(_, look)| look.is_none())

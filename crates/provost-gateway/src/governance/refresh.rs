@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use provost_proto::{Actor, Fact, Governing, ProjectId, Stream};
+use provost_proto::{Actor, Fact, GovernanceFileKind, ProjectId, Stream};
 use provost_store::{Append, Durability, NewEvent};
 
 use super::files::{Files, POLICY, UserRules};
@@ -68,7 +68,7 @@ impl Gateway {
     fn adopt(&self, project: ProjectId, files: Arc<Files>, user: &Arc<UserRules>) {
         *self.governance.user.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(user);
         self.governance.change(project, |governed| {
-            let trusted = governed.trusted(Governing::Policy, POLICY);
+            let trusted = governed.trusted(GovernanceFileKind::Policy, POLICY);
             let (rules, broken) = put_together(user, &files, trusted);
             governed.rules = Arc::new(rules);
             governed.broken = broken;
@@ -101,7 +101,7 @@ fn changes(before: &Governed, now: &Files) -> Vec<Fact> {
     for file in &now.roles {
         let known = then.and_then(|then| then.role(&file.role.name));
         if known.is_none_or(|known| known.hash != file.hash || known.role.file != file.role.file) {
-            let trusted = before.trusted(Governing::Role, &file.role.file);
+            let trusted = before.trusted(GovernanceFileKind::Role, &file.role.file);
             facts.push(Fact::RoleLoaded {
                 project,
                 role: file.role.name.clone(),
@@ -130,7 +130,8 @@ fn changes(before: &Governed, now: &Files) -> Vec<Fact> {
     }
     let (old, new) = (then.and_then(|then| then.policy.as_ref()), now.policy.as_ref());
     if old.map(|old| old.hash) != new.map(|new| new.hash) {
-        let trusted = before.trusted(Governing::Policy, POLICY).map(|trusted| trusted.hash);
+        let trusted =
+            before.trusted(GovernanceFileKind::Policy, POLICY).map(|trusted| trusted.hash);
         let parsed = new.map(|new| &new.parsed);
         facts.push(Fact::PolicyChanged {
             project: Some(project),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use provost_core::fold::{Doc, View};
 use provost_kernel::{Kernel, Reports};
-use provost_proto::kernel::{Happened, Outcome, Report};
+use provost_proto::kernel::{ActionOutcome, KernelReport, ReportPayload};
 use provost_proto::{ActionId, ActionStatus, ActionView, Actor, Fact, ProjectId, Stream};
 use provost_store::{Append, Durability, NewEvent, StoreError};
 
@@ -142,7 +142,7 @@ impl Gateway {
     pub(crate) async fn finish(
         &self,
         action: &ActionView,
-        outcome: Outcome,
+        outcome: ActionOutcome,
     ) -> Result<(), GatewayError> {
         let fact = Fact::ActionFinished {
             action: action.id,
@@ -189,20 +189,22 @@ impl Gateway {
     }
 }
 
-fn facts_of(project: ProjectId, reports: &[Report]) -> Vec<Fact> {
+fn facts_of(project: ProjectId, reports: &[KernelReport]) -> Vec<Fact> {
     reports.iter().map(|report| fact_of(project, report)).collect()
 }
 
-fn fact_of(project: ProjectId, report: &Report) -> Fact {
+fn fact_of(project: ProjectId, report: &KernelReport) -> Fact {
     let (action, number) = (report.action, report.number);
     match report.what.clone() {
-        Happened::Started { pid, profile, layers } => {
+        ReportPayload::Started { pid, profile, layers } => {
             Fact::ActionStarted { action, project, report: number, pid, profile, layers }
         }
-        Happened::Output(output) => Fact::ActionOutput { action, project, report: number, output },
-        Happened::Finished(outcome) => {
+        ReportPayload::Output(output) => {
+            Fact::ActionOutput { action, project, report: number, output }
+        }
+        ReportPayload::Finished(outcome) => {
             Fact::ActionFinished { action, project, report: Some(number), outcome }
         }
-        Happened::Runtime(change) => change.into_fact(project, action, number),
+        ReportPayload::Runtime(change) => change.into_fact(project, action, number),
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::PoisonError;
 
 use provost_proto::ActionId;
-use provost_proto::kernel::{Happened, Outcome, Output, OutputStream, Printed, Report};
+use provost_proto::kernel::{
+    ActionOutcome, KernelReport, OutputChunk, OutputData, OutputStream, ReportPayload,
+};
 use tokio::sync::oneshot;
 
 use super::Kernels;
@@ -16,7 +18,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    fn add(&mut self, output: &Output) {
+    fn add(&mut self, output: &OutputChunk) {
         let to = match output.stream {
             OutputStream::Stdout => &mut self.stdout,
             OutputStream::Stderr => &mut self.stderr,
@@ -26,7 +28,7 @@ impl Heard {
             to.extend_from_slice(mark.as_bytes());
         }
         // A kernel sends bytes; only the log has references.
-        if let Printed::Bytes(bytes) = &output.data {
+        if let OutputData::Bytes(bytes) = &output.data {
             to.extend_from_slice(bytes);
         }
     }
@@ -43,7 +45,7 @@ impl Heard {
 /// How a command ended, for whoever waits for it.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ActionOutcome,
     pub(crate) output: Heard,
 }
 
@@ -78,16 +80,16 @@ impl Kernels {
     }
 
     /// Tells whoever waits what was written to the log.
-    pub(super) fn tell(&self, report: &Report) {
+    pub(super) fn tell(&self, report: &KernelReport) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match &report.what {
-            Happened::Started { .. } | Happened::Runtime(_) => {}
-            Happened::Output(output) => {
+            ReportPayload::Started { .. } | ReportPayload::Runtime(_) => {}
+            ReportPayload::Output(output) => {
                 if let Some(waiter) = waiting.get_mut(&report.action) {
                     waiter.output.add(output);
                 }
             }
-            Happened::Finished(outcome) => {
+            ReportPayload::Finished(outcome) => {
                 if let Some(Waiter { output, reply }) = waiting.remove(&report.action) {
                     // The request may have been answered with "it goes on".
                     drop(reply.send(Finished { outcome: outcome.clone(), output }));
@@ -96,8 +98,8 @@ impl Kernels {
         }
     }
 
-    pub(super) fn forget(&self, id: ActionId, outcome: Outcome) {
-        let report = Report { number: 0, action: id, what: Happened::Finished(outcome) };
+    pub(super) fn forget(&self, id: ActionId, outcome: ActionOutcome) {
+        let report = KernelReport { number: 0, action: id, what: ReportPayload::Finished(outcome) };
         self.tell(&report);
     }
 }

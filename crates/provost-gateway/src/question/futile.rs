@@ -6,7 +6,7 @@ use provost_core::action::{Action, EditFile, FileAction, RelPath, WRITTEN};
 use provost_core::decide::{Acting, Matter};
 use provost_core::policy::{Setting, Subject, Target, Verdict};
 use provost_kernel::files;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_sandbox::beneath::Root;
 
 use crate::actions::Behalf;
@@ -27,7 +27,7 @@ impl Gateway {
         governed: &Governed,
         behalf: &Behalf,
         matter: &Matter,
-    ) -> Result<Option<Fault>, GatewayError> {
+    ) -> Result<Option<ErrorInfo>, GatewayError> {
         let Action::File(FileAction::EditFile(edit)) = &matter.request().action else {
             return Ok(None);
         };
@@ -56,10 +56,10 @@ impl Gateway {
     }
 }
 
-fn failing(folder: &std::path::Path, edit: &EditFile) -> Option<Fault> {
+fn failing(folder: &std::path::Path, edit: &EditFile) -> Option<ErrorInfo> {
     let root = Root::open(folder).ok()?;
     // What is not there, or no file, is told when it is tried; that asks nobody to read.
     let present = root.read(edit.path.as_ref(), WRITTEN as u64).ok()?;
     let error = files::edited(Some(&present), edit).err()?.on(&edit.path);
-    Some(Fault { code: error.code, message: error.message, details: error.details })
+    Some(ErrorInfo { code: error.code, message: error.message, details: error.details })
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use provost_proto::kernel::Meanwhile;
+use provost_proto::kernel::ObservedChanges;
 use provost_sandbox::beneath::Root;
 use rustix::fs::{
     AtFlags, Dir, FileType, MemfdFlags, Mode, OFlags, StatxFlags, StatxTimestamp, Timespec,
@@ -116,8 +116,9 @@ impl Look {
 }
 
 /// What changed beneath the root since a start, if anything did or may have.
-pub(crate) fn changed_since(root: &Root, start: Moment) -> Option<Meanwhile> {
-    Search { root, start, began: Instant::now(), n_seen: 0, found: Meanwhile::default() }.run()
+pub(crate) fn changed_since(root: &Root, start: Moment) -> Option<ObservedChanges> {
+    Search { root, start, began: Instant::now(), n_seen: 0, found: ObservedChanges::default() }
+        .run()
 }
 
 struct Search<'a> {
@@ -125,7 +126,7 @@ struct Search<'a> {
     start: Moment,
     began: Instant,
     n_seen: usize,
-    found: Meanwhile,
+    found: ObservedChanges,
 }
 
 /// A folder that is still to be looked into.
@@ -155,7 +156,7 @@ impl Entries {
 
 impl Search<'_> {
     /// Looks at the top first, where people look too, in case it has to be cut short.
-    fn run(mut self) -> Option<Meanwhile> {
+    fn run(mut self) -> Option<ObservedChanges> {
         let mut next = VecDeque::new();
         match Look::at(self.root, c"") {
             Ok(look) => {
@@ -172,7 +173,7 @@ impl Search<'_> {
             self.weigh(&folder, entries, &mut next);
         }
         let found = told(self.found);
-        (found != Meanwhile::default()).then_some(found)
+        (found != ObservedChanges::default()).then_some(found)
     }
 
     fn is_over(&self) -> bool {
@@ -281,7 +282,7 @@ fn list(folder: Root) -> Option<(Root, Dir)> {
 }
 
 /// As much of it as is told.
-fn told(mut found: Meanwhile) -> Meanwhile {
+fn told(mut found: ObservedChanges) -> ObservedChanges {
     let (mut n_left, mut bytes_left) = (NAMES, BYTES);
     for names in [&mut found.changed, &mut found.folders] {
         names.sort_unstable();

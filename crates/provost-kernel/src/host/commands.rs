@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::action::{self, RunCommand, TerminalAction};
-use provost_proto::kernel::{Fault, Happened, Terms};
+use provost_proto::kernel::{ErrorInfo, Preconditions, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::beneath::Root;
 use provost_sandbox::confine::{Applied, Command, Leftovers, Parent, Stdio, Wall};
@@ -68,7 +68,7 @@ impl Commands {
         self: &Commands,
         id: ActionId,
         action: TerminalAction,
-        terms: Terms,
+        terms: Preconditions,
     ) -> Result<Value, ActionError> {
         match action {
             TerminalAction::RunCommand(params) => self.start(id, params, &terms).await,
@@ -112,7 +112,7 @@ impl Commands {
         &self,
         id: ActionId,
         params: RunCommand,
-        terms: &Terms,
+        terms: &Preconditions,
     ) -> Result<Value, ActionError> {
         if self.book.running().len() >= AT_ONCE {
             let message = format!("{AT_ONCE} commands run already; stop one first");
@@ -123,7 +123,7 @@ impl Commands {
         let wall = kept.wall();
         let policy = wall.policy();
         let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
-        space.check().map_err(|Fault { code, message, .. }| ActionError::new(code, message))?;
+        space.check().map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
         let absent = policy.absent();
         let what = action::Action::Terminal(TerminalAction::RunCommand(params.clone())).describe();
         let mut holds = self.holds.write().await;
@@ -135,7 +135,7 @@ impl Commands {
         drop(copies);
         let applied = child.applied.clone();
         let (process, orders) = Process::new(id, what, child.pid());
-        let started = Happened::Started {
+        let started = ReportPayload::Started {
             pid: process.pid,
             profile: if params.network { "build+network" } else { "build" }.to_owned(),
             layers: layers(&applied),
@@ -173,7 +173,7 @@ impl Commands {
         &self,
         command: &mut Command,
         wall: &Wall,
-        terms: &Terms,
+        terms: &Preconditions,
         holds: &Holds,
     ) -> Result<(Copies, Vec<PathBuf>), ActionError> {
         let mut terms = terms.clone();
@@ -192,7 +192,7 @@ impl Commands {
     }
 
     /// Fails if what was pinned changed since it was decided.
-    pub(super) fn unchanged(&self, terms: &Terms) -> Result<(), ActionError> {
+    pub(super) fn unchanged(&self, terms: &Preconditions) -> Result<(), ActionError> {
         super::pinned::compare(&self.project, terms)
     }
 

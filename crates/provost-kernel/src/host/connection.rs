@@ -9,9 +9,10 @@ use provost_core::action::{Action, Encoding, FileAction, RuntimeAction};
 use provost_core::policy::Sight;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
-    Answer, Ask, Fault, Limit, OUTPUT_AS_BYTES, Question, ReportNumber, RpcError, Terms, Version2,
+    ErrorInfo, JsonRpcVersion, MIN_PROTOCOL_BINARY_OUTPUT, Method, Preconditions, ReportNumber,
+    RpcError, RpcRequest, RpcResponse, VisibilityRule,
 };
-use provost_proto::{ActionId, Code, Raw};
+use provost_proto::{ActionId, Code, RawJson};
 use provost_sandbox::beneath::Root;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -105,13 +106,13 @@ pub(super) async fn accept(
 
 /// What goes back to the daemon.
 enum Reply {
-    Answer(Answer),
+    Answer(RpcResponse),
     /// The content of a file, which is written once, where it is sent.
     Content(u64, files::Content),
 }
 
-impl From<Answer> for Reply {
-    fn from(answer: Answer) -> Self {
+impl From<RpcResponse> for Reply {
+    fn from(answer: RpcResponse) -> Self {
         Self::Answer(answer)
     }
 }
@@ -143,29 +144,29 @@ async fn listen(
                 return;
             }
         };
-        let Question { id, ask, .. } = question;
+        let RpcRequest { id, ask, .. } = question;
         match ask {
-            Ask::Acknowledge { up_to } => {
+            Method::Acknowledge { up_to } => {
                 host.spool.acknowledge(up_to);
                 if outbox.send(answer(id, Ok(Value::Null)).into()).await.is_err() {
                     return;
                 }
             }
             // Done before the next question is read, which may be to execute.
-            Ask::Secrets { values } => {
+            Method::Secrets { values } => {
                 let learned = host.redacting.learn(values).map(|()| Value::Null);
                 if outbox.send(answer(id, learned).into()).await.is_err() {
                     return;
                 }
             }
-            Ask::Attach { after } => {
+            Method::Attach { after } => {
                 let started = attach.try_send(after).is_ok();
                 let result = if started { Ok(Value::Null) } else { Err(again()) };
                 if outbox.send(answer(id, result).into()).await.is_err() {
                     return;
                 }
             }
-            Ask::Execute { action: name, params, terms, .. } if is_quick(&name) => {
+            Method::Execute { action: name, params, terms, .. } if is_quick(&name) => {
                 let reply = match look(&host, (&name, params), terms.as_ref()) {
                     Ok(Looked::Plain(content)) => Reply::Content(id, content),
                     Ok(Looked::Redacted(result)) => answer(id, Ok(result)).into(),
@@ -175,15 +176,15 @@ async fn listen(
                     return;
                 }
             }
-            Ask::Hello { .. }
-            | Ask::Ping {}
-            | Ask::Execute { .. }
-            | Ask::Cancel { .. }
-            | Ask::Outcomes { .. }
-            | Ask::Terminal { .. }
-            | Ask::Logs { .. }
-            | Ask::Runtime {}
-            | Ask::Shutdown {} => {
+            Method::Hello { .. }
+            | Method::Ping {}
+            | Method::Execute { .. }
+            | Method::Cancel { .. }
+            | Method::Outcomes { .. }
+            | Method::Terminal { .. }
+            | Method::Logs { .. }
+            | Method::Runtime {}
+            | Method::Shutdown {} => {
                 let (host, outbox) = (Arc::clone(&host), outbox.clone());
                 // An action goes on when the connection breaks, so it is no part of it.
                 drop(tokio::spawn(async move {
@@ -200,37 +201,37 @@ fn again() -> ActionError {
     ActionError::new(Code::Conflict, "the reports are being sent already")
 }
 
-async fn obey(host: &Arc<Host>, ask: Ask) -> Result<Value, ActionError> {
+async fn obey(host: &Arc<Host>, ask: Method) -> Result<Value, ActionError> {
     match ask {
-        Ask::Execute { id, action, params, limits, terms } => {
+        Method::Execute { id, action, params, limits, terms } => {
             execute(host, id, (&action, params), (&limits, terms)).await
         }
-        Ask::Cancel { id } => {
+        Method::Cancel { id } => {
             let found = host.commands.book.cancel(id) || host.runtime.cancel(id);
             Ok(json!({ "found": found }))
         }
-        Ask::Outcomes { ids } => Ok(json!(host.commands.book.outcomes(&ids))),
-        Ask::Shutdown {} => {
+        Method::Outcomes { ids } => Ok(json!(host.commands.book.outcomes(&ids))),
+        Method::Shutdown {} => {
             host.stop_all().await;
             host.end.notify_one();
             Ok(Value::Null)
         }
-        Ask::Logs { after, limit } => said(&host.runtime.page(after, limit)?),
-        Ask::Runtime {} => {
+        Method::Logs { after, limit } => said(&host.runtime.page(after, limit)?),
+        Method::Runtime {} => {
             let mut now = host.runtime.look();
             // It changes with every byte, so no report has it.
             now.runtime.terminal.offset = host.terminal.view().offset;
             said(&now)
         }
-        Ask::Terminal { .. } => {
+        Method::Terminal { .. } => {
             let why = "the terminal needs a connection of its own, on which nothing else was asked";
             Err(ActionError::new(Code::InvalidRequest, why))
         }
-        Ask::Hello { .. }
-        | Ask::Secrets { .. }
-        | Ask::Ping {}
-        | Ask::Attach { .. }
-        | Ask::Acknowledge { .. } => Ok(Value::Null),
+        Method::Hello { .. }
+        | Method::Secrets { .. }
+        | Method::Ping {}
+        | Method::Attach { .. }
+        | Method::Acknowledge { .. } => Ok(Value::Null),
     }
 }
 
@@ -252,7 +253,7 @@ enum Looked {
 fn look(
     host: &Host,
     (name, params): (&str, Value),
-    terms: Option<&Terms>,
+    terms: Option<&Preconditions>,
 ) -> Result<Looked, ActionError> {
     let action = read(name, params)?;
     host.check_folder()?;
@@ -301,7 +302,7 @@ async fn execute(
     host: &Arc<Host>,
     id: ActionId,
     (name, params): (&str, Value),
-    (limits, terms): (&[Limit], Option<Terms>),
+    (limits, terms): (&[VisibilityRule], Option<Preconditions>),
 ) -> Result<Value, ActionError> {
     let action = read(name, params)?;
     host.check_folder()?;
@@ -322,7 +323,7 @@ async fn execute(
 }
 
 /// The project's folder, in which only the links are followed that were decided about.
-fn beneath(host: &Host, terms: Option<&Terms>) -> Root {
+fn beneath(host: &Host, terms: Option<&Preconditions>) -> Root {
     match terms {
         Some(terms) => files::bound(&host.root, terms),
         None => host.root.share(),
@@ -330,14 +331,14 @@ fn beneath(host: &Host, terms: Option<&Terms>) -> Root {
 }
 
 /// What may be looked into. What cannot be understood limits everything.
-fn sight(limits: &[Limit]) -> Result<Sight, ActionError> {
+fn sight(limits: &[VisibilityRule]) -> Result<Sight, ActionError> {
     Sight::new(limits).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
 }
 
 async fn on_files(
     host: &Arc<Host>,
     id: ActionId,
-    (action, sight, terms): (FileAction, Option<Sight>, Option<Terms>),
+    (action, sight, terms): (FileAction, Option<Sight>, Option<Preconditions>),
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     let root = beneath(host, terms.as_ref());
@@ -466,7 +467,7 @@ impl Sending {
 
     async fn reports(&mut self, host: &Host, cursor: &mut Option<ReportNumber>) -> io::Result<()> {
         let (bytes, last) = host.spool.after(cursor.unwrap_or(0), PIECE, &mut self.buffer)?;
-        if self.protocol < OUTPUT_AS_BYTES {
+        if self.protocol < MIN_PROTOCOL_BINARY_OUTPUT {
             self.write.write_all(&wire::in_words(bytes).await?).await?;
         } else {
             self.write.write_all(bytes).await?;
@@ -476,13 +477,13 @@ impl Sending {
     }
 }
 
-pub(super) fn answer(id: u64, result: Result<Value, ActionError>) -> Answer {
+pub(super) fn answer(id: u64, result: Result<Value, ActionError>) -> RpcResponse {
     let (result, error) = match result {
-        Ok(value) => (Raw::new(&value).ok(), None),
+        Ok(value) => (RawJson::new(&value).ok(), None),
         Err(ActionError { code, message, details }) => {
-            let data = Some(Fault { code, message: message.clone(), details });
+            let data = Some(ErrorInfo { code, message: message.clone(), details });
             (None, Some(RpcError { code: -32000, message, data }))
         }
     };
-    Answer { jsonrpc: Version2::V2, id, result, error }
+    RpcResponse { jsonrpc: JsonRpcVersion::V2, id, result, error }
 }

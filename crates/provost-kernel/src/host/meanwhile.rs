@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use provost_core::redact::Redactor;
-use provost_proto::kernel::Meanwhile;
+use provost_proto::kernel::ObservedChanges;
 use provost_sandbox::beneath::Root;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -32,7 +32,7 @@ impl Start {
         let look = tokio::task::spawn_blocking(move || changed_since(&root, at));
         let found = match timeout(PATIENCE, look).await {
             Ok(Ok(found)) => found?,
-            Ok(Err(_)) | Err(_) => Meanwhile { more: true, ..Meanwhile::default() },
+            Ok(Err(_)) | Err(_) => ObservedChanges { more: true, ..ObservedChanges::default() },
         };
         let mut found = serde_json::to_value(found).ok()?;
         redactor.json(&mut found);

@@ -25,9 +25,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::kernel::Welcome;
+use provost_proto::kernel::HelloResponse;
 use provost_proto::runtime::StopCause;
-use provost_proto::{Code, Micros};
+use provost_proto::{Code, UnixMicros};
 use provost_sandbox::beneath::{BeneathError, Root};
 use provost_sandbox::launch;
 use tokio::sync::Notify;
@@ -60,7 +60,7 @@ pub struct HostOptions {
     /// The version to report.
     pub version: String,
     /// The time.
-    pub clock: fn() -> Micros,
+    pub clock: fn() -> UnixMicros,
 }
 
 /// Why a kernel could not start.
@@ -108,9 +108,9 @@ impl Host {
         Err(ActionError::new(Code::NotFound, why))
     }
 
-    fn welcome(&self) -> Welcome {
-        Welcome {
-            protocol: provost_proto::kernel::PROTOCOL,
+    fn welcome(&self) -> HelloResponse {
+        HelloResponse {
+            protocol: provost_proto::kernel::PROTOCOL_VERSION,
             boot: self.boot,
             pid: std::process::id(),
             version: self.version.clone(),

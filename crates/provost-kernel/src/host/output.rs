@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf as _, Bytes};
-use provost_proto::kernel::{Output, OutputStream};
+use provost_proto::kernel::{OutputChunk, OutputStream};
 
 /// Sorts what a command prints into what is sent now, what may be sent at the
 /// end, and what is dropped.
@@ -40,7 +40,7 @@ impl Keeper {
     }
 
     /// Takes what was printed; returns what is to be sent now.
-    pub(super) fn take(&mut self, stream: OutputStream, mut data: Bytes) -> Option<Output> {
+    pub(super) fn take(&mut self, stream: OutputStream, mut data: Bytes) -> Option<OutputChunk> {
         let offset = self.seen[index(stream)];
         self.seen[index(stream)] += length(&data);
         // The head ends at a character, and once it has ended it stays so.
@@ -52,7 +52,7 @@ impl Keeper {
             let offset = offset + length(&data);
             self.keep(Chunk { stream, offset, data: rest });
         }
-        (!data.is_empty()).then(|| Output { stream, offset, dropped: 0, data: data.into() })
+        (!data.is_empty()).then(|| OutputChunk { stream, offset, dropped: 0, data: data.into() })
     }
 
     fn keep(&mut self, chunk: Chunk) {
@@ -76,10 +76,10 @@ impl Keeper {
 
     /// What is left to be sent when the command has ended; the first says how
     /// much was dropped before it.
-    pub(super) fn finish(&mut self) -> Vec<Output> {
+    pub(super) fn finish(&mut self) -> Vec<OutputChunk> {
         let mut dropped = self.dropped;
         let tail = std::mem::take(&mut self.tail).into_iter();
-        tail.map(|Chunk { stream, offset, data }| Output {
+        tail.map(|Chunk { stream, offset, data }| OutputChunk {
             stream,
             offset,
             dropped: std::mem::take(&mut dropped),
@@ -137,18 +137,18 @@ pub(super) fn unfinished(data: &[u8]) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use provost_proto::kernel::Printed;
+    use provost_proto::kernel::OutputData;
 
     const OUT: OutputStream = OutputStream::Stdout;
 
-    fn bytes(output: &Output) -> &[u8] {
+    fn bytes(output: &OutputChunk) -> &[u8] {
         match &output.data {
-            Printed::Bytes(bytes) => bytes,
-            Printed::Kept(_) => panic!("a kernel has no blobs"),
+            OutputData::Bytes(bytes) => bytes,
+            OutputData::Blob(_) => panic!("a kernel has no blobs"),
         }
     }
 
-    fn run(limit: u64, pieces: &[Vec<u8>]) -> (Vec<Output>, Keeper) {
+    fn run(limit: u64, pieces: &[Vec<u8>]) -> (Vec<OutputChunk>, Keeper) {
         let mut keeper = Keeper::new(limit);
         let mut sent: Vec<_> =
             pieces.iter().filter_map(|piece| keeper.take(OUT, piece.clone().into())).collect();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use provost_core::action::{Action, FileAction};
 use provost_proto::Code;
-use provost_proto::kernel::Terms;
+use provost_proto::kernel::Preconditions;
 use provost_sandbox::beneath::Root;
 use provost_sandbox::confine::{Child, Script};
 use tempfile::NamedTempFile;
@@ -135,7 +135,7 @@ fn not_kept_from(whom: &str) -> ActionError {
 }
 
 /// Fails if a pinned file is not what it was when it was decided.
-pub(super) fn compare(project: &Path, terms: &Terms) -> Result<(), ActionError> {
+pub(super) fn compare(project: &Path, terms: &Preconditions) -> Result<(), ActionError> {
     if terms.pins.is_empty() {
         return Ok(());
     }
@@ -160,7 +160,11 @@ pub(super) struct Copies(Vec<(PathBuf, NamedTempFile)>);
 
 impl Copies {
     /// Compares all that is pinned and copies what is run into `private`.
-    pub(super) fn make(project: &Path, private: &Path, terms: &Terms) -> Result<Self, ActionError> {
+    pub(super) fn make(
+        project: &Path,
+        private: &Path,
+        terms: &Preconditions,
+    ) -> Result<Self, ActionError> {
         let mut copies = Self::default();
         if terms.pins.is_empty() {
             return Ok(copies);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use provost_core::redact::Redactor;
-use provost_proto::kernel::{Fault, Happened, Outcome};
+use provost_proto::kernel::{ActionOutcome, ErrorInfo, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{Child, Exit, SandboxError};
 use provost_sandbox::profile::Absent;
@@ -51,7 +51,7 @@ pub(super) enum Order {
     /// Keep it from replacing these paths of the project; answers whether it is.
     Hold(Hold),
     /// End it, and say why.
-    Stop(Duration, Option<Fault>),
+    Stop(Duration, Option<ErrorInfo>),
 }
 
 /// A command, as others see it.
@@ -69,7 +69,7 @@ pub(super) struct Process {
 struct Seen {
     recent: VecDeque<u8>,
     total: u64,
-    outcome: Option<Outcome>,
+    outcome: Option<ActionOutcome>,
 }
 
 impl Process {
@@ -85,7 +85,7 @@ impl Process {
     }
 
     /// How it ended, if it has.
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    pub(super) fn outcome(&self) -> Option<ActionOutcome> {
         self.seen().outcome.clone()
     }
 
@@ -160,7 +160,7 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
 
 struct Ending {
     exit: Option<Exit>,
-    fault: Option<Fault>,
+    fault: Option<ErrorInfo>,
     took: Duration,
     planted: Vec<PathBuf>,
     meanwhile: Option<Value>,
@@ -173,7 +173,7 @@ async fn finish(
     ending: Ending,
 ) -> io::Result<()> {
     for output in keeper.finish() {
-        spool.push(process.id, Happened::Output(output)).await?;
+        spool.push(process.id, ReportPayload::Output(output)).await?;
     }
     let (stdout, stderr, dropped) = keeper.totals();
     let (exit_code, signal) = match ending.exit {
@@ -183,7 +183,7 @@ async fn finish(
     };
     let killed = || {
         let message = "it was killed, by itself, another process or the limits of the sandbox";
-        Fault { code: Code::Killed, message: message.to_owned(), details: None }
+        ErrorInfo { code: Code::Killed, message: message.to_owned(), details: None }
     };
     let by_force = signal == Some(rustix::process::Signal::KILL.as_raw());
     let mut summary = json!({
@@ -196,7 +196,7 @@ async fn finish(
     if let Some(meanwhile) = ending.meanwhile {
         summary["meanwhile"] = meanwhile;
     }
-    let outcome = Outcome {
+    let outcome = ActionOutcome {
         exit_code,
         signal,
         duration_ms: u64::try_from(ending.took.as_millis()).unwrap_or(u64::MAX),
@@ -204,7 +204,7 @@ async fn finish(
         summary,
     };
     process.seen().outcome = Some(outcome.clone());
-    spool.push(process.id, Happened::Finished(outcome)).await.map(drop)
+    spool.push(process.id, ReportPayload::Finished(outcome)).await.map(drop)
 }
 
 /// Types the input of a command, in a task of its own, since it may not read it.
@@ -237,7 +237,7 @@ async fn obey(
     mut typed: Option<mpsc::Sender<Vec<u8>>>,
     limit: Option<Duration>,
     space: &Space,
-) -> (Option<Exit>, Option<Fault>) {
+) -> (Option<Exit>, Option<ErrorInfo>) {
     // The handle of a process becomes readable like a pipe does, and is polled
     // the same way; nothing is ever read from it.
     let watched =
@@ -267,7 +267,7 @@ async fn obey(
             () = sleep_until(deadline) => {
                 let seconds = limit.unwrap_or_default().as_secs_f64();
                 let message = format!("it did not end within {seconds} s and was stopped");
-                let fault = Fault { code: Code::Timeout, message, details: None };
+                let fault = ErrorInfo { code: Code::Timeout, message, details: None };
                 return stop(child, GRACE, Some(fault)).await;
             }
             fault = &mut full => return stop(child, Duration::ZERO, Some(fault)).await,
@@ -294,8 +294,8 @@ async fn obey(
 async fn stop(
     mut child: Child,
     grace: Duration,
-    fault: Option<Fault>,
-) -> (Option<Exit>, Option<Fault>) {
+    fault: Option<ErrorInfo>,
+) -> (Option<Exit>, Option<ErrorInfo>) {
     let stopped = tokio::task::spawn_blocking(move || child.stop(grace)).await;
     match stopped {
         Ok(Ok(exit)) => (Some(exit), fault),
@@ -304,10 +304,10 @@ async fn stop(
     }
 }
 
-fn internal(message: &str) -> Fault {
-    Fault { code: Code::Internal, message: message.to_owned(), details: None }
+fn internal(message: &str) -> ErrorInfo {
+    ErrorInfo { code: Code::Internal, message: message.to_owned(), details: None }
 }
 
-fn sandbox(error: &SandboxError) -> Fault {
+fn sandbox(error: &SandboxError) -> ErrorInfo {
     internal(&error.to_string())
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use provost_core::redact::{Redactor, Stream};
-use provost_proto::kernel::{Happened, OutputStream};
+use provost_proto::kernel::{OutputStream, ReportPayload};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
@@ -185,7 +185,7 @@ impl Side {
             }
             let piece = self.data.split_to(size).freeze();
             if let Some(output) = to.keeper.take(self.stream, piece) {
-                to.spool.push(to.process.id, Happened::Output(output)).await?;
+                to.spool.push(to.process.id, ReportPayload::Output(output)).await?;
             }
         }
         self.since = None;

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use provost_core::action::{Encoding, RelPath};
 use provost_core::redact::{Redactor, Secrets};
 use provost_proto::Code;
-use provost_proto::kernel::{Fault, KnownSecret};
+use provost_proto::kernel::{ErrorInfo, KnownSecret};
 use provost_sandbox::beneath::Root;
 use serde_json::{Map, Value};
 
@@ -123,7 +123,7 @@ fn members_of(redactor: &Redactor, members: &mut Map<String, Value>) -> usize {
 }
 
 /// The reason of a failure, without secrets.
-pub(super) fn without_secrets(redactor: &Redactor, mut fault: Fault) -> Fault {
+pub(super) fn without_secrets(redactor: &Redactor, mut fault: ErrorInfo) -> ErrorInfo {
     redactor.string(&mut fault.message);
     if let Some(details) = &mut fault.details {
         redactor.json(details);

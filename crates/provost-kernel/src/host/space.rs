@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use provost_proto::Code;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use rustix::fs::StatVfs;
 
 /// How often to look.
@@ -24,10 +24,10 @@ impl Space {
     }
 
     /// Why nothing may run now, if a disk is nearly full.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    pub(super) fn check(&self) -> Result<(), ErrorInfo> {
         match self.0.iter().find(|folder| is_low(folder)) {
             None => Ok(()),
-            Some(folder) => Err(Fault {
+            Some(folder) => Err(ErrorInfo {
                 code: Code::NoSpace,
                 message: format!("the disk of {} is nearly full; make some room", folder.display()),
                 details: None,
@@ -36,7 +36,7 @@ impl Space {
     }
 
     /// Waits until a disk is nearly full.
-    pub(super) async fn runs_out(&self) -> Fault {
+    pub(super) async fn runs_out(&self) -> ErrorInfo {
         loop {
             tokio::time::sleep(LOOK).await;
             if let Err(fault) = self.check() {

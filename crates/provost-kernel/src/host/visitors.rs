@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::Code;
-use provost_proto::kernel::{Ask, Question};
+use provost_proto::kernel::{Method, RpcRequest};
 use serde_json::json;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -62,7 +62,7 @@ pub(super) async fn greet(host: &Host, stream: UnixStream) -> Option<Visitor> {
     let Ok(Ok(Some(Frame::Question(question)))) = timeout(HELLO, read.next()).await else {
         return None;
     };
-    let Ask::Hello { secret, protocol } = &question.ask else { return None };
+    let Method::Hello { secret, protocol } = &question.ask else { return None };
     if !same(secret.as_bytes(), host.secret.as_bytes()) {
         tracing::warn!("someone tried to connect with a wrong secret");
         return None;
@@ -73,22 +73,22 @@ pub(super) async fn greet(host: &Host, stream: UnixStream) -> Option<Visitor> {
     let protocol = *protocol;
     // What is asked first tells what the connection is for.
     let purpose = match timeout(HELLO, read.peek()).await {
-        Ok(Ok(Some(Frame::Question(Question { id, ask, .. })))) => match ask {
-            Ask::Terminal { after, cols, rows } => {
+        Ok(Ok(Some(Frame::Question(RpcRequest { id, ask, .. })))) => match ask {
+            Method::Terminal { after, cols, rows } => {
                 let (after, cols, rows) = (*after, *cols, *rows);
                 Purpose::Terminal(Wish { question: *id, after, cols, rows })
             }
-            Ask::Hello { .. }
-            | Ask::Secrets { .. }
-            | Ask::Ping {}
-            | Ask::Attach { .. }
-            | Ask::Acknowledge { .. }
-            | Ask::Execute { .. }
-            | Ask::Cancel { .. }
-            | Ask::Outcomes { .. }
-            | Ask::Logs { .. }
-            | Ask::Runtime {}
-            | Ask::Shutdown {} => Purpose::Control,
+            Method::Hello { .. }
+            | Method::Secrets { .. }
+            | Method::Ping {}
+            | Method::Attach { .. }
+            | Method::Acknowledge { .. }
+            | Method::Execute { .. }
+            | Method::Cancel { .. }
+            | Method::Outcomes { .. }
+            | Method::Logs { .. }
+            | Method::Runtime {}
+            | Method::Shutdown {} => Purpose::Control,
         },
         Ok(Ok(Some(Frame::Answer(_) | Frame::Report(_)) | None) | Err(_)) => return None,
         Err(_) => Purpose::Control,

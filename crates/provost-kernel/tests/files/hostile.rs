@@ -231,12 +231,15 @@ fn what_the_user_may_not_do_is_said() {
 fn what_was_decided_about_is_what_is_touched_and_nothing_protected_is() {
     use provost_core::action::Action;
     use provost_kernel::files;
-    use provost_proto::kernel::{SeenLink, Terms};
+    use provost_proto::kernel::{ObservedLink, Preconditions};
     let project = Project::with(&[(".git/hooks/", ""), ("plain/", "")]);
     std::os::unix::fs::symlink("plain", project.at("d")).unwrap();
     let attempt = |path: &str, leads_to: &str| {
-        let seen = SeenLink { path: "d".to_owned(), leads_to: leads_to.to_owned() };
-        let root = files::bound(&project.root, &Terms { links: vec![seen], ..Terms::default() });
+        let seen = ObservedLink { path: "d".to_owned(), leads_to: leads_to.to_owned() };
+        let root = files::bound(
+            &project.root,
+            &Preconditions { links: vec![seen], ..Preconditions::default() },
+        );
         let params = json!({ "path": path, "content": "x" });
         let Action::File(action) = Action::parse("fs.writeFile", params).unwrap() else { panic!() };
         files::guard(&root, &action)?;

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use provost_core::action::Action;
 use provost_core::policy::Sight;
 use provost_kernel::files;
-use provost_proto::kernel::Limit;
+use provost_proto::kernel::VisibilityRule;
 use serde_json::{Value, json};
 
 use crate::Project;
 
-fn limit(effect: &str, path: &[&str]) -> Limit {
+fn limit(effect: &str, path: &[&str]) -> VisibilityRule {
     let path = path.iter().map(ToString::to_string).collect();
     let (id, layer, effect) = (effect.to_owned(), "user".to_owned(), effect.to_owned());
-    Limit { id, layer, effect, path, except: vec!["**/ok.key".to_owned()] }
+    VisibilityRule { id, layer, effect, path, except: vec!["**/ok.key".to_owned()] }
 }
 
 fn project() -> Project {

@@ -1,12 +1,12 @@
 //! Much output, and clients that do not keep up.
 
-use provost_proto::limits::TERMINAL_WINDOW;
+use provost_proto::limits::TERMINAL_WINDOW_BYTES;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use provost_kernel::attach;
-use provost_proto::terminal::FromTerminal;
+use provost_proto::terminal::TerminalOutputFrame;
 
 use super::Host;
 
@@ -51,7 +51,7 @@ async fn stalled_clients_cost_nothing_and_slow_nobody_in_a_flood() {
         // What was under way when it stalled, and then how it looks by now.
         client.until("end-1").await;
         assert!(client.n_snapshots >= 2, "{}", client.n_snapshots);
-        assert!(client.at >= reader.at - TERMINAL_WINDOW);
+        assert!(client.at >= reader.at - TERMINAL_WINDOW_BYTES);
     }
 }
 
@@ -67,15 +67,17 @@ async fn a_client_that_reads_and_never_acknowledges_is_sent_a_window_and_no_more
     let mute = tokio::spawn(async move {
         while let Ok(Some(frame)) = look.next().await {
             match frame {
-                FromTerminal::Snapshot { .. } => drop(counted.0.fetch_add(1, Ordering::SeqCst)),
-                FromTerminal::Data { bytes, .. } => {
+                TerminalOutputFrame::Snapshot { .. } => {
+                    drop(counted.0.fetch_add(1, Ordering::SeqCst))
+                }
+                TerminalOutputFrame::Data { bytes, .. } => {
                     counted.1.fetch_add(bytes.len(), Ordering::SeqCst);
                 }
-                FromTerminal::Resize { .. }
-                | FromTerminal::Title(_)
-                | FromTerminal::Bell
-                | FromTerminal::Exit { .. }
-                | FromTerminal::Error(_) => {}
+                TerminalOutputFrame::Resize { .. }
+                | TerminalOutputFrame::Title(_)
+                | TerminalOutputFrame::Bell
+                | TerminalOutputFrame::Exit { .. }
+                | TerminalOutputFrame::Error(_) => {}
             }
         }
     });
@@ -89,6 +91,6 @@ async fn a_client_that_reads_and_never_acknowledges_is_sent_a_window_and_no_more
     }
     mute.abort();
     assert_eq!(n_snapshots.load(Ordering::SeqCst), 1, "the one it came for");
-    let window = usize::try_from(TERMINAL_WINDOW).unwrap();
+    let window = usize::try_from(TERMINAL_WINDOW_BYTES).unwrap();
     assert!(n_bytes.load(Ordering::SeqCst) <= window, "{n_bytes:?} bytes");
 }

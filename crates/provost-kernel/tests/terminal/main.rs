@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use provost_kernel::host::{self, HostOptions};
 use provost_kernel::{KernelError, Keys, Look, Place, attach};
-use provost_proto::terminal::{FromTerminal, ToTerminal};
+use provost_proto::terminal::{TerminalInputFrame, TerminalOutputFrame};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -150,7 +150,9 @@ struct Client {
 }
 
 impl Client {
-    fn new((attached, look, keys): (provost_proto::terminal::Attached, Look, Keys)) -> Self {
+    fn new(
+        (attached, look, keys): (provost_proto::terminal::TerminalAttachResponse, Look, Keys),
+    ) -> Self {
         assert!(attached.pid > 0 && attached.oldest <= attached.end);
         let (seen, sizes, at) = (Vec::new(), Vec::new(), attached.end);
         Self { look, keys, seen, at, n_snapshots: 0, sizes, exit: None, error: None }
@@ -161,41 +163,43 @@ impl Client {
         let frame = timeout(LONG, self.look.next()).await.unwrap().unwrap();
         match frame {
             None => return false,
-            Some(FromTerminal::Data { offset, bytes }) => {
+            Some(TerminalOutputFrame::Data { offset, bytes }) => {
                 assert_eq!(offset, self.at, "a gap or a repetition");
                 self.at += u64::try_from(bytes.len()).unwrap();
                 self.seen.extend_from_slice(&bytes);
                 self.acknowledge().await;
             }
-            Some(FromTerminal::Snapshot { offset, bytes, cols, rows }) => {
+            Some(TerminalOutputFrame::Snapshot { offset, bytes, cols, rows }) => {
                 self.n_snapshots += 1;
                 self.seen = bytes.to_vec();
                 self.sizes.push((cols, rows));
                 self.at = offset;
                 self.acknowledge().await;
             }
-            Some(FromTerminal::Resize { offset, cols, rows }) => {
+            Some(TerminalOutputFrame::Resize { offset, cols, rows }) => {
                 self.at = if self.n_snapshots + self.sizes.len() == 0 { offset } else { self.at };
                 self.sizes.push((cols, rows));
             }
-            Some(FromTerminal::Exit { exit_code, signal }) => self.exit = Some((exit_code, signal)),
-            Some(FromTerminal::Error(fault)) => self.error = Some(fault.code.to_string()),
-            Some(FromTerminal::Title(_) | FromTerminal::Bell) => {}
+            Some(TerminalOutputFrame::Exit { exit_code, signal }) => {
+                self.exit = Some((exit_code, signal))
+            }
+            Some(TerminalOutputFrame::Error(fault)) => self.error = Some(fault.code.to_string()),
+            Some(TerminalOutputFrame::Title(_) | TerminalOutputFrame::Bell) => {}
         }
         true
     }
 
     async fn acknowledge(&mut self) {
         // The terminal may end before it hears of this.
-        drop(self.keys.send(&ToTerminal::Ack { offset: self.at }).await);
+        drop(self.keys.send(&TerminalInputFrame::Ack { offset: self.at }).await);
     }
 
-    async fn send(&mut self, frame: ToTerminal) {
+    async fn send(&mut self, frame: TerminalInputFrame) {
         self.keys.send(&frame).await.unwrap();
     }
 
     async fn types(&mut self, keys: &str) {
-        self.send(ToTerminal::Input(keys.to_owned().into())).await;
+        self.send(TerminalInputFrame::Input(keys.to_owned().into())).await;
     }
 
     fn text(&self) -> String {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Host, kernel_terminals};
-use provost_proto::terminal::ToTerminal;
+use provost_proto::terminal::TerminalInputFrame;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_is_opened_once_and_all_who_come_see_the_same() {
@@ -79,7 +79,7 @@ async fn the_last_to_type_or_resize_sets_the_size_and_all_are_told() {
     one.types("stty size\r").await;
     two.until("24 80\r\n").await;
     assert_eq!(two.sizes.last(), Some(&(80, 24)));
-    two.send(ToTerminal::Resize { cols: 90, rows: 40 }).await;
+    two.send(TerminalInputFrame::Resize { cols: 90, rows: 40 }).await;
     two.until_size(90, 40).await;
     two.types("stty size\r").await;
     one.until("40 90\r\n").await;
@@ -95,9 +95,9 @@ async fn a_storm_of_resizes_ends_with_the_last_and_reports_few() {
     host.open().await;
     let mut client = host.attach(None, 80, 24).await;
     for n in 0..2000_u16 {
-        client.send(ToTerminal::Resize { cols: 20 + n % 90, rows: 5 + n % 40 }).await;
+        client.send(TerminalInputFrame::Resize { cols: 20 + n % 90, rows: 5 + n % 40 }).await;
     }
-    client.send(ToTerminal::Resize { cols: 77, rows: 33 }).await;
+    client.send(TerminalInputFrame::Resize { cols: 77, rows: 33 }).await;
     client.until_size(77, 33).await;
     client.types("stty size\r").await;
     client.until("33 77").await;
@@ -105,7 +105,7 @@ async fn a_storm_of_resizes_ends_with_the_last_and_reports_few() {
     assert!(host.reports.len() < 500, "{} reports", host.reports.len());
     for (cols, rows) in [(0, 5), (5, 0), (1001, 5), (5, 501)] {
         let mut client = host.attach(None, 80, 24).await;
-        client.send(ToTerminal::Resize { cols, rows }).await;
+        client.send(TerminalInputFrame::Resize { cols, rows }).await;
         client.hear_out().await;
         assert_eq!(client.error.as_deref(), Some("INVALID_REQUEST"));
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BuildError, CrashReport, Port};
+use super::{BuildDiagnostic, CrashReport, ListeningPort};
 use crate::kernel::ReportNumber;
 use crate::{ActionId, Fact, ProjectId};
 
@@ -62,7 +62,7 @@ word! {
         Running,
     }
     /// How a build ended that did not succeed.
-    BuildEnd {
+    BuildFailureCause {
         /// The tool failed.
         Failed,
         /// Someone stopped it.
@@ -71,7 +71,7 @@ word! {
         NotStarted,
     }
     /// What gave a port away.
-    FoundBy {
+    PortSource {
         /// A URL was printed, and something of the project listens there.
         Output,
         /// The configuration names it.
@@ -83,24 +83,24 @@ word! {
 
 body! {
     /// A build began.
-    BuildStart {
+    BuildStarted {
         /// Its process id.
         pid: u32,
         /// What runs.
         command: String,
     }
     /// A build succeeded.
-    BuildDone {
+    BuildSucceeded {
         /// How long it took.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         duration_ms: u64,
         /// What it warned of.
-        warnings: Vec<BuildError>,
+        warnings: Vec<BuildDiagnostic>,
     }
     /// A build did not succeed.
-    BuildFailure {
+    BuildFailed {
         /// How.
-        end: BuildEnd,
+        end: BuildFailureCause,
         /// The exit code, if it ended by itself.
         exit_code: Option<i32>,
         /// The signal, if that ended it.
@@ -112,12 +112,12 @@ body! {
         duration_ms: u64,
         /// What the tool complained about, the errors first: at most
         /// [`BUILD_ERRORS`](crate::limits::BUILD_ERRORS).
-        errors: Vec<BuildError>,
+        errors: Vec<BuildDiagnostic>,
         /// How many more there were.
         omitted: u32,
     }
     /// A run began.
-    RunStarting {
+    RuntimeStarting {
         /// What will run.
         command: String,
         /// Why just that, in plain words.
@@ -128,7 +128,7 @@ body! {
         restarts: u32,
     }
     /// The dev server runs.
-    RunStart {
+    RuntimeStarted {
         /// Its process id.
         pid: u32,
         /// What runs.
@@ -141,12 +141,12 @@ body! {
         restarts: u32,
     }
     /// The dev server was told to end.
-    RunStopping {
+    RuntimeStopping {
         /// Why.
         cause: StopCause,
     }
     /// The run is over, and nothing of it is left.
-    RunStop {
+    RuntimeStopped {
         /// Why.
         cause: StopCause,
         /// The exit code, if it ended by itself.
@@ -155,7 +155,7 @@ body! {
         signal: Option<i32>,
     }
     /// The run ended though nobody asked, and nothing of it is left.
-    RunCrash {
+    RuntimeCrashed {
         /// How far it had come.
         phase: CrashPhase,
         /// How it ended.
@@ -165,25 +165,25 @@ body! {
         restart_in_ms: Option<u64>,
     }
     /// A port was found, or answers.
-    PreviewFound {
+    PreviewDetection {
         /// The one that is the preview.
         port: u16,
         /// What gave it away.
-        by: FoundBy,
+        by: PortSource,
         /// All on which something of the project listens.
-        ports: Vec<Port>,
+        ports: Vec<ListeningPort>,
     }
     /// The preview does not answer any more.
-    PreviewGone {
+    PreviewLost {
         /// The port it was on.
         port: u16,
         /// Why, for people.
         why: String,
         /// All on which something of the project still listens.
-        ports: Vec<Port>,
+        ports: Vec<ListeningPort>,
     }
     /// The terminal is there.
-    TerminalOpen {
+    TerminalOpened {
         /// The process id of its shell.
         pid: u32,
         /// The shell.
@@ -203,7 +203,7 @@ body! {
         rows: u16,
     }
     /// The terminal's shell has ended.
-    TerminalEnd {
+    TerminalClosed {
         /// Why.
         cause: StopCause,
         /// The exit code, if it ended by itself.
@@ -237,7 +237,7 @@ macro_rules! changes {
 
             /// The number of the report that a fact was; none if the fact is
             /// about something else.
-            pub fn report(fact: &Fact) -> Option<ReportNumber> {
+            pub fn report_number(fact: &Fact) -> Option<ReportNumber> {
                 $(if let Fact::$fact { report, .. } = fact {
                     return Some(*report);
                 })+
@@ -246,7 +246,7 @@ macro_rules! changes {
 
             /// Reads it from a fact, with what it is about; none if the fact is
             /// about something else.
-            pub fn of(fact: &Fact) -> Option<(ProjectId, ActionId, ReportNumber, Self)> {
+            pub fn from_fact(fact: &Fact) -> Option<(ProjectId, ActionId, ReportNumber, Self)> {
                 $(if let Fact::$fact { action, project, report, $field } = fact {
                     return Some((*project, *action, *report, Self::$variant($field.clone())));
                 })+
@@ -258,33 +258,33 @@ macro_rules! changes {
 
 changes! {
     /// A build began.
-    BuildStarted(BuildStart) = BuildStarted { build };
+    BuildStarted(BuildStarted) = BuildStarted { build };
     /// A build succeeded.
-    BuildSucceeded(BuildDone) = BuildSucceeded { build };
+    BuildSucceeded(BuildSucceeded) = BuildSucceeded { build };
     /// A build did not succeed.
-    BuildFailed(BuildFailure) = BuildFailed { build };
+    BuildFailed(BuildFailed) = BuildFailed { build };
     /// A run began.
-    Starting(RunStarting) = RuntimeStarting { run };
+    Starting(RuntimeStarting) = RuntimeStarting { run };
     /// The dev server runs for the first time in its run.
-    Started(RunStart) = RuntimeStarted { run };
+    Started(RuntimeStarted) = RuntimeStarted { run };
     /// The dev server runs again.
-    Restarted(RunStart) = RuntimeRestarted { run };
+    Restarted(RuntimeStarted) = RuntimeRestarted { run };
     /// The dev server was told to end.
-    Stopping(RunStopping) = RuntimeStopping { run };
+    Stopping(RuntimeStopping) = RuntimeStopping { run };
     /// The run is over.
-    Stopped(RunStop) = RuntimeStopped { run };
+    Stopped(RuntimeStopped) = RuntimeStopped { run };
     /// The run ended though nobody asked.
-    Crashed(RunCrash) = RuntimeCrashed { run };
+    Crashed(RuntimeCrashed) = RuntimeCrashed { run };
     /// A port was found.
-    PreviewDetected(PreviewFound) = PreviewDetected { preview };
+    PreviewDetected(PreviewDetection) = PreviewDetected { preview };
     /// The preview answers.
-    PreviewReady(PreviewFound) = PreviewReady { preview };
+    PreviewReady(PreviewDetection) = PreviewReady { preview };
     /// The preview does not answer any more.
-    PreviewLost(PreviewGone) = PreviewLost { preview };
+    PreviewLost(PreviewLost) = PreviewLost { preview };
     /// The terminal is there.
-    TerminalOpened(TerminalOpen) = TerminalOpened { terminal };
+    TerminalOpened(TerminalOpened) = TerminalOpened { terminal };
     /// The terminal has another size.
     TerminalResized(TerminalSize) = TerminalResized { terminal };
     /// The terminal's shell has ended.
-    TerminalClosed(TerminalEnd) = TerminalClosed { terminal };
+    TerminalClosed(TerminalClosed) = TerminalClosed { terminal };
 }

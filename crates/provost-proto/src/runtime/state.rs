@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BuildError, CrashReport, Port};
-use crate::kernel::{Printed, ReportNumber};
-use crate::{ActionId, KernelStatus, Micros, Mode, ProjectId, Seq};
+use super::{BuildDiagnostic, CrashReport, ListeningPort};
+use crate::kernel::{OutputData, ReportNumber};
+use crate::{ActionId, KernelStatus, ProjectId, ProjectMode, Seq, UnixMicros};
 
 macro_rules! status {
     ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident,)+ })+) => {
@@ -126,7 +126,7 @@ view! {
         restarts: u32,
         /// When its run began.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        started_at: Option<Micros>,
+        started_at: Option<UnixMicros>,
         /// The exit code it ended with.
         exit_code: Option<i32>,
         /// The signal that ended it.
@@ -135,7 +135,7 @@ view! {
         crash: Option<CrashReport>,
         /// When it is restarted, if it is.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        restart_at: Option<Micros>,
+        restart_at: Option<UnixMicros>,
     }
     /// A project's last build.
     #[derive(Default)]
@@ -150,7 +150,7 @@ view! {
         command: Option<String>,
         /// When it began.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        started_at: Option<Micros>,
+        started_at: Option<UnixMicros>,
         /// How long it took.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         duration_ms: Option<u64>,
@@ -159,7 +159,7 @@ view! {
         /// The signal that ended it.
         signal: Option<i32>,
         /// What the tool complained about.
-        errors: Vec<BuildError>,
+        errors: Vec<BuildDiagnostic>,
         /// How many more there were.
         omitted: u32,
     }
@@ -173,7 +173,7 @@ view! {
         /// Where it is proxied; only the daemon knows, so it is missing in the log.
         url: Option<String>,
         /// All on which something of the project listens.
-        ports: Vec<Port>,
+        ports: Vec<ListeningPort>,
     }
     /// A project's runtime, as far as the log knows.
     RuntimeView {
@@ -191,7 +191,7 @@ view! {
         preview: PreviewView,
     }
     /// What a kernel answers to `runtime`: how it stands now.
-    RuntimeNow {
+    RuntimeSnapshot {
         /// The last report that is in it.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         reached: ReportNumber,
@@ -199,7 +199,7 @@ view! {
         runtime: RuntimeView,
     }
     /// A project's kernel process, as the runtime's status shows it.
-    RuntimeKernel {
+    RuntimeKernelStatus {
         /// Whether it is there.
         status: KernelStatus,
         /// Its process id.
@@ -209,15 +209,15 @@ view! {
         heartbeat_ms: Option<u64>,
     }
     /// The answer of `GET /api/projects/{p}/runtime/status`: the truth.
-    RuntimeState {
+    RuntimeStatusResponse {
         /// Whose it is.
         project: ProjectId,
         /// Whether it runs.
         status: RuntimeStatus,
         /// The project's mode.
-        mode: Mode,
+        mode: ProjectMode,
         /// Its kernel process.
-        kernel: RuntimeKernel,
+        kernel: RuntimeKernelStatus,
         /// Its terminal.
         terminal: TerminalView,
         /// Its dev server.
@@ -231,7 +231,7 @@ view! {
         seq: Seq,
     }
     /// The result of `runtime.run`, `.stop`, `.restart`, `.build` and `.status`.
-    RuntimeAnswer {
+    RuntimeActionResult {
         /// Whether this very request started something.
         started: bool,
         /// How it stands.
@@ -251,7 +251,7 @@ view! {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct LogPage {
+pub struct RuntimeLogPage {
     /// The oldest byte that is still kept: what was asked for before it is gone.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub oldest: u64,
@@ -267,7 +267,7 @@ pub struct LogPage {
     /// What was printed, with its escape codes.
     #[cfg_attr(feature = "ts", ts(type = "{ text: string } | { hex: string }"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
-    pub data: Printed,
+    pub data: OutputData,
 }
 
 impl RuntimeView {
@@ -286,7 +286,7 @@ impl RuntimeView {
     /// What the whole is, if its dev server and its last build are so. A dev
     /// server that waits for its build is starting, and the whole is building;
     /// so is a project in which only a build is alive.
-    pub fn overall(dev_server: RuntimeStatus, build: BuildStatus) -> RuntimeStatus {
+    pub fn combined_status(dev_server: RuntimeStatus, build: BuildStatus) -> RuntimeStatus {
         match (dev_server, build) {
             (
                 RuntimeStatus::Stopped | RuntimeStatus::Crashed | RuntimeStatus::Starting,

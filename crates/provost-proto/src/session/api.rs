@@ -1,12 +1,15 @@
 //! The bodies of requests about sessions, and of their answers.
 
-use super::{Budget, Draft, Item, Nanos, SessionView, TokenUsage, UsageRow, body};
+use super::{
+    CompletionDraft, DailyUsage, NanoDollars, SessionBudget, SessionItem, SessionView, TokenUsage,
+    body,
+};
 use crate::{MessageId, Project, Seq, SessionId, TurnId};
 
 body! {
     /// Opens a session.
     #[serde(deny_unknown_fields)]
-    pub struct OpenSession {
+    pub struct OpenSessionRequest {
         /// The project, by id or name.
         pub project: String,
         /// The role the model acts in.
@@ -18,18 +21,18 @@ body! {
         /// The most it may use.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
-        pub budget: Option<Budget>,
+        pub budget: Option<SessionBudget>,
     }
 
     /// Says something.
     #[serde(deny_unknown_fields)]
-    pub struct SendMessage {
+    pub struct SendMessageRequest {
         /// What.
         pub text: String,
     }
 
     /// What was said is in the log.
-    pub struct Sent {
+    pub struct SendMessageResponse {
         /// Where.
         pub session: SessionId,
         /// Its name.
@@ -42,7 +45,7 @@ body! {
 
     /// Asks for the tour.
     #[serde(deny_unknown_fields)]
-    pub struct TakeTour {
+    pub struct StartTourRequest {
         /// The folder to make for its example project; one in the home folder if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
@@ -54,7 +57,7 @@ body! {
     }
 
     /// The tour has begun.
-    pub struct TourBegun {
+    pub struct StartTourResponse {
         /// Its example project.
         pub project: Project,
         /// The conversation, which is a script.
@@ -73,9 +76,9 @@ body! {
         pub session: SessionView,
         /// What was said and done, in the order of the conversation: turn by turn, and
         /// last what waits for its turn.
-        pub items: Vec<Item>,
+        pub items: Vec<SessionItem>,
         /// What the model says now.
-        pub draft: Option<Draft>,
+        pub draft: Option<CompletionDraft>,
         /// The place in the log that this goes up to: follow from here.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub cursor: Seq,
@@ -84,12 +87,12 @@ body! {
     /// What models used and cost.
     pub struct UsageReport {
         /// By day, project and model; the newest day first.
-        pub rows: Vec<UsageRow>,
+        pub rows: Vec<DailyUsage>,
         /// In all.
         pub usage: TokenUsage,
         /// What it cost in all, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub cost: Nanos,
+        pub cost: NanoDollars,
         /// How many answers had no known price.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub unpriced: u64,

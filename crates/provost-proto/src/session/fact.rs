@@ -3,8 +3,11 @@
 use serde_json::Value;
 
 use super::body;
-use super::{Author, Budget, FinishReason, Nanos, Part, Place, Purpose, TokenUsage, ToolStatus};
-use crate::kernel::Fault;
+use super::{
+    CompletionPurpose, FinishReason, ItemNumber, MessageAuthor, MessagePart, NanoDollars,
+    SessionBudget, TokenUsage, ToolCallStatus,
+};
+use crate::kernel::ErrorInfo;
 use crate::{ActionId, MessageId, ProjectId, SessionId, TurnId};
 
 body! {
@@ -19,7 +22,7 @@ body! {
         /// The model by its full name.
         pub model: String,
         /// The most it may use.
-        pub budget: Budget,
+        pub budget: SessionBudget,
         /// The session that handed a task over to this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
@@ -39,15 +42,15 @@ body! {
         /// Where.
         pub session: SessionId,
         /// Its place.
-        pub item: Place,
+        pub item: ItemNumber,
         /// Its name.
         pub message: MessageId,
         /// The turn it belongs to; none yet if it waits for one.
         pub turn: Option<TurnId>,
         /// Who.
-        pub from: Author,
+        pub from: MessageAuthor,
         /// What.
-        pub parts: Vec<Part>,
+        pub parts: Vec<MessagePart>,
         /// The answer of a model as its provider wrote it, to be given back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
@@ -60,7 +63,7 @@ body! {
         /// Where.
         pub session: SessionId,
         /// Its place.
-        pub item: Place,
+        pub item: ItemNumber,
         /// Which.
         pub message: MessageId,
     }
@@ -74,11 +77,11 @@ body! {
         /// What it answers; none if it goes on with an earlier one.
         pub message: Option<MessageId>,
         /// Where that is.
-        pub item: Option<Place>,
+        pub item: Option<ItemNumber>,
     }
 
     /// More of what the model says or thinks. Void if the attempt is.
-    pub struct Delta {
+    pub struct ContentDelta {
         /// Where.
         pub session: SessionId,
         /// In which turn.
@@ -135,7 +138,7 @@ body! {
         /// In which turn.
         pub turn: TurnId,
         /// Its place.
-        pub item: Place,
+        pub item: ItemNumber,
         /// The model's name for the call.
         pub call: String,
         /// The action, or `handoff`.
@@ -153,11 +156,11 @@ body! {
         /// In which turn.
         pub turn: TurnId,
         /// The place of the call.
-        pub item: Place,
+        pub item: ItemNumber,
         /// Which call.
         pub call: String,
         /// How it went.
-        pub status: ToolStatus,
+        pub status: ToolCallStatus,
         /// What the model is told.
         pub output: String,
     }
@@ -175,12 +178,12 @@ body! {
         /// The day, counted from 1970 in UTC.
         pub day: u32,
         /// What for.
-        pub purpose: Purpose,
+        pub purpose: CompletionPurpose,
         /// The tokens.
         pub usage: TokenUsage,
         /// What it cost, in billionths of a dollar, if the price is known.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        pub cost: Option<Nanos>,
+        pub cost: Option<NanoDollars>,
         /// Whether the tokens are our estimate, because the provider told none.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
@@ -200,7 +203,7 @@ body! {
         pub usage: TokenUsage,
         /// What it cost, in billionths of a dollar, if the price is known.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        pub cost: Option<Nanos>,
+        pub cost: Option<NanoDollars>,
     }
 
     /// The model stopped.
@@ -220,7 +223,7 @@ body! {
         /// Which.
         pub turn: TurnId,
         /// Why, and what to do.
-        pub fault: Fault,
+        pub fault: ErrorInfo,
     }
 
     /// The turn was stopped, and nothing of it runs any more. What waits for its turn
@@ -254,7 +257,7 @@ body! {
         /// In which turn.
         pub turn: TurnId,
         /// Its place: the model sees the summary, and what comes behind it.
-        pub item: Place,
+        pub item: ItemNumber,
         /// The summary.
         pub summary: String,
     }
@@ -266,7 +269,7 @@ body! {
         /// In which turn.
         pub turn: TurnId,
         /// The place of the call that did.
-        pub item: Place,
+        pub item: ItemNumber,
         /// The session that does the task.
         pub to: SessionId,
         /// In this role.

@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Author, Budget, FinishReason, Nanos, Part, Place, TokenUsage, ToolStatus, body, wire};
-use crate::kernel::Fault;
-use crate::{ActionId, Actor, MessageId, Micros, Principal, ProjectId, SessionId, TurnId};
+use super::{
+    FinishReason, ItemNumber, MessageAuthor, MessagePart, NanoDollars, SessionBudget, TokenUsage,
+    ToolCallStatus, body, wire,
+};
+use crate::kernel::ErrorInfo;
+use crate::{ActionId, Actor, MessageId, Principal, ProjectId, SessionId, TurnId, UnixMicros};
 
 wire! {
     /// Whether something can be said in a session.
@@ -45,10 +48,10 @@ body! {
         pub status: TurnStatus,
         /// When it began.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub started_at: Micros,
+        pub started_at: UnixMicros,
         /// When it ended.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
-        pub ended_at: Option<Micros>,
+        pub ended_at: Option<UnixMicros>,
         /// On whose behalf.
         pub principal: Principal,
         /// Through what they spoke.
@@ -59,11 +62,11 @@ body! {
         pub usage: TokenUsage,
         /// What it cost, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub cost: Nanos,
+        pub cost: NanoDollars,
         /// Why it ended in order.
         pub reason: Option<FinishReason>,
         /// Why it could not go on.
-        pub fault: Option<Fault>,
+        pub fault: Option<ErrorInfo>,
     }
 
     /// A session, without what was said in it.
@@ -82,35 +85,35 @@ body! {
         pub status: SessionStatus,
         /// When it was opened.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub opened_at: Micros,
+        pub opened_at: UnixMicros,
         /// On whose authority.
         pub opened_by: Principal,
         /// When something last began or ended in it.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub updated_at: Micros,
+        pub updated_at: UnixMicros,
         /// The place of the next item.
-        pub items: Place,
+        pub items: ItemNumber,
         /// What was said and waits for its turn.
-        pub queued: Vec<Queued>,
+        pub queued: Vec<QueuedMessage>,
         /// The last turn.
         pub turn: Option<TurnView>,
         /// What it used in all, with the tasks it handed over.
         pub usage: TokenUsage,
         /// What it cost in all, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub cost: Nanos,
+        pub cost: NanoDollars,
         /// How many answers had no known price.
         pub unpriced: u32,
         /// Of all that, what the sessions used that it handed tasks to.
         #[serde(default)]
-        pub handed: Handed,
+        pub handed: HandoffUsage,
         /// How many tokens the last answer and its request had.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub context: u64,
         /// Where the last summary stands, if there is one.
-        pub compacted: Option<Place>,
+        pub compacted: Option<ItemNumber>,
         /// The most it may use.
-        pub budget: Budget,
+        pub budget: SessionBudget,
         /// The session that handed a task over to this one.
         pub parent: Option<SessionId>,
         /// How many sessions are above this one.
@@ -121,22 +124,22 @@ body! {
 
     /// What the sessions used that tasks were handed to, and those further below.
     #[derive(Copy, Eq, Default)]
-    pub struct Handed {
+    pub struct HandoffUsage {
         /// The tokens.
         pub usage: TokenUsage,
         /// What it cost, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub cost: Nanos,
+        pub cost: NanoDollars,
         /// How many answers had no known price.
         pub unpriced: u32,
     }
 
     /// A message that waits for its turn.
-    pub struct Queued {
+    pub struct QueuedMessage {
         /// Which.
         pub message: MessageId,
         /// Where it is.
-        pub item: Place,
+        pub item: ItemNumber,
     }
 
     /// Some items of a session in a row.
@@ -144,18 +147,18 @@ body! {
         /// Whose.
         pub session: SessionId,
         /// The items, by place.
-        pub items: Vec<Item>,
+        pub items: Vec<SessionItem>,
     }
 
     /// One thing in a conversation.
-    pub struct Item {
+    pub struct SessionItem {
         /// Its place.
-        pub item: Place,
+        pub item: ItemNumber,
         /// The turn it belongs to; none yet if it waits for one.
         pub turn: Option<TurnId>,
         /// When.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub at: Micros,
+        pub at: UnixMicros,
         /// What it is.
         pub content: ItemContent,
     }
@@ -163,16 +166,16 @@ body! {
     /// What came of a call.
     pub struct ToolResult {
         /// How it went.
-        pub status: ToolStatus,
+        pub status: ToolCallStatus,
         /// What the model is told.
         pub output: String,
         /// When.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub at: Micros,
+        pub at: UnixMicros,
     }
 
     /// What the model says now and has not finished.
-    pub struct Draft {
+    pub struct CompletionDraft {
         /// Where.
         pub session: SessionId,
         /// In which turn.
@@ -182,13 +185,13 @@ body! {
         /// What it says.
         pub text: String,
         /// The calls it is writing.
-        pub calls: Vec<DraftCall>,
+        pub calls: Vec<DraftToolCall>,
         /// The provider failed, and is asked again.
-        pub retrying: Option<Retrying>,
+        pub retrying: Option<PendingRetry>,
     }
 
     /// A call that is being written.
-    pub struct DraftCall {
+    pub struct DraftToolCall {
         /// The tool.
         pub tool: String,
         /// Its arguments so far, JSON text.
@@ -196,18 +199,18 @@ body! {
     }
 
     /// The provider is asked again after a while.
-    pub struct Retrying {
+    pub struct PendingRetry {
         /// The number of the attempt that follows.
         pub attempt: u32,
         /// When it begins.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub at: Micros,
+        pub at: UnixMicros,
         /// Why.
         pub why: String,
     }
 
     /// What one model used in one project on one day.
-    pub struct UsageRow {
+    pub struct DailyUsage {
         /// The day, counted from 1970 in UTC.
         pub day: u32,
         /// Where.
@@ -221,7 +224,7 @@ body! {
         pub usage: TokenUsage,
         /// What it cost, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub cost: Nanos,
+        pub cost: NanoDollars,
         /// How many answers had no known price.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub unpriced: u64,
@@ -237,9 +240,9 @@ wire! {
             /// Its name.
             message: MessageId,
             /// Who.
-            from: Author,
+            from: MessageAuthor,
             /// What.
-            parts: Vec<Part>,
+            parts: Vec<MessagePart>,
             /// As the provider wrote it. Never sent to clients.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[cfg_attr(feature = "ts", ts(skip))]

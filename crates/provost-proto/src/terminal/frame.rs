@@ -5,29 +5,29 @@
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
-use crate::kernel::Fault;
-use crate::limits::{TERMINAL_FRAME, TERMINAL_INPUT};
+use crate::kernel::ErrorInfo;
+use crate::limits::{MAX_TERMINAL_FRAME_BYTES, MAX_TERMINAL_INPUT_BYTES};
 
 /// The length and the kind.
-pub const HEAD: usize = 5;
+pub const FRAME_HEADER_BYTES: usize = 5;
 
 /// All that stands before the bytes of some output.
-pub const DATA_HEAD: usize = HEAD + 8;
+pub const DATA_HEADER_BYTES: usize = FRAME_HEADER_BYTES + 8;
 
-const DATA: u8 = 16;
-const SNAPSHOT: u8 = 17;
-const RESIZED: u8 = 18;
-const EXIT: u8 = 19;
-const TITLE: u8 = 20;
-const BELL: u8 = 21;
-const ERROR: u8 = 22;
-const INPUT: u8 = 32;
-const RESIZE: u8 = 33;
-const ACK: u8 = 34;
+const KIND_DATA: u8 = 16;
+const KIND_SNAPSHOT: u8 = 17;
+const KIND_RESIZED: u8 = 18;
+const KIND_EXIT: u8 = 19;
+const KIND_TITLE: u8 = 20;
+const KIND_BELL: u8 = 21;
+const KIND_ERROR: u8 = 22;
+const KIND_INPUT: u8 = 32;
+const KIND_RESIZE: u8 = 33;
+const KIND_ACK: u8 = 34;
 
 /// What the kernel sends.
 #[derive(Debug, Clone, PartialEq)]
-pub enum FromTerminal {
+pub enum TerminalOutputFrame {
     /// Output.
     Data {
         /// How many bytes came before.
@@ -67,12 +67,12 @@ pub enum FromTerminal {
     /// The bell rang.
     Bell,
     /// Something is wrong, and the stream ends.
-    Error(Fault),
+    Error(ErrorInfo),
 }
 
 /// What a client sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToTerminal {
+pub enum TerminalInputFrame {
     /// Keys.
     Input(Bytes),
     /// The size of the client's window.
@@ -91,7 +91,7 @@ pub enum ToTerminal {
 
 /// Bytes that are no frame, or a frame that cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadFrame {
+pub enum FrameError {
     /// Longer than any may be.
     #[error("a frame of {size} bytes is too large; {limit} is the most")]
     TooLarge {
@@ -102,7 +102,7 @@ pub enum BadFrame {
     },
     /// Of a kind that this end does not take, or shorter than its kind is.
     #[error("a frame of the kind {kind} with {size} bytes is not understood")]
-    Unknown {
+    UnknownKind {
         /// Its kind.
         kind: u8,
         /// Its length.
@@ -110,162 +110,178 @@ pub enum BadFrame {
     },
     /// A text that is none.
     #[error("a frame of the kind {kind} holds no text that can be read")]
-    Text {
+    InvalidText {
         /// Its kind.
         kind: u8,
     },
 }
 
 /// What stands before `length` bytes of output, so that they need not be copied.
-pub fn data_head(offset: u64, length: usize) -> Result<[u8; DATA_HEAD], BadFrame> {
-    let mut bytes = [0; DATA_HEAD];
+pub fn encode_data_header(
+    offset: u64,
+    length: usize,
+) -> Result<[u8; DATA_HEADER_BYTES], FrameError> {
+    let mut bytes = [0; DATA_HEADER_BYTES];
     let mut rest = &mut bytes[..];
-    rest.put_u32(checked(length.saturating_add(8), TERMINAL_FRAME)?);
-    rest.put_u8(DATA);
+    rest.put_u32(check_frame_size(length.saturating_add(8), MAX_TERMINAL_FRAME_BYTES)?);
+    rest.put_u8(KIND_DATA);
     rest.put_u64(offset);
     Ok(bytes)
 }
 
-impl FromTerminal {
+impl TerminalOutputFrame {
     /// The bytes of the frame; the payload is not copied but stands apart.
-    pub fn encode(&self) -> Result<(Vec<u8>, Bytes), BadFrame> {
-        let mut fixed = Vec::with_capacity(HEAD + 12);
+    pub fn encode(&self) -> Result<(Vec<u8>, Bytes), FrameError> {
+        let mut fixed = Vec::with_capacity(FRAME_HEADER_BYTES + 12);
         let (kind, payload) = match self {
             Self::Data { offset, bytes } => {
-                return Ok((data_head(*offset, bytes.len())?.to_vec(), bytes.clone()));
+                return Ok((encode_data_header(*offset, bytes.len())?.to_vec(), bytes.clone()));
             }
             Self::Snapshot { offset, cols, rows, bytes } => {
                 fixed.put_u64(*offset);
                 fixed.put_u16(*cols);
                 fixed.put_u16(*rows);
-                (SNAPSHOT, bytes.clone())
+                (KIND_SNAPSHOT, bytes.clone())
             }
             Self::Resize { offset, cols, rows } => {
                 fixed.put_u64(*offset);
                 fixed.put_u16(*cols);
                 fixed.put_u16(*rows);
-                (RESIZED, Bytes::new())
+                (KIND_RESIZED, Bytes::new())
             }
             Self::Exit { exit_code, signal } => {
-                put_optional(&mut fixed, *exit_code);
-                put_optional(&mut fixed, *signal);
-                (EXIT, Bytes::new())
+                put_optional_i32(&mut fixed, *exit_code);
+                put_optional_i32(&mut fixed, *signal);
+                (KIND_EXIT, Bytes::new())
             }
-            Self::Title(title) => (TITLE, Bytes::copy_from_slice(title.as_bytes())),
-            Self::Bell => (BELL, Bytes::new()),
+            Self::Title(title) => (KIND_TITLE, Bytes::copy_from_slice(title.as_bytes())),
+            Self::Bell => (KIND_BELL, Bytes::new()),
             Self::Error(fault) => {
-                let text = serde_json::to_vec(fault).map_err(|_| BadFrame::Text { kind: ERROR })?;
-                (ERROR, text.into())
+                let text = serde_json::to_vec(fault)
+                    .map_err(|_| FrameError::InvalidText { kind: KIND_ERROR })?;
+                (KIND_ERROR, text.into())
             }
         };
-        Ok((framed(kind, &fixed, payload.len(), TERMINAL_FRAME)?, payload))
+        Ok((encode_frame_header(kind, &fixed, payload.len(), MAX_TERMINAL_FRAME_BYTES)?, payload))
     }
 
     /// Takes the next frame from the buffer; none if it is not all there yet.
-    pub fn decode(buffer: &mut BytesMut) -> Result<Option<Self>, BadFrame> {
-        let Some((kind, mut payload)) = next(buffer, TERMINAL_FRAME)? else { return Ok(None) };
+    pub fn decode(buffer: &mut BytesMut) -> Result<Option<Self>, FrameError> {
+        let Some((kind, mut payload)) = take_frame(buffer, MAX_TERMINAL_FRAME_BYTES)? else {
+            return Ok(None);
+        };
         let size = payload.len();
         Ok(Some(match (kind, size) {
-            (DATA, 8..) => Self::Data { offset: payload.get_u64(), bytes: payload },
-            (SNAPSHOT, 12..) => {
+            (KIND_DATA, 8..) => Self::Data { offset: payload.get_u64(), bytes: payload },
+            (KIND_SNAPSHOT, 12..) => {
                 let (offset, cols, rows) =
                     (payload.get_u64(), payload.get_u16(), payload.get_u16());
                 Self::Snapshot { offset, cols, rows, bytes: payload }
             }
-            (RESIZED, 12) => {
+            (KIND_RESIZED, 12) => {
                 let (offset, cols, rows) =
                     (payload.get_u64(), payload.get_u16(), payload.get_u16());
                 Self::Resize { offset, cols, rows }
             }
-            (EXIT, 10) => {
-                let unknown = BadFrame::Unknown { kind, size };
-                let exit_code = get_optional(&mut payload, unknown.clone())?;
-                let signal = get_optional(&mut payload, unknown)?;
+            (KIND_EXIT, 10) => {
+                let unknown = FrameError::UnknownKind { kind, size };
+                let exit_code = get_optional_i32(&mut payload, unknown.clone())?;
+                let signal = get_optional_i32(&mut payload, unknown)?;
                 Self::Exit { exit_code, signal }
             }
-            (TITLE, _) => {
-                let text = std::str::from_utf8(&payload).map_err(|_| BadFrame::Text { kind })?;
+            (KIND_TITLE, _) => {
+                let text =
+                    std::str::from_utf8(&payload).map_err(|_| FrameError::InvalidText { kind })?;
                 Self::Title(text.to_owned())
             }
-            (BELL, 0) => Self::Bell,
-            (ERROR, _) => {
+            (KIND_BELL, 0) => Self::Bell,
+            (KIND_ERROR, _) => {
                 let fault = serde_json::from_slice(&payload);
-                Self::Error(fault.map_err(|_| BadFrame::Text { kind })?)
+                Self::Error(fault.map_err(|_| FrameError::InvalidText { kind })?)
             }
-            _ => return Err(BadFrame::Unknown { kind, size }),
+            _ => return Err(FrameError::UnknownKind { kind, size }),
         }))
     }
 }
 
-impl ToTerminal {
+impl TerminalInputFrame {
     /// The bytes of the frame.
-    pub fn encode(&self) -> Result<Vec<u8>, BadFrame> {
+    pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
         let mut fixed = Vec::with_capacity(8);
         let (kind, payload) = match self {
-            Self::Input(bytes) => (INPUT, &bytes[..]),
+            Self::Input(bytes) => (KIND_INPUT, &bytes[..]),
             Self::Resize { cols, rows } => {
                 fixed.put_u16(*cols);
                 fixed.put_u16(*rows);
-                (RESIZE, &[][..])
+                (KIND_RESIZE, &[][..])
             }
             Self::Ack { offset } => {
                 fixed.put_u64(*offset);
-                (ACK, &[][..])
+                (KIND_ACK, &[][..])
             }
         };
-        let mut bytes = framed(kind, &fixed, payload.len(), TERMINAL_INPUT)?;
+        let mut bytes = encode_frame_header(kind, &fixed, payload.len(), MAX_TERMINAL_INPUT_BYTES)?;
         bytes.extend_from_slice(payload);
         Ok(bytes)
     }
 
     /// Takes the next frame from the buffer; none if it is not all there yet.
-    pub fn decode(buffer: &mut BytesMut) -> Result<Option<Self>, BadFrame> {
-        let Some((kind, mut payload)) = next(buffer, TERMINAL_INPUT)? else { return Ok(None) };
+    pub fn decode(buffer: &mut BytesMut) -> Result<Option<Self>, FrameError> {
+        let Some((kind, mut payload)) = take_frame(buffer, MAX_TERMINAL_INPUT_BYTES)? else {
+            return Ok(None);
+        };
         let size = payload.len();
         Ok(Some(match (kind, size) {
-            (INPUT, _) => Self::Input(payload),
-            (RESIZE, 4) => Self::Resize { cols: payload.get_u16(), rows: payload.get_u16() },
-            (ACK, 8) => Self::Ack { offset: payload.get_u64() },
-            _ => return Err(BadFrame::Unknown { kind, size }),
+            (KIND_INPUT, _) => Self::Input(payload),
+            (KIND_RESIZE, 4) => Self::Resize { cols: payload.get_u16(), rows: payload.get_u16() },
+            (KIND_ACK, 8) => Self::Ack { offset: payload.get_u64() },
+            _ => return Err(FrameError::UnknownKind { kind, size }),
         }))
     }
 }
 
-fn checked(size: usize, limit: usize) -> Result<u32, BadFrame> {
+fn check_frame_size(size: usize, limit: usize) -> Result<u32, FrameError> {
     let fits = u32::try_from(size).ok().filter(|_| size <= limit);
-    fits.ok_or(BadFrame::TooLarge { size, limit })
+    fits.ok_or(FrameError::TooLarge { size, limit })
 }
 
 /// The head and the fixed part of a frame whose payload follows.
-fn framed(kind: u8, fixed: &[u8], payload: usize, limit: usize) -> Result<Vec<u8>, BadFrame> {
-    let length = checked(fixed.len().saturating_add(payload), limit)?;
-    let mut bytes = Vec::with_capacity(HEAD + fixed.len());
+fn encode_frame_header(
+    kind: u8,
+    fixed: &[u8],
+    payload: usize,
+    limit: usize,
+) -> Result<Vec<u8>, FrameError> {
+    let length = check_frame_size(fixed.len().saturating_add(payload), limit)?;
+    let mut bytes = Vec::with_capacity(FRAME_HEADER_BYTES + fixed.len());
     bytes.put_u32(length);
     bytes.put_u8(kind);
     bytes.put_slice(fixed);
     Ok(bytes)
 }
 
-fn next(buffer: &mut BytesMut, limit: usize) -> Result<Option<(u8, Bytes)>, BadFrame> {
-    let Some(&[a, b, c, d, kind]) = buffer.first_chunk::<HEAD>() else { return Ok(None) };
+fn take_frame(buffer: &mut BytesMut, limit: usize) -> Result<Option<(u8, Bytes)>, FrameError> {
+    let Some(&[a, b, c, d, kind]) = buffer.first_chunk::<FRAME_HEADER_BYTES>() else {
+        return Ok(None);
+    };
     let size = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
     if size > limit {
-        return Err(BadFrame::TooLarge { size, limit });
+        return Err(FrameError::TooLarge { size, limit });
     }
-    if buffer.len() < HEAD + size {
+    if buffer.len() < FRAME_HEADER_BYTES + size {
         return Ok(None);
     }
-    buffer.advance(HEAD);
+    buffer.advance(FRAME_HEADER_BYTES);
     Ok(Some((kind, buffer.split_to(size).freeze())))
 }
 
-fn put_optional(bytes: &mut Vec<u8>, number: Option<i32>) {
+fn put_optional_i32(bytes: &mut Vec<u8>, number: Option<i32>) {
     bytes.put_u8(u8::from(number.is_some()));
     bytes.put_i32(number.unwrap_or(0));
 }
 
-/// Refuses what was not written by [`put_optional`].
-fn get_optional(bytes: &mut Bytes, refusal: BadFrame) -> Result<Option<i32>, BadFrame> {
+/// Refuses what was not written by [`put_optional_i32`].
+fn get_optional_i32(bytes: &mut Bytes, refusal: FrameError) -> Result<Option<i32>, FrameError> {
     match (bytes.get_u8(), bytes.get_i32()) {
         (0, 0) => Ok(None),
         (1, number) => Ok(Some(number)),

@@ -1,12 +1,13 @@
 //! The bodies of the HTTP API, but for those of governance, runtime and sessions.
 
 use expect_test::expect_file;
-use provost_proto::kernel::Meanwhile;
+use provost_proto::kernel::ObservedChanges;
 use provost_proto::terminal::TerminalTicket;
 use provost_proto::{
-    ActionAnswer, ActionStatus, ActionView, AuditPage, AuditReport, BadEvent, BlobRef, Code,
-    CreateToken, CreatedToken, Event, Health, KernelStatus, KernelView, LoginLink, OpenProject,
-    Problem, Project, ProjectList, ProjectStatus, Raw, RequestAction, Token, TokenClass, TokenList,
+    ActionResponse, ActionStatus, ActionView, AuditPage, AuditReport, BlobRef, Code, CorruptEvent,
+    CreateTokenRequest, CreatedToken, ErrorResponse, Event, Health, KernelStatus, KernelView,
+    LoginLink, OpenProjectRequest, Project, ProjectList, ProjectStatus, RawJson,
+    SubmitActionRequest, TokenClass, TokenList, TokenView,
 };
 use serde_json::{Value, json};
 
@@ -27,8 +28,8 @@ pub(crate) fn projects() -> Vec<Project> {
     vec![project(ProjectStatus::Open), project(ProjectStatus::Closed)]
 }
 
-fn tokens() -> Vec<Token> {
-    let full = Token {
+fn tokens() -> Vec<TokenView> {
+    let full = TokenView {
         id: id(5),
         class: TokenClass::Agent,
         project: Some(id(1)),
@@ -42,7 +43,7 @@ fn tokens() -> Vec<Token> {
         expires_at: Some(AT + 1),
         revoked_at: Some(AT + 2),
     };
-    let bare = Token {
+    let bare = TokenView {
         project: None,
         role: None,
         holder: None,
@@ -84,7 +85,7 @@ fn actions() -> Vec<ActionView> {
 }
 
 fn project_bodies(golden: &mut Golden) {
-    golden.section("open project", &[OpenProject { path: text("~/shop") }]);
+    golden.section("open project", &[OpenProjectRequest { path: text("~/shop") }]);
     golden.section("project", &projects());
     golden.section("projects", &[ProjectList { projects: projects() }]);
     golden.section(
@@ -101,7 +102,7 @@ fn project_bodies(golden: &mut Golden) {
 }
 
 fn token_bodies(golden: &mut Golden) {
-    let create = |class, project, role, label, ttl_minutes| CreateToken {
+    let create = |class, project, role, label, ttl_minutes| CreateTokenRequest {
         class,
         project,
         role,
@@ -122,7 +123,7 @@ fn token_bodies(golden: &mut Golden) {
 }
 
 fn action_bodies(golden: &mut Golden) {
-    let request = |params, role, session_id| RequestAction {
+    let request = |params, role, session_id| SubmitActionRequest {
         action: text("fs.readFile"),
         params,
         role,
@@ -131,14 +132,14 @@ fn action_bodies(golden: &mut Golden) {
     let bare = request(Value::Null, None, None);
     decodes_to(r#"{"action":"fs.readFile"}"#, &bare);
     golden.section("request action", &[request(params(), Some(text("tester")), Some(id(2))), bare]);
-    let answer = |status, approval_id, result| ActionAnswer {
+    let answer = |status, approval_id, result| ActionResponse {
         action_id: id(4),
         action_hash: hash(0x55),
         status,
         approval_id,
         result,
     };
-    let result = Some(Raw::new(&json!({ "content": "a" })).unwrap());
+    let result = Some(RawJson::new(&json!({ "content": "a" })).unwrap());
     golden.section(
         "action answer",
         &[
@@ -148,7 +149,7 @@ fn action_bodies(golden: &mut Golden) {
     );
     golden.section("action", &actions());
     golden.section("outcome", &outcomes());
-    let changes = |changed, folders, more| Meanwhile { changed, folders, more };
+    let changes = |changed, folders, more| ObservedChanges { changed, folders, more };
     golden.section(
         "changes while a command ran",
         &[changes(texts(["a.txt"]), texts(["."]), true), changes(Vec::new(), Vec::new(), false)],
@@ -174,7 +175,7 @@ fn audit_bodies(golden: &mut Golden) {
     let page = |events, next| AuditPage { events, next };
     golden.section("audit page", &[page(vec![event], Some(1)), page(Vec::new(), None)]);
     let report = |bad, views| AuditReport { events: 7, head: hash(0xa1), bad, views };
-    let bad = BadEvent { seq: 3, why: text("its hash is another") };
+    let bad = CorruptEvent { seq: 3, why: text("its hash is another") };
     golden.section(
         "audit report",
         &[report(Some(bad), Some(text("runtimes differ"))), report(None, None)],
@@ -196,7 +197,7 @@ fn bodies_of_the_http_api_keep_their_fields() {
 #[test]
 fn error_bodies_keep_their_fields() {
     let mut golden = Golden::default();
-    let problem = |code: Code, details| Problem {
+    let problem = |code: Code, details| ErrorResponse {
         error: text("what to do"),
         code,
         status: code.status(),

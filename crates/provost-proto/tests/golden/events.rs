@@ -2,7 +2,8 @@
 
 use expect_test::expect_file;
 use provost_proto::{
-    AllowedBy, AnswerScope, Decision, Event, Fact, Governing, Hash, Mode, TokenClass,
+    AllowedBy, AnswerScope, ApprovalAnswer, Event, Fact, GovernanceFileKind, Hash, ProjectMode,
+    TokenClass,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -24,7 +25,7 @@ fn every_event_keeps_its_kind_and_body() {
         golden.section(same[0].kind(), same);
         for fact in same {
             let body = fact.body().unwrap();
-            assert_eq!(Fact::read(fact.kind(), &body).as_ref(), Some(fact));
+            assert_eq!(Fact::from_kind_and_body(fact.kind(), &body).as_ref(), Some(fact));
         }
     }
     golden.check(&expect_file!["files/events.txt"]);
@@ -218,8 +219,8 @@ fn approvals() -> Vec<Fact> {
     vec![
         asked(Some(text("tester")), Some(id(2)), full),
         asked(None, None, bare),
-        answered(Decision::Allow, Some(AnswerScope::Session), None),
-        answered(Decision::Deny, None, Some(text("not today"))),
+        answered(ApprovalAnswer::Allow, Some(AnswerScope::Session), None),
+        answered(ApprovalAnswer::Deny, None, Some(text("not today"))),
         Fact::ApprovalExpired { approval: id(8), project: id(1) },
         Fact::ApprovalWithdrawn { approval: id(8), project: id(1), why: text("cancelled") },
     ]
@@ -245,8 +246,8 @@ fn grants() -> Vec<Fact> {
         granted(None, None, paths, Vec::new(), None),
         granted(None, None, exact, Vec::new(), None),
         Fact::GrantRevoked { grant: id(9), project: id(1) },
-        Fact::ModeChanged { project: id(1), mode: Mode::Full, until: Some(AT) },
-        Fact::ModeChanged { project: id(1), mode: Mode::Sandbox, until: None },
+        Fact::ModeChanged { project: id(1), mode: ProjectMode::Full, until: Some(AT) },
+        Fact::ModeChanged { project: id(1), mode: ProjectMode::Sandbox, until: None },
     ]
 }
 
@@ -278,7 +279,7 @@ fn files() -> Vec<Fact> {
         },
         Fact::FileTrusted {
             project: id(1),
-            what: Governing::Role,
+            what: GovernanceFileKind::Role,
             file: text(".agents/tester.md"),
             hash: hash(0x66),
             text: text("---\nname: tester\n"),

@@ -2,10 +2,11 @@
 
 use expect_test::expect_file;
 use provost_proto::{
-    Actor, Answer, AnswerScope, Approval, ApprovalList, ApprovalStatus, ChangeRole, Decision,
-    Difference, Explain, Explanation, Governing, Grant, GrantList, Mode, ModeView, PolicyLayer,
-    PolicyView, RejectedRole, RoleList, RoleView, RuleView, SetMode, Simulate, Simulation,
-    TokenClass, Trust, Trusted,
+    Actor, AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer, ApprovalList,
+    ApprovalStatus, ChangeRoleRequest, DecisionDifference, ExplainPolicyRequest,
+    GovernanceFileKind, Grant, GrantList, PolicyExplanation, PolicyLayer, PolicySimulation,
+    PolicyView, ProjectMode, ProjectModeView, RejectedRole, RoleList, RoleView, RuleView,
+    SetModeRequest, SimulatePolicyRequest, TokenClass, TrustFileRequest, TrustedFile,
 };
 use serde_json::Value;
 
@@ -78,17 +79,17 @@ fn grants() -> Vec<Grant> {
     vec![full, bare]
 }
 
-fn answers() -> Vec<Answer> {
-    let full = Answer {
-        decision: Decision::Allow,
+fn answers() -> Vec<AnswerApprovalRequest> {
+    let full = AnswerApprovalRequest {
+        decision: ApprovalAnswer::Allow,
         scope: Some(AnswerScope::Always),
         action_hash: hash(0x55),
         message: Some(text("go")),
         minutes: Some(60),
         rule: Some(text("[[allow]]")),
     };
-    let bare = Answer {
-        decision: Decision::Deny,
+    let bare = AnswerApprovalRequest {
+        decision: ApprovalAnswer::Deny,
         scope: None,
         message: None,
         minutes: None,
@@ -113,11 +114,17 @@ fn approval_bodies(golden: &mut Golden) {
 }
 
 fn mode_bodies(golden: &mut Golden) {
-    let set = |mode, minutes| SetMode { mode, minutes };
-    golden.section("set mode", &[set(Mode::Full, Some(30)), set(Mode::Sandbox, None)]);
-    let view =
-        |mode, until| ModeView { project: id(1), mode, until, by: text("local:ann"), at: AT };
-    golden.section("mode", &[view(Mode::Full, Some(AT)), view(Mode::Auto, None)]);
+    let set = |mode, minutes| SetModeRequest { mode, minutes };
+    golden
+        .section("set mode", &[set(ProjectMode::Full, Some(30)), set(ProjectMode::Sandbox, None)]);
+    let view = |mode, until| ProjectModeView {
+        project: id(1),
+        mode,
+        until,
+        by: text("local:ann"),
+        at: AT,
+    };
+    golden.section("mode", &[view(ProjectMode::Full, Some(AT)), view(ProjectMode::Auto, None)]);
 }
 
 fn role_bodies(golden: &mut Golden) {
@@ -138,12 +145,12 @@ fn role_bodies(golden: &mut Golden) {
         rejected: vec![RejectedRole { file: text("x.md"), why: text("line 2") }],
     };
     golden.section("roles", &[list]);
-    golden.section("change role", &[ChangeRole { model: text("m") }]);
-    let (what, file) = (Governing::Policy, text(".provost/policy.toml"));
-    golden.section("trust", &[Trust { what, file: file.clone(), hash: hash(0x67) }]);
+    golden.section("change role", &[ChangeRoleRequest { model: text("m") }]);
+    let (what, file) = (GovernanceFileKind::Policy, text(".provost/policy.toml"));
+    golden.section("trust", &[TrustFileRequest { what, file: file.clone(), hash: hash(0x67) }]);
     golden.section(
         "trusted file",
-        &[Trusted {
+        &[TrustedFile {
             project: id(1),
             what,
             file,
@@ -174,18 +181,18 @@ fn policy_bodies(golden: &mut Golden) {
     };
     let full = layer(Some(text("policy.toml")), Some(hash(0x67)), Some(text("+a\n")));
     golden.section("policy", &[PolicyView { layers: vec![full, layer(None, None, None)] }]);
-    let bare = Explain { role: None, action: None, params: Value::Null, mode: None };
+    let bare = ExplainPolicyRequest { role: None, action: None, params: Value::Null, mode: None };
     decodes_to("{}", &bare);
-    let full = Explain {
+    let full = ExplainPolicyRequest {
         role: Some(text("tester")),
         action: Some(text("fs.stat")),
         params: params(),
-        mode: Some(Mode::Auto),
+        mode: Some(ProjectMode::Auto),
     };
     golden.section("explain", &[full, bare]);
     golden.section(
         "explanation",
-        &[Explanation {
+        &[PolicyExplanation {
             verdict: text("ask"),
             why: text("the mode"),
             what: text("run"),
@@ -193,16 +200,18 @@ fn policy_bodies(golden: &mut Golden) {
             rules: rules(),
         }],
     );
-    let simulate = |limit| Simulate { layer: text("user"), text: text("[[deny]]"), limit };
+    let simulate =
+        |limit| SimulatePolicyRequest { layer: text("user"), text: text("[[deny]]"), limit };
     golden.section("simulate", &[simulate(Some(10)), simulate(None)]);
-    let difference = Difference {
+    let difference = DecisionDifference {
         action: id(4),
         what: text("run"),
         now: text("allow"),
         then: text("deny"),
         why: text("rule npm"),
     };
-    golden.section("simulation", &[Simulation { looked_at: 7, differences: vec![difference] }]);
+    golden
+        .section("simulation", &[PolicySimulation { looked_at: 7, differences: vec![difference] }]);
 }
 
 #[test]

@@ -3,23 +3,24 @@
 //! The frames around it, and output as bytes, are made in `provost-kernel`.
 
 use expect_test::expect_file;
-use provost_proto::Raw;
+use provost_proto::RawJson;
 use provost_proto::kernel::{
-    Answer, Ask, Happened, KnownSecret, Limit, PROTOCOL, Question, Report, RpcError, SeenLink,
-    Terms, Version2, Welcome,
+    HelloResponse, JsonRpcVersion, KernelReport, KnownSecret, Method, ObservedLink,
+    PROTOCOL_VERSION, Preconditions, ReportPayload, RpcError, RpcRequest, RpcResponse,
+    VisibilityRule,
 };
-use provost_proto::terminal::Attached;
+use provost_proto::terminal::TerminalAttachResponse;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::samples::{faults, id, layers, outcomes, outputs, params, pins, text, texts};
 use crate::{Golden, decodes_to, runtime};
 
-fn questions() -> Vec<Question> {
+fn questions() -> Vec<RpcRequest> {
     let asks = [control(), executions(), streams()].concat();
     crate::assert_every_variant!(
         asks,
-        Ask {
+        Method {
             Hello,
             Secrets,
             Ping,
@@ -34,64 +35,64 @@ fn questions() -> Vec<Question> {
             Shutdown,
         }
     );
-    let question = |(ask, id)| Question { jsonrpc: Version2::V2, id, ask };
+    let question = |(ask, id)| RpcRequest { jsonrpc: JsonRpcVersion::V2, id, ask };
     asks.into_iter().zip(1..).map(question).collect()
 }
 
-fn control() -> Vec<Ask> {
+fn control() -> Vec<Method> {
     let value = text("hunter2");
     vec![
-        Ask::Hello { secret: text("s3cret"), protocol: PROTOCOL },
-        Ask::Secrets { values: vec![KnownSecret { name: text("API_KEY"), value }] },
-        Ask::Secrets { values: Vec::new() },
-        Ask::Ping {},
-        Ask::Attach { after: 7 },
-        Ask::Acknowledge { up_to: 9 },
-        Ask::Cancel { id: id(4) },
-        Ask::Outcomes { ids: vec![id(4), id(5)] },
-        Ask::Shutdown {},
+        Method::Hello { secret: text("s3cret"), protocol: PROTOCOL_VERSION },
+        Method::Secrets { values: vec![KnownSecret { name: text("API_KEY"), value }] },
+        Method::Secrets { values: Vec::new() },
+        Method::Ping {},
+        Method::Attach { after: 7 },
+        Method::Acknowledge { up_to: 9 },
+        Method::Cancel { id: id(4) },
+        Method::Outcomes { ids: vec![id(4), id(5)] },
+        Method::Shutdown {},
     ]
 }
 
-fn executions() -> Vec<Ask> {
-    let execute = |limits, terms| Ask::Execute {
+fn executions() -> Vec<Method> {
+    let execute = |limits, terms| Method::Execute {
         id: id(4),
         action: text("fs.searchFiles"),
         params: params(),
         limits,
         terms,
     };
-    let limit = Limit {
+    let limit = VisibilityRule {
         id: text("secrets"),
         layer: text("builtin"),
         effect: text("deny"),
         path: texts(["**/.env"]),
         except: texts(["**/.env.example"]),
     };
-    let terms = Terms {
-        links: vec![SeenLink { path: text("link"), leads_to: text("there") }],
+    let terms = Preconditions {
+        links: vec![ObservedLink { path: text("link"), leads_to: text("there") }],
         pins: pins(),
         programs: texts(["build.sh"]),
     };
     vec![
         execute(vec![limit], Some(terms)),
-        execute(Vec::new(), Some(Terms::default())),
+        execute(Vec::new(), Some(Preconditions::default())),
         execute(Vec::new(), None),
     ]
 }
 
-fn streams() -> Vec<Ask> {
+fn streams() -> Vec<Method> {
     vec![
-        Ask::Terminal { after: Some(7), cols: 80, rows: 24 },
-        Ask::Terminal { after: None, cols: 80, rows: 24 },
-        Ask::Logs { after: 7, limit: 4096 },
-        Ask::Runtime {},
+        Method::Terminal { after: Some(7), cols: 80, rows: 24 },
+        Method::Terminal { after: None, cols: 80, rows: 24 },
+        Method::Logs { after: 7, limit: 4096 },
+        Method::Runtime {},
     ]
 }
 
-fn welcome() -> Welcome {
-    Welcome {
-        protocol: PROTOCOL,
+fn welcome() -> HelloResponse {
+    HelloResponse {
+        protocol: PROTOCOL_VERSION,
         boot: id(6),
         pid: 43,
         version: text("0.1.0"),
@@ -99,18 +100,18 @@ fn welcome() -> Welcome {
     }
 }
 
-fn attached() -> Attached {
-    Attached { pid: 52, cols: 80, rows: 24, oldest: 1, end: 9 }
+fn attached() -> TerminalAttachResponse {
+    TerminalAttachResponse { pid: 52, cols: 80, rows: 24, oldest: 1, end: 9 }
 }
 
-fn answers() -> Vec<Answer> {
-    fn good(result: &impl Serialize) -> Answer {
-        let result = Some(Raw::new(result).unwrap());
-        Answer { jsonrpc: Version2::V2, id: 1, result, error: None }
+fn answers() -> Vec<RpcResponse> {
+    fn good(result: &impl Serialize) -> RpcResponse {
+        let result = Some(RawJson::new(result).unwrap());
+        RpcResponse { jsonrpc: JsonRpcVersion::V2, id: 1, result, error: None }
     }
     let bad = |data| {
         let error = Some(RpcError { code: -32000, message: text("no"), data });
-        Answer { jsonrpc: Version2::V2, id: 2, result: None, error }
+        RpcResponse { jsonrpc: JsonRpcVersion::V2, id: 2, result: None, error }
     };
     vec![
         good(&json!({})),
@@ -123,22 +124,22 @@ fn answers() -> Vec<Answer> {
     ]
 }
 
-fn reports() -> Vec<Report> {
+fn reports() -> Vec<KernelReport> {
     let mut happened =
-        vec![Happened::Started { pid: 99, profile: text("command"), layers: layers() }];
-    happened.extend(outputs().into_iter().map(Happened::Output));
-    happened.extend(outcomes().into_iter().map(Happened::Finished));
-    let report = |what| Report { number: 9, action: id(4), what };
+        vec![ReportPayload::Started { pid: 99, profile: text("command"), layers: layers() }];
+    happened.extend(outputs().into_iter().map(ReportPayload::Output));
+    happened.extend(outcomes().into_iter().map(ReportPayload::Finished));
+    let report = |what| KernelReport { number: 9, action: id(4), what };
     let mut reports: Vec<_> = happened.into_iter().map(report).collect();
     reports.extend(runtime::reports());
     let kinds: Vec<_> = reports.iter().map(|report| report.what.clone()).collect();
-    crate::assert_every_variant!(kinds, Happened { Started, Output, Finished, Runtime });
+    crate::assert_every_variant!(kinds, ReportPayload { Started, Output, Finished, Runtime });
     reports
 }
 
 #[test]
 fn messages_to_and_from_a_kernel_keep_their_fields() {
-    assert_eq!(PROTOCOL, 4);
+    assert_eq!(PROTOCOL_VERSION, 4);
     let mut golden = Golden::default();
     golden.section("requests", &questions());
     golden.section("responses", &answers());

@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use expect_test::expect_file;
 use provost_proto::kernel::OutputStream;
 use provost_proto::runtime::{
-    BuildEnd, BuildStatus, CrashPhase, FoundBy, PreviewStatus, RunCause, RuntimeStatus, Severity,
-    StopCause, TerminalStatus,
+    BuildFailureCause, BuildStatus, CrashPhase, DiagnosticSeverity, PortSource, PreviewStatus,
+    RunCause, RuntimeStatus, StopCause, TerminalStatus,
 };
 use provost_proto::session::{
-    Author, FinishReason, Purpose, SessionStatus, ToolStatus, TurnStatus,
+    CompletionPurpose, FinishReason, MessageAuthor, SessionStatus, ToolCallStatus, TurnStatus,
 };
 use provost_proto::{
-    ActionId, ActionStatus, Actor, AnswerScope, ApprovalId, ApprovalStatus, Code, Decision,
-    EventId, Governing, GrantId, KernelStatus, MessageId, Mode, NotebookId, ProjectId,
-    ProjectStatus, SessionId, Stream, TokenClass, TokenId, TurnId,
+    ActionId, ActionStatus, Actor, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalStatus, Code,
+    EventId, GovernanceFileKind, GrantId, KernelStatus, MessageId, NotebookId, ProjectId,
+    ProjectMode, ProjectStatus, SessionId, Stream, TokenClass, TokenId, TurnId,
 };
 
 use crate::samples::{id, text};
@@ -47,24 +47,24 @@ fn governance_words(golden: &mut Golden) {
     golden
         .section("kernel status", &every!(KernelStatus { Connected, Unresponsive, Stopped, Lost }));
     golden.section("token class", &every!(TokenClass { Operator, Agent, Runtime, Viewer }));
-    golden.section("mode", &every!(Mode { Sandbox, Auto, Full }));
-    golden.section("governing file", &every!(Governing { Role, Policy, Runtime }));
+    golden.section("mode", &every!(ProjectMode { Sandbox, Auto, Full }));
+    golden.section("governing file", &every!(GovernanceFileKind { Role, Policy, Runtime }));
     golden.section("answer scope", &every!(AnswerScope { Once, Session, Until, Always }));
     golden.section(
         "approval status",
         &every!(ApprovalStatus { Pending, Allowed, Denied, Expired, Withdrawn }),
     );
-    golden.section("answer", &every!(Decision { Allow, Deny }));
+    golden.section("answer", &every!(ApprovalAnswer { Allow, Deny }));
     golden.section("output stream", &every!(OutputStream { Stdout, Stderr }));
 }
 
 fn runtime_words(golden: &mut Golden) {
-    golden.section("severity", &every!(Severity { Error, Warning }));
+    golden.section("severity", &every!(DiagnosticSeverity { Error, Warning }));
     golden.section("run cause", &every!(RunCause { Run, Restart, Crash }));
     golden.section("stop cause", &every!(StopCause { Stop, Restart, Exit, Shutdown }));
     golden.section("crash phase", &every!(CrashPhase { Starting, Building, Running }));
-    golden.section("build end", &every!(BuildEnd { Failed, Stopped, NotStarted }));
-    golden.section("port found by", &every!(FoundBy { Output, Configured, Listener }));
+    golden.section("build end", &every!(BuildFailureCause { Failed, Stopped, NotStarted }));
+    golden.section("port found by", &every!(PortSource { Output, Configured, Listener }));
     golden.section(
         "runtime status",
         &every!(RuntimeStatus { Stopped, Starting, Building, Running, Stopping, Crashed }),
@@ -78,10 +78,10 @@ fn runtime_words(golden: &mut Golden) {
 }
 
 fn session_words(golden: &mut Golden) {
-    golden.section("author", &every!(Author { User, Assistant }));
-    golden.section("tool status", &every!(ToolStatus { Ok, Error, Denied, Cancelled }));
+    golden.section("author", &every!(MessageAuthor { User, Assistant }));
+    golden.section("tool status", &every!(ToolCallStatus { Ok, Error, Denied, Cancelled }));
     golden.section("finish reason", &every!(FinishReason { Done, MaxTokens, Refused }));
-    golden.section("purpose", &every!(Purpose { Answer, Summary }));
+    golden.section("purpose", &every!(CompletionPurpose { Answer, Summary }));
     golden.section("session status", &every!(SessionStatus { Idle, Running, Interrupted, Closed }));
     golden.section(
         "turn status",

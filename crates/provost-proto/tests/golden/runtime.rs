@@ -3,16 +3,17 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use expect_test::expect_file;
-use provost_proto::kernel::{Happened, Printed, Report};
+use provost_proto::kernel::{KernelReport, OutputData, ReportPayload};
 use provost_proto::runtime::{
-    BuildDone, BuildEnd, BuildError, BuildFailure, BuildStart, BuildStatus, BuildView, CrashPhase,
-    CrashReport, DevServerView, FoundBy, LogPage, Port, PreviewFound, PreviewGone, PreviewStatus,
-    PreviewUrl, PreviewView, RunCause, RunCrash, RunStart, RunStarting, RunStop, RunStopping,
-    RuntimeAnswer, RuntimeChange, RuntimeKernel, RuntimeNow, RuntimeState, RuntimeStatus,
-    RuntimeView, Severity, StopCause, TerminalEnd, TerminalOpen, TerminalSize, TerminalStatus,
-    TerminalView,
+    BuildDiagnostic, BuildFailed, BuildFailureCause, BuildStarted, BuildStatus, BuildSucceeded,
+    BuildView, CrashPhase, CrashReport, DevServerView, DiagnosticSeverity, ListeningPort,
+    PortSource, PreviewDetection, PreviewLost, PreviewStatus, PreviewUrl, PreviewView, RunCause,
+    RuntimeActionResult, RuntimeChange, RuntimeCrashed, RuntimeKernelStatus, RuntimeLogPage,
+    RuntimeSnapshot, RuntimeStarted, RuntimeStarting, RuntimeStatus, RuntimeStatusResponse,
+    RuntimeStopped, RuntimeStopping, RuntimeView, StopCause, TerminalClosed, TerminalOpened,
+    TerminalSize, TerminalStatus, TerminalView,
 };
-use provost_proto::{Fact, KernelStatus, Mode};
+use provost_proto::{Fact, KernelStatus, ProjectMode};
 
 use crate::Golden;
 use crate::samples::{AT, id, text, texts};
@@ -23,8 +24,9 @@ pub(crate) fn facts() -> Vec<Fact> {
 }
 
 /// Each change as the report it comes in.
-pub(crate) fn reports() -> Vec<Report> {
-    let report = |change| Report { number: 9, action: id(4), what: Happened::Runtime(change) };
+pub(crate) fn reports() -> Vec<KernelReport> {
+    let report =
+        |change| KernelReport { number: 9, action: id(4), what: ReportPayload::Runtime(change) };
     changes().into_iter().map(report).collect()
 }
 
@@ -56,8 +58,8 @@ fn changes() -> Vec<RuntimeChange> {
     changes
 }
 
-fn complaints() -> Vec<BuildError> {
-    let complaint = |file, line, column, severity| BuildError {
+fn complaints() -> Vec<BuildDiagnostic> {
+    let complaint = |file, line, column, severity| BuildDiagnostic {
         file,
         line,
         column,
@@ -65,14 +67,14 @@ fn complaints() -> Vec<BuildError> {
         severity,
     };
     vec![
-        complaint(Some(text("src/a.ts")), Some(3), Some(5), Severity::Error),
-        complaint(None, None, None, Severity::Warning),
+        complaint(Some(text("src/a.ts")), Some(3), Some(5), DiagnosticSeverity::Error),
+        complaint(None, None, None, DiagnosticSeverity::Warning),
     ]
 }
 
 fn builds() -> Vec<RuntimeChange> {
     let failed = |end, exit_code, signal, why| {
-        RuntimeChange::BuildFailed(BuildFailure {
+        RuntimeChange::BuildFailed(BuildFailed {
             end,
             exit_code,
             signal,
@@ -83,11 +85,11 @@ fn builds() -> Vec<RuntimeChange> {
         })
     };
     vec![
-        RuntimeChange::BuildStarted(BuildStart { pid: 50, command: text("npm run build") }),
-        RuntimeChange::BuildSucceeded(BuildDone { duration_ms: 12, warnings: complaints() }),
-        failed(BuildEnd::Failed, Some(2), None, None),
-        failed(BuildEnd::Stopped, None, Some(15), None),
-        failed(BuildEnd::NotStarted, None, None, Some(text("no npm"))),
+        RuntimeChange::BuildStarted(BuildStarted { pid: 50, command: text("npm run build") }),
+        RuntimeChange::BuildSucceeded(BuildSucceeded { duration_ms: 12, warnings: complaints() }),
+        failed(BuildFailureCause::Failed, Some(2), None, None),
+        failed(BuildFailureCause::Stopped, None, Some(15), None),
+        failed(BuildFailureCause::NotStarted, None, None, Some(text("no npm"))),
     ]
 }
 
@@ -102,17 +104,18 @@ fn crash() -> CrashReport {
 }
 
 fn runs() -> Vec<RuntimeChange> {
-    let start = |cause| RunStart {
+    let start = |cause| RuntimeStarted {
         pid: 51,
         command: text("npm run dev"),
         profile: text("serve"),
         cause,
         restarts: 2,
     };
-    let stop =
-        |cause, exit_code, signal| RuntimeChange::Stopped(RunStop { cause, exit_code, signal });
+    let stop = |cause, exit_code, signal| {
+        RuntimeChange::Stopped(RuntimeStopped { cause, exit_code, signal })
+    };
     let crashed = |phase, crash, restart_in_ms| {
-        RuntimeChange::Crashed(RunCrash { phase, crash, restart_in_ms })
+        RuntimeChange::Crashed(RuntimeCrashed { phase, crash, restart_in_ms })
     };
     let unstarted = CrashReport {
         exit_code: None,
@@ -122,7 +125,7 @@ fn runs() -> Vec<RuntimeChange> {
         at: AT,
     };
     vec![
-        RuntimeChange::Starting(RunStarting {
+        RuntimeChange::Starting(RuntimeStarting {
             command: text("npm run dev"),
             why: text("package.json has a script `dev`"),
             cause: RunCause::Run,
@@ -131,7 +134,7 @@ fn runs() -> Vec<RuntimeChange> {
         RuntimeChange::Started(start(RunCause::Run)),
         RuntimeChange::Restarted(start(RunCause::Restart)),
         RuntimeChange::Restarted(start(RunCause::Crash)),
-        RuntimeChange::Stopping(RunStopping { cause: StopCause::Stop }),
+        RuntimeChange::Stopping(RuntimeStopping { cause: StopCause::Stop }),
         stop(StopCause::Exit, Some(0), None),
         stop(StopCause::Shutdown, None, Some(15)),
         crashed(CrashPhase::Running, crash(), Some(1000)),
@@ -140,8 +143,8 @@ fn runs() -> Vec<RuntimeChange> {
     ]
 }
 
-fn ports() -> Vec<Port> {
-    let port = |address, pid, http, url| Port { port: 5173, address, pid, http, url };
+fn ports() -> Vec<ListeningPort> {
+    let port = |address, pid, http, url| ListeningPort { port: 5173, address, pid, http, url };
     vec![
         port(
             IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -154,12 +157,12 @@ fn ports() -> Vec<Port> {
 }
 
 fn previews() -> Vec<RuntimeChange> {
-    let found = |by| PreviewFound { port: 5173, by, ports: ports() };
+    let found = |by| PreviewDetection { port: 5173, by, ports: ports() };
     vec![
-        RuntimeChange::PreviewDetected(found(FoundBy::Output)),
-        RuntimeChange::PreviewDetected(found(FoundBy::Listener)),
-        RuntimeChange::PreviewReady(found(FoundBy::Configured)),
-        RuntimeChange::PreviewLost(PreviewGone {
+        RuntimeChange::PreviewDetected(found(PortSource::Output)),
+        RuntimeChange::PreviewDetected(found(PortSource::Listener)),
+        RuntimeChange::PreviewReady(found(PortSource::Configured)),
+        RuntimeChange::PreviewLost(PreviewLost {
             port: 5173,
             why: text("does not answer"),
             ports: ports(),
@@ -169,10 +172,10 @@ fn previews() -> Vec<RuntimeChange> {
 
 fn terminals() -> Vec<RuntimeChange> {
     let end = |cause, exit_code, signal| {
-        RuntimeChange::TerminalClosed(TerminalEnd { cause, exit_code, signal })
+        RuntimeChange::TerminalClosed(TerminalClosed { cause, exit_code, signal })
     };
     vec![
-        RuntimeChange::TerminalOpened(TerminalOpen {
+        RuntimeChange::TerminalOpened(TerminalOpened {
             pid: 52,
             command: text("/bin/bash"),
             profile: text("terminal"),
@@ -250,11 +253,11 @@ pub(crate) fn views() -> Vec<RuntimeView> {
     vec![full, RuntimeView::new(id(1))]
 }
 
-fn states() -> Vec<RuntimeState> {
-    let state = |view: RuntimeView, kernel| RuntimeState {
+fn states() -> Vec<RuntimeStatusResponse> {
+    let state = |view: RuntimeView, kernel| RuntimeStatusResponse {
         project: view.project,
         status: view.status,
-        mode: Mode::Auto,
+        mode: ProjectMode::Auto,
         kernel,
         terminal: view.terminal,
         dev_server: view.dev_server,
@@ -263,23 +266,26 @@ fn states() -> Vec<RuntimeState> {
         seq: 70,
     };
     let [full, empty] = views().try_into().unwrap();
-    let connected =
-        RuntimeKernel { status: KernelStatus::Connected, pid: Some(43), heartbeat_ms: Some(1) };
-    let lost = RuntimeKernel { status: KernelStatus::Lost, pid: None, heartbeat_ms: None };
+    let connected = RuntimeKernelStatus {
+        status: KernelStatus::Connected,
+        pid: Some(43),
+        heartbeat_ms: Some(1),
+    };
+    let lost = RuntimeKernelStatus { status: KernelStatus::Lost, pid: None, heartbeat_ms: None };
     vec![state(full, connected), state(empty, lost)]
 }
 
-pub(crate) fn snapshots() -> Vec<RuntimeNow> {
-    views().into_iter().map(|runtime| RuntimeNow { reached: 9, runtime }).collect()
+pub(crate) fn snapshots() -> Vec<RuntimeSnapshot> {
+    views().into_iter().map(|runtime| RuntimeSnapshot { reached: 9, runtime }).collect()
 }
 
-pub(crate) fn log_pages() -> Vec<LogPage> {
-    let page = |data: &[u8]| LogPage {
+pub(crate) fn log_pages() -> Vec<RuntimeLogPage> {
+    let page = |data: &[u8]| RuntimeLogPage {
         oldest: 1,
         offset: 2,
         next: 5,
         end: 9,
-        data: Printed::Bytes(data.to_vec().into()),
+        data: OutputData::Bytes(data.to_vec().into()),
     };
     vec![page(b"ok\n"), page(&[0xff])]
 }
@@ -290,7 +296,7 @@ fn bodies_of_the_runtime_keep_their_fields() {
     golden.section("runtime view", &views());
     golden.section("runtime status", &states());
     let answers: Vec<_> =
-        views().into_iter().map(|runtime| RuntimeAnswer { started: true, runtime }).collect();
+        views().into_iter().map(|runtime| RuntimeActionResult { started: true, runtime }).collect();
     golden.section("runtime action result", &answers);
     let url = |status, url| PreviewUrl { status, url };
     golden.section(

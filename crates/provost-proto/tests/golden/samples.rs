@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use provost_proto::kernel::{Fault, Outcome, Output, OutputStream, Printed};
+use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputChunk, OutputData, OutputStream};
 use provost_proto::{
-    AllowedBy, AnswerScope, BlobRef, Choice, Code, Covers, DemandView, Governing, Hash, Mode, Pin,
-    Question, RuleRef, TrustQuestion,
+    AllowedBy, AnswerScope, ApprovalChoice, ApprovalPrompt, BlobRef, Code, CommandEffectView,
+    GovernanceFileKind, GrantScope, Hash, PinnedFile, ProjectMode, RuleRef, TrustPrompt,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -38,24 +38,24 @@ pub(crate) fn blob() -> BlobRef {
     BlobRef { hash: hash(0xb1), size: 70_000 }
 }
 
-pub(crate) fn faults() -> Vec<Fault> {
+pub(crate) fn faults() -> Vec<ErrorInfo> {
     let details = Some(json!({ "line": 3 }));
     vec![
-        Fault { code: Code::PatchConflict, message: text("does not fit"), details },
-        Fault { code: Code::Timeout, message: text("took too long"), details: None },
+        ErrorInfo { code: Code::PatchConflict, message: text("does not fit"), details },
+        ErrorInfo { code: Code::Timeout, message: text("took too long"), details: None },
     ]
 }
 
-pub(crate) fn outcomes() -> Vec<Outcome> {
+pub(crate) fn outcomes() -> Vec<ActionOutcome> {
     vec![
-        Outcome {
+        ActionOutcome {
             exit_code: Some(1),
             signal: None,
             duration_ms: 12,
             fault: None,
             summary: json!({ "stdoutBytes": 3, "meanwhile": { "changed": ["a.txt"] } }),
         },
-        Outcome {
+        ActionOutcome {
             exit_code: None,
             signal: Some(9),
             duration_ms: 0,
@@ -65,13 +65,13 @@ pub(crate) fn outcomes() -> Vec<Outcome> {
     ]
 }
 
-pub(crate) fn outputs() -> Vec<Output> {
-    let bytes = |data: &[u8]| Printed::Bytes(data.to_vec().into());
-    let output = |stream, data| Output { stream, offset: 7, dropped: 2, data };
+pub(crate) fn outputs() -> Vec<OutputChunk> {
+    let bytes = |data: &[u8]| OutputData::Bytes(data.to_vec().into());
+    let output = |stream, data| OutputChunk { stream, offset: 7, dropped: 2, data };
     vec![
         output(OutputStream::Stdout, bytes("gr\u{fc}n\n\"\u{1b}[0m".as_bytes())),
         output(OutputStream::Stderr, bytes(&[0xff, 0, 0x80])),
-        output(OutputStream::Stdout, Printed::Kept(blob())),
+        output(OutputStream::Stdout, OutputData::Blob(blob())),
     ]
 }
 
@@ -92,12 +92,12 @@ pub(crate) fn rules() -> Vec<RuleRef> {
     ]
 }
 
-pub(crate) fn pins() -> Vec<Pin> {
-    vec![Pin { path: text("build.sh"), hash: hash(0x11) }]
+pub(crate) fn pins() -> Vec<PinnedFile> {
+    vec![PinnedFile { path: text("build.sh"), hash: hash(0x11) }]
 }
 
-pub(crate) fn demands() -> Vec<DemandView> {
-    let run = |program, assignments, builtin| DemandView::Run {
+pub(crate) fn demands() -> Vec<CommandEffectView> {
+    let run = |program, assignments, builtin| CommandEffectView::Run {
         argv: texts(["cargo", "test"]),
         through: texts(["env"]),
         program,
@@ -108,25 +108,25 @@ pub(crate) fn demands() -> Vec<DemandView> {
     let demands = vec![
         run(Some(text("/usr/bin/cargo")), texts(["RUST_LOG=info"]), true),
         run(None, Vec::new(), false),
-        DemandView::Write { path: text("out.txt") },
-        DemandView::Read { path: text("in.txt") },
-        DemandView::Opaque { text: text("$(date)"), why: text("a substitution") },
+        CommandEffectView::Write { path: text("out.txt") },
+        CommandEffectView::Read { path: text("in.txt") },
+        CommandEffectView::Opaque { text: text("$(date)"), why: text("a substitution") },
     ];
-    crate::assert_every_variant!(demands, DemandView { Run, Write, Read, Opaque });
+    crate::assert_every_variant!(demands, CommandEffectView { Run, Write, Read, Opaque });
     demands
 }
 
-pub(crate) fn choices() -> Vec<Choice> {
-    let choice = |scope, rule| Choice { scope, remembers: text("the same again"), rule };
+pub(crate) fn choices() -> Vec<ApprovalChoice> {
+    let choice = |scope, rule| ApprovalChoice { scope, remembers: text("the same again"), rule };
     vec![
         choice(AnswerScope::Once, None),
         choice(AnswerScope::Always, Some(text("[[allow]]\ncommand = \"cargo test\""))),
     ]
 }
 
-pub(crate) fn trust_question(before: Option<Hash>) -> TrustQuestion {
-    TrustQuestion {
-        what: Governing::Runtime,
+pub(crate) fn trust_question(before: Option<Hash>) -> TrustPrompt {
+    TrustPrompt {
+        what: GovernanceFileKind::Runtime,
         file: text("provost.toml"),
         hash: hash(0x22),
         before,
@@ -134,8 +134,8 @@ pub(crate) fn trust_question(before: Option<Hash>) -> TrustQuestion {
     }
 }
 
-pub(crate) fn questions() -> Vec<Question> {
-    let full = Question {
+pub(crate) fn questions() -> Vec<ApprovalPrompt> {
+    let full = ApprovalPrompt {
         name: text("terminal.runCommand"),
         params: params(),
         what: text("run `cargo test`"),
@@ -152,7 +152,7 @@ pub(crate) fn questions() -> Vec<Question> {
         choices: choices(),
         trust: Some(trust_question(Some(hash(0x23)))),
     };
-    let bare = Question {
+    let bare = ApprovalPrompt {
         diff: None,
         notes: Vec::new(),
         network: false,
@@ -163,18 +163,18 @@ pub(crate) fn questions() -> Vec<Question> {
     vec![full, bare]
 }
 
-pub(crate) fn covers() -> Vec<Covers> {
+pub(crate) fn covers() -> Vec<GrantScope> {
     let covers = vec![
-        Covers::Command {
+        GrantScope::Command {
             runs: vec![texts(["cargo", "test"])],
             writes: texts(["log.txt"]),
             cwd: text("sub"),
             network: false,
         },
-        Covers::Paths { name: text("fs.writeFile"), paths: texts(["src/lib.rs"]) },
-        Covers::Exact { name: text("fs.deleteFile"), params: hash(0x33) },
+        GrantScope::Paths { name: text("fs.writeFile"), paths: texts(["src/lib.rs"]) },
+        GrantScope::Exact { name: text("fs.deleteFile"), params: hash(0x33) },
     ];
-    crate::assert_every_variant!(covers, Covers { Command, Paths, Exact });
+    crate::assert_every_variant!(covers, GrantScope { Command, Paths, Exact });
     covers
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn allowed_by() -> Vec<AllowedBy> {
     let reasons = vec![
         AllowedBy::Operator,
         AllowedBy::Rules { rules: rules() },
-        AllowedBy::Mode { mode: Mode::Auto },
+        AllowedBy::Mode { mode: ProjectMode::Auto },
         AllowedBy::Grant { grant: id(9) },
         AllowedBy::Approval { approval: id(8) },
     ];

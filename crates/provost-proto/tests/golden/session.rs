@@ -2,10 +2,11 @@
 
 use provost_proto::Fact;
 use provost_proto::session::{
-    AttemptFailed, AttemptRestarted, Author, Budget, Delta, FinishReason, HandedOff, MessageAdded,
-    MessageWithdrawn, Part, Purpose, SessionClosed, SessionCompacted, SessionOpened, TaskUsed,
-    TokenUsage, ToolCalled, ToolDelta, ToolReturned, ToolStatus, TurnCancelled, TurnFailed,
-    TurnFinished, TurnInterrupted, TurnStarted, UsageRecorded,
+    AttemptFailed, AttemptRestarted, CompletionPurpose, ContentDelta, FinishReason, HandedOff,
+    MessageAdded, MessageAuthor, MessagePart, MessageWithdrawn, SessionBudget, SessionClosed,
+    SessionCompacted, SessionOpened, TaskUsed, TokenUsage, ToolCallStatus, ToolCalled, ToolDelta,
+    ToolReturned, TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted,
+    UsageRecorded,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -40,8 +41,8 @@ pub(crate) fn facts() -> Vec<Fact> {
     facts
 }
 
-pub(crate) fn budgets() -> Vec<Budget> {
-    let budget = |nanos, tokens| Budget { nanos, tokens };
+pub(crate) fn budgets() -> Vec<SessionBudget> {
+    let budget = |nanos, tokens| SessionBudget { nanos, tokens };
     vec![budget(Some(5_000_000_000), Some(100_000)), budget(None, None)]
 }
 
@@ -49,13 +50,13 @@ pub(crate) fn usage() -> TokenUsage {
     TokenUsage { input: 100, output: 20, cached_input: 60, cache_write: 10, reasoning: 5 }
 }
 
-pub(crate) fn parts() -> Vec<Part> {
+pub(crate) fn parts() -> Vec<MessagePart> {
     let parts = vec![
-        Part::Text { text: text("**hi** \u{1f44b}") },
-        Part::Reasoning { text: text("think") },
-        Part::Refusal { text: text("no") },
+        MessagePart::Text { text: text("**hi** \u{1f44b}") },
+        MessagePart::Reasoning { text: text("think") },
+        MessagePart::Refusal { text: text("no") },
     ];
-    crate::assert_every_variant!(parts, Part { Text, Reasoning, Refusal });
+    crate::assert_every_variant!(parts, MessagePart { Text, Reasoning, Refusal });
     parts
 }
 
@@ -92,15 +93,15 @@ fn messages() -> Vec<Fact> {
         Fact::TurnStarted(TurnStarted { session: id(2), turn: id(21), message, item })
     };
     vec![
-        added(Some(id(21)), Author::Assistant, Some(json!({ "items": [] }))),
-        added(None, Author::User, None),
+        added(Some(id(21)), MessageAuthor::Assistant, Some(json!({ "items": [] }))),
+        added(None, MessageAuthor::User, None),
         started(Some(id(22)), Some(1)),
         started(None, None),
     ]
 }
 
 fn deltas() -> Vec<Fact> {
-    let delta = || Delta { session: id(2), turn: id(21), text: text("Hel") };
+    let delta = || ContentDelta { session: id(2), turn: id(21), text: text("Hel") };
     let tool = |tool| {
         Fact::ToolDelta(ToolDelta {
             session: id(2),
@@ -146,7 +147,7 @@ fn tools() -> Vec<Fact> {
             turn: id(21),
             item: 4,
             call: text("call_1"),
-            status: ToolStatus::Ok,
+            status: ToolCallStatus::Ok,
             output: text("content"),
         }),
     ]
@@ -170,8 +171,8 @@ fn usage_facts() -> Vec<Fact> {
         Fact::TaskUsed(TaskUsed { session: id(2), turn, by: id(3), usage: usage(), cost })
     };
     vec![
-        recorded(Purpose::Answer, Some(1_500), true),
-        recorded(Purpose::Summary, None, false),
+        recorded(CompletionPurpose::Answer, Some(1_500), true),
+        recorded(CompletionPurpose::Summary, None, false),
         used(Some(id(21)), Some(1_500)),
         used(None, None),
     ]
@@ -196,7 +197,7 @@ fn fields_that_are_left_out_have_their_defaults() {
         project: id(1),
         role: text("r"),
         model: text("m"),
-        budget: Budget::default(),
+        budget: SessionBudget::default(),
         parent: None,
         depth: 0,
         only: None,

@@ -3,10 +3,11 @@
 use expect_test::expect_file;
 use provost_proto::Actor;
 use provost_proto::session::{
-    Author, Draft, DraftCall, FinishReason, Handed, Item, ItemContent, ModelList, ModelView,
-    OpenSession, ProviderView, Queued, Retrying, SendMessage, Sent, SessionDetail, SessionList,
-    SessionPage, SessionStatus, SessionView, TakeTour, ToolResult, ToolStatus, TourBegun,
-    TurnStatus, TurnView, UsageReport, UsageRow,
+    CompletionDraft, DailyUsage, DraftToolCall, FinishReason, HandoffUsage, ItemContent,
+    MessageAuthor, ModelList, ModelView, OpenSessionRequest, PendingRetry, ProviderView,
+    QueuedMessage, SendMessageRequest, SendMessageResponse, SessionDetail, SessionItem,
+    SessionList, SessionPage, SessionStatus, SessionView, StartTourRequest, StartTourResponse,
+    ToolCallStatus, ToolResult, TurnStatus, TurnView, UsageReport,
 };
 use serde_json::json;
 
@@ -47,12 +48,12 @@ fn sessions() -> Vec<SessionView> {
         opened_by: text("local:ann"),
         updated_at: AT + 1,
         items: 9,
-        queued: vec![Queued { message: id(22), item: 8 }],
+        queued: vec![QueuedMessage { message: id(22), item: 8 }],
         turn: Some(turns().remove(0)),
         usage: usage(),
         cost: 1_500,
         unpriced: 1,
-        handed: Handed { usage: usage(), cost: 700, unpriced: 1 },
+        handed: HandoffUsage { usage: usage(), cost: 700, unpriced: 1 },
         context: 4_000,
         compacted: Some(6),
         budget: budgets()[0],
@@ -63,7 +64,7 @@ fn sessions() -> Vec<SessionView> {
     let bare = SessionView {
         queued: Vec::new(),
         turn: None,
-        handed: Handed::default(),
+        handed: HandoffUsage::default(),
         compacted: None,
         budget: budgets()[1],
         parent: None,
@@ -84,10 +85,10 @@ fn contents() -> Vec<ItemContent> {
         child,
         result,
     };
-    let result = ToolResult { status: ToolStatus::Denied, output: text("no"), at: AT };
+    let result = ToolResult { status: ToolCallStatus::Denied, output: text("no"), at: AT };
     let contents = vec![
-        message(Author::Assistant, Some(Box::new(json!({ "items": [] })))),
-        message(Author::User, None),
+        message(MessageAuthor::Assistant, Some(Box::new(json!({ "items": [] })))),
+        message(MessageAuthor::User, None),
         tool(Some(id(4)), Some(id(3)), Some(result)),
         tool(None, None, None),
         ItemContent::Compacted { summary: text("so far") },
@@ -96,14 +97,14 @@ fn contents() -> Vec<ItemContent> {
     contents
 }
 
-fn items() -> Vec<Item> {
+fn items() -> Vec<SessionItem> {
     let turns = [Some(id(21)), None].into_iter().cycle();
-    let item = |(content, turn)| Item { item: 1, turn, at: AT, content };
+    let item = |(content, turn)| SessionItem { item: 1, turn, at: AT, content };
     contents().into_iter().zip(turns).map(item).collect()
 }
 
-fn drafts() -> Vec<Draft> {
-    let draft = |calls, retrying| Draft {
+fn drafts() -> Vec<CompletionDraft> {
+    let draft = |calls, retrying| CompletionDraft {
         session: id(2),
         turn: id(21),
         reasoning: text("hm"),
@@ -111,13 +112,13 @@ fn drafts() -> Vec<Draft> {
         calls,
         retrying,
     };
-    let call = DraftCall { tool: text("fs.readFile"), arguments: text("{\"pa") };
-    let retrying = Retrying { attempt: 2, at: AT, why: text("overloaded") };
+    let call = DraftToolCall { tool: text("fs.readFile"), arguments: text("{\"pa") };
+    let retrying = PendingRetry { attempt: 2, at: AT, why: text("overloaded") };
     vec![draft(vec![call], Some(retrying)), draft(Vec::new(), None)]
 }
 
-fn usage_rows() -> Vec<UsageRow> {
-    vec![UsageRow {
+fn usage_rows() -> Vec<DailyUsage> {
+    vec![DailyUsage {
         day: 20_000,
         project: id(1),
         model: text("anthropic/claude"),
@@ -129,17 +130,21 @@ fn usage_rows() -> Vec<UsageRow> {
 }
 
 fn requests(golden: &mut Golden) {
-    let open =
-        |model, budget| OpenSession { project: text("shop"), role: text("tester"), model, budget };
+    let open = |model, budget| OpenSessionRequest {
+        project: text("shop"),
+        role: text("tester"),
+        model,
+        budget,
+    };
     golden.section("open session", &[open(Some(text("m")), Some(budgets()[0])), open(None, None)]);
-    golden.section("send message", &[SendMessage { text: text("hello") }]);
-    let sent = |turn, queued| Sent { session: id(2), message: id(22), turn, queued };
+    golden.section("send message", &[SendMessageRequest { text: text("hello") }]);
+    let sent = |turn, queued| SendMessageResponse { session: id(2), message: id(22), turn, queued };
     golden.section("message sent", &[sent(Some(id(21)), false), sent(None, true)]);
-    let tour = |path, silent| TakeTour { path, silent };
+    let tour = |path, silent| StartTourRequest { path, silent };
     golden.section("take tour", &[tour(Some(text("~/tour")), true), tour(None, false)]);
     decodes_to("{}", &tour(None, false));
     let (project, session) = (projects().remove(0), sessions().remove(0));
-    golden.section("tour begun", &[TourBegun { project, session }]);
+    golden.section("tour begun", &[StartTourResponse { project, session }]);
 }
 
 fn models() -> Vec<ModelList> {

@@ -5,65 +5,67 @@ use std::fmt::Write as _;
 use bytes::{Bytes, BytesMut};
 use expect_test::expect_file;
 use provost_proto::Code;
-use provost_proto::terminal::{FromTerminal, TerminalHears, TerminalSays, ToTerminal, data_head};
+use provost_proto::terminal::{
+    ClientMessage, ServerMessage, TerminalInputFrame, TerminalOutputFrame, encode_data_header,
+};
 
 use crate::Golden;
 use crate::samples::{faults, text};
 
-fn from_kernel() -> Vec<FromTerminal> {
+fn from_kernel() -> Vec<TerminalOutputFrame> {
     let bytes = Bytes::from_static(b"\x1b[31mred\xff");
     let mut frames = vec![
-        FromTerminal::Data { offset: 7, bytes: bytes.clone() },
-        FromTerminal::Snapshot { offset: 7, cols: 80, rows: 24, bytes },
-        FromTerminal::Resize { offset: 7, cols: 120, rows: 40 },
-        FromTerminal::Exit { exit_code: Some(1), signal: None },
-        FromTerminal::Exit { exit_code: None, signal: Some(9) },
-        FromTerminal::Title(text("vim \u{e4}")),
-        FromTerminal::Bell,
+        TerminalOutputFrame::Data { offset: 7, bytes: bytes.clone() },
+        TerminalOutputFrame::Snapshot { offset: 7, cols: 80, rows: 24, bytes },
+        TerminalOutputFrame::Resize { offset: 7, cols: 120, rows: 40 },
+        TerminalOutputFrame::Exit { exit_code: Some(1), signal: None },
+        TerminalOutputFrame::Exit { exit_code: None, signal: Some(9) },
+        TerminalOutputFrame::Title(text("vim \u{e4}")),
+        TerminalOutputFrame::Bell,
     ];
-    frames.extend(faults().into_iter().map(FromTerminal::Error));
+    frames.extend(faults().into_iter().map(TerminalOutputFrame::Error));
     crate::assert_every_variant!(
         frames,
-        FromTerminal { Data, Snapshot, Resize, Exit, Title, Bell, Error }
+        TerminalOutputFrame { Data, Snapshot, Resize, Exit, Title, Bell, Error }
     );
     frames
 }
 
-fn to_kernel() -> Vec<ToTerminal> {
+fn to_kernel() -> Vec<TerminalInputFrame> {
     let frames = vec![
-        ToTerminal::Input(Bytes::from_static(b"ls\r\xff")),
-        ToTerminal::Resize { cols: 120, rows: 40 },
-        ToTerminal::Ack { offset: 7 },
+        TerminalInputFrame::Input(Bytes::from_static(b"ls\r\xff")),
+        TerminalInputFrame::Resize { cols: 120, rows: 40 },
+        TerminalInputFrame::Ack { offset: 7 },
     ];
-    crate::assert_every_variant!(frames, ToTerminal { Input, Resize, Ack });
+    crate::assert_every_variant!(frames, TerminalInputFrame { Input, Resize, Ack });
     frames
 }
 
-fn to_client() -> Vec<TerminalSays> {
+fn to_client() -> Vec<ServerMessage> {
     let messages = vec![
-        TerminalSays::Snapshot { offset: 7, cols: 80, rows: 24, bytes: 3 },
-        TerminalSays::Resize { offset: 7, cols: 120, rows: 40 },
-        TerminalSays::Exit { exit_code: Some(1), signal: None },
-        TerminalSays::Exit { exit_code: None, signal: Some(9) },
-        TerminalSays::Title { title: text("vim \u{e4}") },
-        TerminalSays::Bell,
-        TerminalSays::Error { code: Code::PtyDead, message: text("the shell has ended") },
-        TerminalSays::Ping,
+        ServerMessage::Snapshot { offset: 7, cols: 80, rows: 24, bytes: 3 },
+        ServerMessage::Resize { offset: 7, cols: 120, rows: 40 },
+        ServerMessage::Exit { exit_code: Some(1), signal: None },
+        ServerMessage::Exit { exit_code: None, signal: Some(9) },
+        ServerMessage::Title { title: text("vim \u{e4}") },
+        ServerMessage::Bell,
+        ServerMessage::Error { code: Code::PtyDead, message: text("the shell has ended") },
+        ServerMessage::Ping,
     ];
     crate::assert_every_variant!(
         messages,
-        TerminalSays { Snapshot, Resize, Exit, Title, Bell, Error, Ping }
+        ServerMessage { Snapshot, Resize, Exit, Title, Bell, Error, Ping }
     );
     messages
 }
 
-fn from_client() -> Vec<TerminalHears> {
+fn from_client() -> Vec<ClientMessage> {
     let messages = vec![
-        TerminalHears::Resize { cols: 120, rows: 40 },
-        TerminalHears::Ack { offset: 7 },
-        TerminalHears::Pong {},
+        ClientMessage::Resize { cols: 120, rows: 40 },
+        ClientMessage::Ack { offset: 7 },
+        ClientMessage::Pong {},
     ];
-    crate::assert_every_variant!(messages, TerminalHears { Resize, Ack, Pong });
+    crate::assert_every_variant!(messages, ClientMessage { Resize, Ack, Pong });
     messages
 }
 
@@ -90,17 +92,17 @@ fn frames_of_the_terminal_keep_their_bytes() {
         let (head, payload) = frame.encode().unwrap();
         let bytes = [&head[..], &payload[..]].concat();
         golden.line(&hex(&bytes));
-        let decoded = FromTerminal::decode(&mut BytesMut::from(&bytes[..])).unwrap();
+        let decoded = TerminalOutputFrame::decode(&mut BytesMut::from(&bytes[..])).unwrap();
         assert_eq!(decoded, Some(frame));
     }
     golden.heading("to the kernel");
     for frame in to_kernel() {
         let bytes = frame.encode().unwrap();
         golden.line(&hex(&bytes));
-        let decoded = ToTerminal::decode(&mut BytesMut::from(&bytes[..])).unwrap();
+        let decoded = TerminalInputFrame::decode(&mut BytesMut::from(&bytes[..])).unwrap();
         assert_eq!(decoded, Some(frame));
     }
     golden.heading("head of output");
-    golden.line(&hex(&data_head(7, 9).unwrap()));
+    golden.line(&hex(&encode_data_header(7, 9).unwrap()));
     golden.check(&expect_file!["files/terminal_frames.txt"]);
 }

@@ -12,7 +12,7 @@
 //! last of one that fails is an error. Nothing comes after either.
 //!
 //! A [`Turn`] goes into the next request as it is ([`Message::Assistant`]). It
-//! keeps, beside the neutral form of each [`Item`], what the provider itself
+//! keeps, beside the neutral form of each [`SessionItem`], what the provider itself
 //! wrote, and the same model gets that back unchanged: reasoning items, encrypted
 //! reasoning, signatures of thoughts, ids. Another model gets the neutral form,
 //! without the reasoning, which only the model that made it can read.

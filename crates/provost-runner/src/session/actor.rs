@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
 use provost_proto::session::{
-    Place, SessionClosed, SessionStatus, SessionView, TurnStarted, TurnStatus,
+    ItemNumber, SessionClosed, SessionStatus, SessionView, TurnStarted, TurnStatus,
 };
 use provost_proto::{Fact, MessageId, TurnId};
 use tokio::sync::mpsc;
@@ -80,7 +80,7 @@ impl Actor {
         &self,
         turn: TurnId,
         message: Option<MessageId>,
-        item: Option<Place>,
+        item: Option<ItemNumber>,
     ) -> Fact {
         Fact::TurnStarted(TurnStarted { session: self.journal.session, turn, message, item })
     }

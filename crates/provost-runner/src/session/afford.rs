@@ -6,7 +6,7 @@ use std::time::Duration;
 use provost_core::session::budget::estimate;
 use provost_core::session::ledger::{Amount, Wish};
 use provost_proto::Fact;
-use provost_proto::session::{Nanos, Purpose, SessionView, UsageRecorded};
+use provost_proto::session::{CompletionPurpose, NanoDollars, SessionView, UsageRecorded};
 
 use super::ask::size;
 use super::error::Broken;
@@ -47,11 +47,11 @@ impl Turn {
         &self,
         state: &State,
         request: &Request,
-        purpose: Purpose,
+        purpose: CompletionPurpose,
     ) -> Result<Allowed, Broken> {
         let view = &state.view;
         let answered = u32::try_from(state.answered).unwrap_or(u32::MAX);
-        let wanted = self.most.filter(|_| purpose == Purpose::Answer);
+        let wanted = self.most.filter(|_| purpose == CompletionPurpose::Answer);
         let wanted = wanted.map(|most| most.saturating_sub(answered));
         let longest = wanted.map_or(LONGEST, |wanted| wanted.min(LONGEST));
         let settings = &self.runner.settings;
@@ -90,11 +90,11 @@ impl Turn {
         state: &mut State,
         (reserved, day): (Reserved, u32),
         usage: &Usage,
-        how: (Purpose, bool),
+        how: (CompletionPurpose, bool),
     ) -> Vec<Fact> {
         let (spent, facts) = self.spending((&state.view, &state.line), day, usage, how);
         reserved.settle(spent);
-        if how.0 == Purpose::Answer {
+        if how.0 == CompletionPurpose::Answer {
             state.answered = state.answered.saturating_add(tokens(usage).output);
         }
         state.progress.context = spent.tokens;
@@ -107,7 +107,7 @@ impl Turn {
         (view, line): (&SessionView, &Line),
         day: u32,
         usage: &Usage,
-        (purpose, estimated): (Purpose, bool),
+        (purpose, estimated): (CompletionPurpose, bool),
     ) -> (Amount, Vec<Fact>) {
         let (cost, usage) = (self.cost(view, usage), tokens(usage));
         let used = Fact::UsageRecorded(UsageRecorded {
@@ -126,7 +126,7 @@ impl Turn {
         (Amount { nanos: cost.unwrap_or(0), tokens: usage.total(), calls: 1 }, facts)
     }
 
-    fn cost(&self, view: &SessionView, usage: &Usage) -> Option<Nanos> {
+    fn cost(&self, view: &SessionView, usage: &Usage) -> Option<NanoDollars> {
         if self.is_free(&view.model) {
             return Some(0);
         }

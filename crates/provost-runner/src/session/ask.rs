@@ -7,7 +7,8 @@ use provost_core::session::plan::Heard;
 use provost_core::session::tools::{self, HANDOFF};
 use provost_gateway::Part as Role;
 use provost_proto::session::{
-    Author, FinishReason, MessageAdded, Part, Purpose, SessionView, ToolCalled,
+    CompletionPurpose, FinishReason, MessageAdded, MessageAuthor, MessagePart, SessionView,
+    ToolCalled,
 };
 use provost_proto::{Fact, Project, limits};
 
@@ -28,7 +29,7 @@ impl Turn {
         // The conversation is lent to the request, and not copied for it.
         let messages = std::mem::take(&mut state.history.messages);
         let mut request = self.request(&state.view, messages, &state.history.touched).await?;
-        let answered = self.answer(state, &mut request, Purpose::Answer).await;
+        let answered = self.answer(state, &mut request, CompletionPurpose::Answer).await;
         state.history.messages = request.messages;
         let answer = answered?;
         let heard = heard(&answer);
@@ -43,7 +44,7 @@ impl Turn {
         &self,
         state: &mut State,
         request: &mut Request,
-        purpose: Purpose,
+        purpose: CompletionPurpose,
     ) -> Result<Box<Answered>, Broken> {
         let Allowed { most, reserved, day } = self.afford(state, request, purpose).await?;
         request.max_output_tokens = most;
@@ -56,8 +57,8 @@ impl Turn {
             pace: &self.runner.pace,
         };
         let Answer { end, parts, written, usage } = match purpose {
-            Purpose::Answer => pump.run(stream).await,
-            Purpose::Summary => super::summary::quietly(stream, &self.cancel).await,
+            CompletionPurpose::Answer => pump.run(stream).await,
+            CompletionPurpose::Summary => super::summary::quietly(stream, &self.cancel).await,
         };
         let is_told = usage != Usage::default();
         let said = end.as_deref().map_or(written, |answer| written.max(told::written(answer)));
@@ -82,20 +83,20 @@ impl Turn {
         }
     }
 
-    fn broken_off(&self, parts: Vec<Part>, purpose: Purpose) -> Vec<Fact> {
-        if parts.is_empty() || purpose == Purpose::Summary {
+    fn broken_off(&self, parts: Vec<MessagePart>, purpose: CompletionPurpose) -> Vec<Fact> {
+        if parts.is_empty() || purpose == CompletionPurpose::Summary {
             return Vec::new();
         }
         vec![self.said(parts, None)]
     }
 
-    fn said(&self, parts: Vec<Part>, answer: Option<serde_json::Value>) -> Fact {
+    fn said(&self, parts: Vec<MessagePart>, answer: Option<serde_json::Value>) -> Fact {
         Fact::MessageAdded(MessageAdded {
             session: self.journal.session,
             item: self.journal.place(),
             message: self.runner.gateway.clock().id(),
             turn: Some(self.id),
-            from: Author::Assistant,
+            from: MessageAuthor::Assistant,
             parts,
             answer,
         })
@@ -109,7 +110,7 @@ impl Turn {
         facts.append(&mut state.pending_usage);
         let mut calls = Vec::new();
         if answer.stop != StopReason::MaxTokens {
-            for called in answer.calls().take(limits::TOOL_CALLS) {
+            for called in answer.calls().take(limits::MAX_TOOL_CALLS) {
                 let known = tools::action(&called.name);
                 let tool = known.map_or_else(|| called.name.clone(), str::to_owned);
                 let call = Call {
@@ -215,7 +216,7 @@ fn offered(
 ) -> Result<Vec<Tool>, Broken> {
     let own = skills(view, role);
     let mut all = tools::offered(own.iter().map(String::as_str));
-    if view.depth < limits::HANDOFFS {
+    if view.depth < limits::MAX_HANDOFF_DEPTH {
         let others = roles.iter().filter(|other| {
             other.name != view.role
                 && other.skills.iter().any(|skill| own.iter().any(|o| o == skill))

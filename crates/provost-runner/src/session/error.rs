@@ -2,7 +2,7 @@
 
 use provost_core::session::budget::TooLittle;
 use provost_gateway::GatewayError;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Code, limits};
 use provost_store::StoreError;
 
@@ -29,7 +29,7 @@ pub enum RunnerError {
     /// Too many messages wait.
     #[error(
         "{} messages wait for their turn in this session; let it come to them, or cancel",
-        limits::QUEUED_MESSAGES
+        limits::MAX_QUEUED_MESSAGES
     )]
     QueueFull,
     /// The message says nothing or too much.
@@ -63,10 +63,10 @@ pub(super) fn check_text(text: &str) -> Result<(), RunnerError> {
     if text.trim().is_empty() {
         return Err(RunnerError::BadMessage("a message must say something".to_owned()));
     }
-    if text.len() > limits::MESSAGE {
+    if text.len() > limits::MAX_MESSAGE_BYTES {
         let why = format!(
             "a message has at most {} bytes; put longer texts into a file of the project",
-            limits::MESSAGE
+            limits::MAX_MESSAGE_BYTES
         );
         return Err(RunnerError::BadMessage(why));
     }
@@ -97,7 +97,7 @@ impl<E: Into<RunnerError>> From<E> for Broken {
 }
 
 /// What the log tells of it; `None` if it was cancelled.
-pub(super) fn fault(broken: &Broken) -> Option<Fault> {
+pub(super) fn fault(broken: &Broken) -> Option<ErrorInfo> {
     let (code, message) = match broken {
         Broken::Cancelled => return None,
         Broken::Model(error) => (model_code(error), format!("{error}; {}", error.advice())),
@@ -115,7 +115,7 @@ pub(super) fn fault(broken: &Broken) -> Option<Fault> {
         }
         Broken::Runner(error) => (Code::Unavailable, error.to_string()),
     };
-    Some(Fault { code, message, details: None })
+    Some(ErrorInfo { code, message, details: None })
 }
 
 fn model_code(error: &ModelError) -> Code {

@@ -2,7 +2,8 @@
 
 use provost_core::fold::{Doc, View, session::page_key};
 use provost_proto::session::{
-    Author, Item as Said, ItemContent, PAGE, Part, SessionView, ToolStatus,
+    ITEMS_PER_PAGE, ItemContent, MessageAuthor, MessagePart, SessionItem as Said, SessionView,
+    ToolCallStatus,
 };
 use provost_proto::{MessageId, TurnId};
 use provost_store::{Store, StoreError};
@@ -34,8 +35,8 @@ pub(super) async fn asked(
     let items = from(store, view, 0).await?;
     let asked = items.into_iter().filter(|item| item.turn == Some(turn));
     Ok(asked.map(|item| item.content).find_map(|content| match content {
-        ItemContent::Message { from: Author::User, message, .. } => Some(message),
-        ItemContent::Message { from: Author::Assistant, .. }
+        ItemContent::Message { from: MessageAuthor::User, message, .. } => Some(message),
+        ItemContent::Message { from: MessageAuthor::Assistant, .. }
         | ItemContent::Tool { .. }
         | ItemContent::Compacted { .. } => None,
     }))
@@ -44,9 +45,9 @@ pub(super) async fn asked(
 /// The items from a place on.
 async fn from(store: &dyn Store, view: &SessionView, first: u32) -> Result<Vec<Said>, StoreError> {
     let mut items = Vec::new();
-    let pages = view.items.div_ceil(PAGE);
-    for page in first / PAGE..pages {
-        let doc = store.doc(View::Pages, page_key(view.id, page * PAGE)).await?;
+    let pages = view.items.div_ceil(ITEMS_PER_PAGE);
+    for page in first / ITEMS_PER_PAGE..pages {
+        let doc = store.doc(View::Pages, page_key(view.id, page * ITEMS_PER_PAGE)).await?;
         items.extend(doc.and_then(Doc::into_page).into_iter().flat_map(|page| page.items));
     }
     Ok(items)
@@ -74,7 +75,7 @@ pub(super) struct History {
 /// Reads the conversation up to and with a turn, from its last summary on.
 pub(super) async fn read(store: &dyn Store, view: &SessionView) -> Result<History, StoreError> {
     // Messages that waited have places before those of the turn they waited for.
-    let first = view.compacted.unwrap_or(0).saturating_sub(PAGE);
+    let first = view.compacted.unwrap_or(0).saturating_sub(ITEMS_PER_PAGE);
     let mut items = from(store, view, first).await?;
     items.retain(|item| item.turn.is_some());
     items.sort_by_key(|item| (item.turn, item.item));
@@ -94,11 +95,11 @@ pub(super) async fn read(store: &dyn Store, view: &SessionView) -> Result<Histor
 impl History {
     fn add(&mut self, item: Said, model: &str) {
         match item.content {
-            ItemContent::Message { from: Author::User, parts, .. } => {
+            ItemContent::Message { from: MessageAuthor::User, parts, .. } => {
                 self.open.clear();
                 self.messages.push(Message::user(text(&parts)));
             }
-            ItemContent::Message { from: Author::Assistant, parts, answer, .. } => {
+            ItemContent::Message { from: MessageAuthor::Assistant, parts, answer, .. } => {
                 self.open.clear();
                 let kept = answer.and_then(|answer| serde_json::from_value(*answer).ok());
                 if let Some(turn) = kept.or_else(|| spoken(&parts, model)) {
@@ -144,25 +145,25 @@ impl History {
     }
 }
 
-pub(super) fn result_of(call: String, status: ToolStatus, output: String) -> ToolResult {
+pub(super) fn result_of(call: String, status: ToolCallStatus, output: String) -> ToolResult {
     let status = match status {
-        ToolStatus::Ok => ResultStatus::Ok,
-        ToolStatus::Error | ToolStatus::Cancelled => ResultStatus::Error,
-        ToolStatus::Denied => ResultStatus::Denied,
+        ToolCallStatus::Ok => ResultStatus::Ok,
+        ToolCallStatus::Error | ToolCallStatus::Cancelled => ResultStatus::Error,
+        ToolCallStatus::Denied => ResultStatus::Denied,
     };
     ToolResult { call: CallId::new(call), status, output }
 }
 
-fn text(parts: &[Part]) -> String {
+fn text(parts: &[MessagePart]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        Part::Reasoning { .. } | Part::Refusal { .. } => None,
+        MessagePart::Text { text } => Some(text.as_str()),
+        MessagePart::Reasoning { .. } | MessagePart::Refusal { .. } => None,
     });
     texts.collect()
 }
 
 /// An answer of which only the text is known: it was cut off.
-fn spoken(parts: &[Part], model: &str) -> Option<Turn> {
+fn spoken(parts: &[MessagePart], model: &str) -> Option<Turn> {
     let text = text(parts);
     if text.is_empty() {
         return None;

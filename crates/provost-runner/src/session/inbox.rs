@@ -1,6 +1,6 @@
 //! What a session hears, and what waits in it.
 
-use provost_proto::session::{Place, Sent};
+use provost_proto::session::{ItemNumber, SendMessageResponse};
 use provost_proto::{MessageId, Seq, TurnId};
 use provost_store::Idempotency;
 use tokio::sync::oneshot;
@@ -63,7 +63,7 @@ impl From<String> for Prompt {
 #[derive(Debug, Clone)]
 pub struct Taken {
     /// What whoever said it is told.
-    pub sent: Sent,
+    pub sent: SendMessageResponse,
     /// The place in the log behind which it stands, also if it was said before.
     pub after: Seq,
 }
@@ -72,7 +72,7 @@ pub struct Taken {
 pub(super) struct Waiting {
     pub(super) by: Speaker,
     pub(super) message: MessageId,
-    pub(super) item: Place,
+    pub(super) item: ItemNumber,
     pub(super) most: Option<u32>,
 }
 

@@ -7,7 +7,8 @@ use provost_core::fold::{Doc, View};
 use provost_core::session::ledger::Key;
 use provost_gateway::Saying;
 use provost_proto::session::{
-    Author, Draft, MessageAdded, Part, Purpose, SessionView, TurnInterrupted, TurnView,
+    CompletionDraft, CompletionPurpose, MessageAdded, MessageAuthor, MessagePart, SessionView,
+    TurnInterrupted, TurnView,
 };
 use provost_proto::{Actor, Fact};
 use provost_store::Durability;
@@ -41,7 +42,7 @@ impl Runner {
                     item: session.items,
                     message: self.gateway.clock().id(),
                     turn: Some(turn.id),
-                    from: Author::Assistant,
+                    from: MessageAuthor::Assistant,
                     parts,
                     answer: None,
                 }));
@@ -99,7 +100,7 @@ impl Runner {
         }
         let line = self.line(session, turn.id).await?;
         let today = day(self.gateway.clock().now());
-        let how = (Purpose::Answer, true);
+        let how = (CompletionPurpose::Answer, true);
         let (spent, facts) = work.spending((session, &line), today, &usage, how);
         self.ledger.spend(line.keys(today), spent);
         Ok(facts)
@@ -107,16 +108,18 @@ impl Runner {
 }
 
 /// How many bytes the model wrote.
-fn written(draft: &Draft) -> usize {
+fn written(draft: &CompletionDraft) -> usize {
     let calls = draft.calls.iter().map(|call| call.tool.len() + call.arguments.len());
     draft.text.len() + draft.reasoning.len() + calls.sum::<usize>()
 }
 
-fn parts(draft: Draft) -> Vec<Part> {
-    let reasoning = Part::Reasoning { text: draft.reasoning };
-    let text = Part::Text { text: draft.text };
-    let says = |part: &Part| match part {
-        Part::Text { text } | Part::Reasoning { text } | Part::Refusal { text } => !text.is_empty(),
+fn parts(draft: CompletionDraft) -> Vec<MessagePart> {
+    let reasoning = MessagePart::Reasoning { text: draft.reasoning };
+    let text = MessagePart::Text { text: draft.text };
+    let says = |part: &MessagePart| match part {
+        MessagePart::Text { text }
+        | MessagePart::Reasoning { text }
+        | MessagePart::Refusal { text } => !text.is_empty(),
     };
     [reasoning, text].into_iter().filter(says).collect()
 }

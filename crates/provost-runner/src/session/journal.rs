@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use provost_gateway::{Gateway, GatewayError, Saying};
-use provost_proto::session::{Place, SessionView};
+use provost_proto::session::{ItemNumber, SessionView};
 use provost_proto::{Actor, Fact, ProjectId, SessionId};
 use provost_store::{Appended, Durability, Idempotency};
 
@@ -32,7 +32,7 @@ impl Journal {
     }
 
     /// A place for a new item.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> ItemNumber {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 

@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use provost_core::fold::{Doc, View};
 use provost_core::session::plan::Limits;
 use provost_gateway::{Gateway, Operator};
-use provost_proto::session::{Budget, Nanos, SessionStatus, SessionView};
+use provost_proto::session::{NanoDollars, SessionBudget, SessionStatus, SessionView};
 use provost_proto::{Actor as Acting, MessageId, Principal, SessionId, TurnId};
 use provost_store::Idempotency;
 use tokio::sync::{mpsc, oneshot};
@@ -69,11 +69,11 @@ pub struct Settings {
     /// From how many tokens on a conversation is summarized; by its model if absent.
     pub compact_at: Option<u64>,
     /// What a session may use that names no budget of its own.
-    pub budget: Budget,
+    pub budget: SessionBudget,
     /// What all sessions of one project may cost.
-    pub project: Option<Nanos>,
+    pub project: Option<NanoDollars>,
     /// What all sessions may cost on one day.
-    pub day: Option<Nanos>,
+    pub day: Option<NanoDollars>,
     /// The model that is taken where nobody names one.
     pub model: Option<String>,
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use provost_core::fold::{Doc, View};
 use provost_core::session::budget::TooLittle;
 use provost_core::session::ledger::{Amount, Key, Ledger as Books, Refused, Wish};
-use provost_proto::Micros;
-use provost_proto::session::{SessionView, TokenUsage, UsageReport, UsageRow};
+use provost_proto::UnixMicros;
+use provost_proto::session::{DailyUsage, SessionView, TokenUsage, UsageReport};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -18,7 +18,7 @@ use crate::model::Usage;
 const MOST: u64 = 1 << 50;
 
 /// The day of a time, counted from 1970 in UTC.
-pub(super) fn day(at: Micros) -> u32 {
+pub(super) fn day(at: UnixMicros) -> u32 {
     u32::try_from(at / 86_400_000_000).unwrap_or(u32::MAX)
 }
 
@@ -37,9 +37,10 @@ impl Runner {
     /// What models used and cost.
     pub async fn usage(&self) -> Result<UsageReport, RunnerError> {
         let docs = self.gateway.store().docs(View::Usage).await?;
-        let mut rows: Vec<UsageRow> = docs.into_iter().filter_map(Doc::into_usage).collect();
+        let mut rows: Vec<DailyUsage> = docs.into_iter().filter_map(Doc::into_usage).collect();
         rows.sort_by(|a, b| (b.day, &b.model).cmp(&(a.day, &a.model)));
-        let usage = rows.iter().fold(TokenUsage::default(), |sum, row| sum.plus(row.usage));
+        let usage =
+            rows.iter().fold(TokenUsage::default(), |sum, row| sum.saturating_add(row.usage));
         Ok(UsageReport {
             usage,
             cost: rows.iter().map(|row| row.cost).sum(),
@@ -71,7 +72,7 @@ pub(super) struct Reserved {
 impl Ledger {
     /// What was spent before this daemon began.
     pub(super) fn new(
-        rows: impl Iterator<Item = UsageRow>,
+        rows: impl Iterator<Item = DailyUsage>,
         sessions: impl Iterator<Item = SessionView>,
     ) -> Self {
         let mut books = Books::default();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use provost_core::session::ledger::Key;
 use provost_gateway::{GatewayError, Operator, Saying};
-use provost_proto::session::{Budget, OpenSession, SessionOpened, SessionView};
+use provost_proto::session::{OpenSessionRequest, SessionBudget, SessionOpened, SessionView};
 use provost_proto::{Fact, Project, ProjectStatus, SessionId};
 use provost_store::{Durability, Idempotency};
 
@@ -16,7 +16,7 @@ impl Runner {
     pub async fn open_session(
         self: &Arc<Self>,
         by: &Operator,
-        wanted: OpenSession,
+        wanted: OpenSessionRequest,
         command: Option<Idempotency>,
     ) -> Result<SessionView, RunnerError> {
         let project = self.gateway.project(&wanted.project).await?;
@@ -56,7 +56,7 @@ impl Runner {
             project: project.id,
             role: part.name,
             model: part.model.unwrap_or_else(|| parent.model.clone()),
-            budget: Budget {
+            budget: SessionBudget {
                 nanos: left(parent.budget.nanos, spent.nanos),
                 tokens: left(parent.budget.tokens, spent.tokens),
             },

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use provost_gateway::GatewayError;
-use provost_proto::session::{AttemptFailed, AttemptRestarted, Delta, Part, ToolDelta};
+use provost_proto::session::{
+    AttemptFailed, AttemptRestarted, ContentDelta, MessagePart, ToolDelta,
+};
 use provost_proto::{Fact, SessionId, TurnId, limits};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -26,7 +28,7 @@ pub(super) struct Answer {
     /// All it said, or why it did not.
     pub(super) end: Result<Box<Turn>, Broken>,
     /// What it had said, if it did not finish.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<MessagePart>,
     /// How many bytes it wrote: text, reasoning and calls, of all attempts.
     pub(super) written: usize,
     /// What all attempts used.
@@ -67,7 +69,8 @@ impl Pump<'_> {
         let mut due = Instant::now();
         let end = loop {
             let waits = writing.is_none() && !flow.pending.is_empty();
-            let waits = if waits && (flow.bytes >= limits::DELTA || due <= Instant::now()) {
+            let waits = if waits && (flow.bytes >= limits::MAX_DELTA_BYTES || due <= Instant::now())
+            {
                 writing = Some(self.write(flow.take()));
                 due = Instant::now() + paced.pause();
                 false
@@ -84,15 +87,15 @@ impl Pump<'_> {
                     }
                 }
                 () = sleep_until(due), if waits => {}
-                event = stream.next(), if flow.bytes < limits::DELTA => match event {
+                event = stream.next(), if flow.bytes < limits::MAX_DELTA_BYTES => match event {
                     Some(Ok(ModelEvent::End { turn })) => {
                         flow.attempt = turn.usage;
                         break Ok(turn);
                     }
                     Some(Ok(event)) => {
                         flow.note(event);
-                        if flow.text.len() + flow.reasoning.len() > limits::ANSWER {
-                            let why = format!("the answer is longer than {} bytes", limits::ANSWER);
+                        if flow.text.len() + flow.reasoning.len() > limits::MAX_COMPLETION_BYTES {
+                            let why = format!("the answer is longer than {} bytes", limits::MAX_COMPLETION_BYTES);
                             break Err(Broken::Model(crate::model::ModelError::Protocol(why)));
                         }
                     }
@@ -169,7 +172,7 @@ impl Flow {
                 if let Some(Fact::TextDelta(last)) = self.pending.last_mut() {
                     last.text.push_str(&text);
                 } else {
-                    self.pending.push(Fact::TextDelta(Delta { session, turn, text }));
+                    self.pending.push(Fact::TextDelta(ContentDelta { session, turn, text }));
                 }
             }
             ModelEvent::ReasoningDelta { text } => {
@@ -178,7 +181,7 @@ impl Flow {
                 if let Some(Fact::ReasoningDelta(last)) = self.pending.last_mut() {
                     last.text.push_str(&text);
                 } else {
-                    self.pending.push(Fact::ReasoningDelta(Delta { session, turn, text }));
+                    self.pending.push(Fact::ReasoningDelta(ContentDelta { session, turn, text }));
                 }
             }
             ModelEvent::ToolCallBegin { index, name, .. } => {
@@ -222,13 +225,13 @@ impl Flow {
     }
 
     /// What was said so far.
-    fn parts(self) -> Vec<Part> {
+    fn parts(self) -> Vec<MessagePart> {
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {
-            parts.push(Part::Reasoning { text: self.reasoning });
+            parts.push(MessagePart::Reasoning { text: self.reasoning });
         }
         if !self.text.is_empty() {
-            parts.push(Part::Text { text: self.text });
+            parts.push(MessagePart::Text { text: self.text });
         }
         parts
     }

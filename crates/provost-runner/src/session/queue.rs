@@ -1,6 +1,8 @@
 //! What is said in a session, and what waits there for its turn.
 
-use provost_proto::session::{Author, MessageAdded, MessageWithdrawn, Part, Sent};
+use provost_proto::session::{
+    MessageAdded, MessageAuthor, MessagePart, MessageWithdrawn, SendMessageResponse,
+};
 use provost_proto::{Fact, MessageId, Seq, limits};
 use provost_store::{Appended, Idempotency, whole_fact};
 
@@ -44,13 +46,13 @@ impl Actor {
     ) -> Result<(Taken, bool), RunnerError> {
         let Prompt { text, command, most } = prompt;
         let moment = if self.waiting.is_empty() { moment } else { Moment::Busy };
-        if self.waiting.len() >= limits::QUEUED_MESSAGES {
+        if self.waiting.len() >= limits::MAX_QUEUED_MESSAGES {
             return Err(RunnerError::QueueFull);
         }
         let clock = self.runner.gateway.clock();
         let (session, item) = (self.journal.session, self.journal.place());
         let (message, turn) = (clock.id(), clock.id());
-        let (parts, answer, from) = (vec![Part::Text { text }], None, Author::User);
+        let (parts, answer, from) = (vec![MessagePart::Text { text }], None, MessageAuthor::User);
         let said = MessageAdded { session, item, message, turn: None, from, parts, answer };
         let mut facts = vec![Fact::MessageAdded(said)];
         if moment == Moment::Idle {
@@ -67,7 +69,7 @@ impl Actor {
         }
         let queued = moment == Moment::Busy;
         let turn = (!queued).then_some(turn);
-        let sent = Sent { session, message, turn, queued };
+        let sent = SendMessageResponse { session, message, turn, queued };
         Ok((Taken { sent, after: place(&appended) }, true))
     }
 
@@ -85,7 +87,7 @@ impl Actor {
             }
         }
         let message = message.ok_or(RunnerError::NothingSaid)?;
-        let sent = Sent { session, message, turn, queued: turn.is_none() };
+        let sent = SendMessageResponse { session, message, turn, queued: turn.is_none() };
         Ok(Taken { sent, after: place(appended) })
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use provost_core::fold::{Doc, View};
 use provost_gateway::{Cursor, Filter, GatewayError};
-use provost_proto::kernel::{Fault, Outcome, OutputStream, Printed};
+use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
 use provost_proto::session::{
-    Author, ItemContent, Part, SessionStatus, SessionView, ToolStatus, TurnStatus,
+    ItemContent, MessageAuthor, MessagePart, SessionStatus, SessionView, ToolCallStatus, TurnStatus,
 };
 use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, ProjectId, Seq, Stream};
 use provost_store::Scope;
@@ -125,8 +125,8 @@ impl Runner {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         for output in printed.into_iter().rev() {
             let bytes = match output.data {
-                Printed::Bytes(bytes) => bytes.to_vec(),
-                Printed::Kept(kept) => {
+                OutputData::Bytes(bytes) => bytes.to_vec(),
+                OutputData::Blob(kept) => {
                     self.gateway.store().blob(kept.hash).await?.unwrap_or_default()
                 }
             };
@@ -145,25 +145,32 @@ impl Runner {
         let mut items = history::items(&**self.gateway.store(), view).await?;
         items.retain(|item| item.turn.is_some() && item.turn == turn.map(|turn| turn.id));
         let text = items.iter().rev().find_map(|item| match &item.content {
-            ItemContent::Message { from: Author::Assistant, parts, .. } => Some(plain(parts)),
+            ItemContent::Message { from: MessageAuthor::Assistant, parts, .. } => {
+                Some(plain(parts))
+            }
             ItemContent::Message { .. }
             | ItemContent::Tool { .. }
             | ItemContent::Compacted { .. } => None,
         });
         let text = text.unwrap_or_default();
         let (status, output) = match status {
-            Some(TurnStatus::Finished) => (ToolStatus::Ok, text),
-            Some(TurnStatus::Cancelled) => (ToolStatus::Cancelled, format!("cancelled. {text}")),
+            Some(TurnStatus::Finished) => (ToolCallStatus::Ok, text),
+            Some(TurnStatus::Cancelled) => {
+                (ToolCallStatus::Cancelled, format!("cancelled. {text}"))
+            }
             Some(TurnStatus::Failed) => {
                 let fault = turn.and_then(|turn| turn.fault.as_ref());
                 let why = fault.map_or("it failed", |fault| fault.message.as_str());
-                (ToolStatus::Error, format!("failed: {why}. {text}"))
+                (ToolCallStatus::Error, format!("failed: {why}. {text}"))
             }
             Some(TurnStatus::Interrupted | TurnStatus::Running) | None => {
-                (ToolStatus::Error, format!("it was interrupted. {text}"))
+                (ToolCallStatus::Error, format!("it was interrupted. {text}"))
             }
         };
-        Ok(Returned { status, output: render::cut(output, provost_proto::limits::TOOL_OUTPUT) })
+        Ok(Returned {
+            status,
+            output: render::cut(output, provost_proto::limits::MAX_TOOL_OUTPUT_BYTES),
+        })
     }
 }
 
@@ -176,10 +183,10 @@ pub(super) fn is_stopped(session: &SessionView) -> bool {
         })
 }
 
-fn plain(parts: &[Part]) -> String {
+fn plain(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text { text } | Part::Refusal { text } => text.as_str(),
-        Part::Reasoning { .. } => "",
+        MessagePart::Text { text } | MessagePart::Refusal { text } => text.as_str(),
+        MessagePart::Reasoning { .. } => "",
     });
     texts.collect()
 }
@@ -188,9 +195,9 @@ fn plain(parts: &[Part]) -> String {
 fn ended(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> Followed {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match &action.outcome {
-        Some(Outcome { fault: Some(fault), .. }) => {
+        Some(ActionOutcome { fault: Some(fault), .. }) => {
             let details = serde_json::json!({ "stdout": text(stdout), "stderr": text(stderr) });
-            let returned = render::failed(&Fault { details: Some(details), ..fault.clone() });
+            let returned = render::failed(&ErrorInfo { details: Some(details), ..fault.clone() });
             // Nobody knows whether it was done.
             if fault.code == Code::KernelLost {
                 return Followed::Lost(returned);
@@ -207,12 +214,12 @@ fn ended(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> Followed {
             Followed::Told(render::done(&action.name, &result))
         }
         Some(_) => Followed::Lost(Returned {
-            status: ToolStatus::Ok,
+            status: ToolCallStatus::Ok,
             output: "It was done, but its answer was lost when Provost restarted. If you need \
                      what it returned, look again."
                 .to_owned(),
         }),
-        None => Followed::Told(render::failed(&Fault {
+        None => Followed::Told(render::failed(&ErrorInfo {
             code: Code::Cancelled,
             message: "it did not run".to_owned(),
             details: None,

@@ -1,7 +1,7 @@
 //! What a model is told of what came of its calls.
 
-use provost_proto::kernel::Fault;
-use provost_proto::session::ToolStatus;
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::session::ToolCallStatus;
 use provost_proto::{Code, limits};
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(super) fn done(action: &str, result: &Value) -> Returned {
         },
         _ => result.to_string(),
     };
-    Returned { status: ToolStatus::Ok, output: cut(text, limits::TOOL_OUTPUT) }
+    Returned { status: ToolCallStatus::Ok, output: cut(text, limits::MAX_TOOL_OUTPUT_BYTES) }
 }
 
 fn command(result: &Value) -> String {
@@ -35,12 +35,12 @@ fn command(result: &Value) -> String {
 }
 
 /// A call that was denied, failed or was stopped.
-pub(super) fn failed(fault: &Fault) -> Returned {
+pub(super) fn failed(fault: &ErrorInfo) -> Returned {
     let status = status(fault.code);
     let how = match status {
-        ToolStatus::Denied => "denied",
-        ToolStatus::Cancelled => "cancelled",
-        ToolStatus::Ok | ToolStatus::Error => "failed",
+        ToolCallStatus::Denied => "denied",
+        ToolCallStatus::Cancelled => "cancelled",
+        ToolCallStatus::Ok | ToolCallStatus::Error => "failed",
     };
     let mut output = format!("{how} ({}): {}", fault.code, fault.message);
     if let Some(details) = &fault.details {
@@ -50,15 +50,17 @@ pub(super) fn failed(fault: &Fault) -> Returned {
             }
         }
     }
-    Returned { status, output: cut(output, limits::TOOL_OUTPUT) }
+    Returned { status, output: cut(output, limits::MAX_TOOL_OUTPUT_BYTES) }
 }
 
 /// Whether a code means that somebody forbade it.
-fn status(code: Code) -> ToolStatus {
+fn status(code: Code) -> ToolCallStatus {
     match code.status() {
-        403 if code != Code::PermissionDenied && code != Code::SandboxDenied => ToolStatus::Denied,
-        _ if code == Code::Cancelled => ToolStatus::Cancelled,
-        _ => ToolStatus::Error,
+        403 if code != Code::PermissionDenied && code != Code::SandboxDenied => {
+            ToolCallStatus::Denied
+        }
+        _ if code == Code::Cancelled => ToolCallStatus::Cancelled,
+        _ => ToolCallStatus::Error,
     }
 }
 
@@ -94,12 +96,12 @@ mod tests {
 
     #[test]
     fn a_denial_carries_the_message_of_the_person() {
-        let fault = |code| Fault { code, message: "use npm ci".to_owned(), details: None };
+        let fault = |code| ErrorInfo { code, message: "use npm ci".to_owned(), details: None };
         let denied = failed(&fault(Code::ApprovalDenied));
         assert_eq!(denied.output, "denied (APPROVAL_DENIED): use npm ci");
-        assert_eq!(denied.status, ToolStatus::Denied);
-        assert_eq!(failed(&fault(Code::NotFound)).status, ToolStatus::Error);
-        assert_eq!(failed(&fault(Code::Cancelled)).status, ToolStatus::Cancelled);
+        assert_eq!(denied.status, ToolCallStatus::Denied);
+        assert_eq!(failed(&fault(Code::NotFound)).status, ToolCallStatus::Error);
+        assert_eq!(failed(&fault(Code::Cancelled)).status, ToolCallStatus::Cancelled);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use futures::StreamExt as _;
 use provost_proto::Fact;
-use provost_proto::session::{Purpose, SessionCompacted};
+use provost_proto::session::{CompletionPurpose, SessionCompacted};
 use tokio_util::sync::CancellationToken;
 
 use super::error::Broken;
@@ -32,7 +32,7 @@ impl Turn {
                 self.request(&state.view, messages.clone(), &state.history.touched).await?;
             request.tool_choice = ToolChoice::None;
             request.messages.push(Message::user(WISH));
-            match self.answer(state, &mut request, Purpose::Summary).await {
+            match self.answer(state, &mut request, CompletionPurpose::Summary).await {
                 Err(Broken::Model(ModelError::ContextLength(_))) => messages = less(messages),
                 Err(broken) => return Err(broken),
                 Ok(answer) => {

@@ -2,7 +2,7 @@
 
 use provost_core::session::instructions::paths;
 use provost_proto::runtime::RuntimeView;
-use provost_proto::session::Part;
+use provost_proto::session::MessagePart;
 
 use crate::model::{Content, Turn as Answered};
 
@@ -53,13 +53,13 @@ pub(super) fn written(answer: &Answered) -> usize {
 }
 
 /// What people see of an answer.
-pub(super) fn parts(answer: &Answered) -> Vec<Part> {
+pub(super) fn parts(answer: &Answered) -> Vec<MessagePart> {
     let part = |content: &Content| match content {
-        Content::Text { text } => Some(Part::Text { text: text.clone() }),
+        Content::Text { text } => Some(MessagePart::Text { text: text.clone() }),
         Content::Reasoning { text } if !text.is_empty() => {
-            Some(Part::Reasoning { text: text.clone() })
+            Some(MessagePart::Reasoning { text: text.clone() })
         }
-        Content::Refusal { text } => Some(Part::Refusal { text: text.clone() }),
+        Content::Refusal { text } => Some(MessagePart::Refusal { text: text.clone() }),
         Content::Reasoning { .. } | Content::ToolCall(_) | Content::Other { .. } => None,
     };
     answer.items.iter().filter_map(|item| part(&item.content)).collect()

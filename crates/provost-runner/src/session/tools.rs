@@ -9,9 +9,9 @@ use provost_core::chain;
 use provost_core::session::guard::{Guard, Seen, TELL};
 use provost_core::session::tools::HANDOFF;
 use provost_gateway::{Caller, Done, GatewayError, Submit};
-use provost_proto::kernel::Fault;
-use provost_proto::session::{Place, SessionView, ToolReturned, ToolStatus};
-use provost_proto::{ActionId, Code, Fact, RequestAction, SessionId};
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::session::{ItemNumber, SessionView, ToolCallStatus, ToolReturned};
+use provost_proto::{ActionId, Code, Fact, SessionId, SubmitActionRequest};
 use provost_store::{Idempotency, StoreError};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_hours(24);
 /// A call of the model.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    pub(super) item: Place,
+    pub(super) item: ItemNumber,
     /// The model's name for it.
     pub(super) id: String,
     /// The action, or `handoff`, or what the model made up.
@@ -41,7 +41,7 @@ pub(super) struct Call {
 /// What came of a call.
 #[derive(Debug, Clone)]
 pub(super) struct Returned {
-    pub(super) status: ToolStatus,
+    pub(super) status: ToolCallStatus,
     pub(super) output: String,
 }
 
@@ -55,8 +55,8 @@ fn reads(tool: &str) -> bool {
     Action::EFFECTS.contains(&(tool, Effect::Read))
 }
 
-pub(super) fn fault(code: Code, message: impl Into<String>) -> Fault {
-    Fault { code, message: message.into(), details: None }
+pub(super) fn fault(code: Code, message: impl Into<String>) -> ErrorInfo {
+    ErrorInfo { code, message: message.into(), details: None }
 }
 
 impl Turn {
@@ -170,7 +170,7 @@ impl Turn {
             },
         };
         let request = canonical::to_vec(&params).map_err(StoreError::from)?;
-        let wanted = RequestAction {
+        let wanted = SubmitActionRequest {
             action: call.tool.clone(),
             params,
             role: Some(view.role.clone()),
@@ -185,11 +185,11 @@ impl Turn {
         let project = view.project.uuid().to_string();
         match self.runner.gateway.submit(agent, &project, submit).await? {
             Done::Finished(answer) => {
-                let result = answer.result.map(|raw| raw.value()).unwrap_or_default();
+                let result = answer.result.map(|raw| raw.to_value()).unwrap_or_default();
                 Ok(render::done(&call.tool, &result))
             }
             Done::Running(answer) if answer.result.is_some() => {
-                let result = answer.result.map(|raw| raw.value()).unwrap_or_default();
+                let result = answer.result.map(|raw| raw.to_value()).unwrap_or_default();
                 Ok(render::done(&call.tool, &result))
             }
             // The same is asked already: one answer is one run.

@@ -4,8 +4,8 @@
 use provost_core::session::budget::Pot;
 use provost_core::session::ledger::{Amount, Key, Most, Payer};
 use provost_core::session::plan::Limits;
-use provost_proto::session::{Budget, SessionStatus, SessionView, TaskUsed, TurnView};
-use provost_proto::{Fact, Micros, ProjectId, SessionId, TurnId, limits};
+use provost_proto::session::{SessionBudget, SessionStatus, SessionView, TaskUsed, TurnView};
+use provost_proto::{Fact, ProjectId, SessionId, TurnId, UnixMicros, limits};
 
 use super::{Runner, RunnerError, Settings};
 
@@ -13,8 +13,8 @@ use super::{Runner, RunnerError, Settings};
 #[derive(Debug, Clone)]
 pub(super) struct Above {
     session: SessionId,
-    budget: Budget,
-    turn: Option<(TurnId, Micros)>,
+    budget: SessionBudget,
+    turn: Option<(TurnId, UnixMicros)>,
 }
 
 /// A session with all those above it, the nearest first, and its turn.
@@ -23,7 +23,7 @@ pub(super) struct Line {
     session: SessionId,
     turn: TurnId,
     project: ProjectId,
-    budget: Budget,
+    budget: SessionBudget,
     above: Vec<Above>,
 }
 
@@ -33,7 +33,9 @@ impl Runner {
     pub(super) async fn line(&self, view: &SessionView, turn: TurnId) -> Result<Line, RunnerError> {
         let mut above = Vec::new();
         let mut parent = view.parent;
-        while let Some(id) = parent.filter(|_| above.len() <= usize::from(limits::HANDOFFS)) {
+        while let Some(id) =
+            parent.filter(|_| above.len() <= usize::from(limits::MAX_HANDOFF_DEPTH))
+        {
             let found = self.view(id).await?;
             let running = found.turn.filter(|_| found.status == SessionStatus::Running);
             let turn = running.map(|turn| {
@@ -95,7 +97,7 @@ impl Line {
     }
 
     /// When that one began, if it is not our own.
-    pub(super) fn began(&self) -> Option<Micros> {
+    pub(super) fn began(&self) -> Option<UnixMicros> {
         self.above.iter().rev().find_map(|above| above.turn).map(|(_, began)| began)
     }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use provost_core::session::guard::{Guard, Seen};
 use provost_core::session::ledger::Key;
 use provost_core::session::plan::{Heard, Limits, Progress, Step, compact_at, next};
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFailed, TurnFinished};
 use provost_proto::{Code, Fact, TurnId};
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ pub(super) struct State {
 /// How a turn ended.
 enum End {
     Finished(FinishReason),
-    Failed(Fault),
+    Failed(ErrorInfo),
     Cancelled,
 }
 
@@ -113,7 +113,7 @@ impl Turn {
                 Step::Finish(reason) => return Ok(End::Finished(reason)),
                 Step::Fail(stop) => {
                     let (code, message) = (stop.code(), stop.to_string());
-                    return Ok(End::Failed(Fault { code, message, details: None }));
+                    return Ok(End::Failed(ErrorInfo { code, message, details: None }));
                 }
             };
         }
@@ -165,7 +165,7 @@ impl Turn {
     }
 
     /// Carries the open calls out; why the turn cannot go on, if it cannot.
-    async fn tools(&self, state: &mut State) -> Result<Option<Fault>, Broken> {
+    async fn tools(&self, state: &mut State) -> Result<Option<ErrorInfo>, Broken> {
         let calls: Vec<Call> = std::mem::take(&mut state.history.open);
         let returned = self.carry_out(&state.view, &state.guard, &calls).await?;
         let mut looping = None;
@@ -180,7 +180,7 @@ impl Turn {
         if self.cancel.is_cancelled() {
             return Err(Broken::Cancelled);
         }
-        Ok(looping.map(|tool| Fault {
+        Ok(looping.map(|tool| ErrorInfo {
             code: Code::LoopDetected,
             message: format!(
                 "the model goes round in circles: it called `{tool}` again and again in the same \

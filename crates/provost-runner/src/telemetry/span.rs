@@ -1,6 +1,6 @@
 //! One span, and how it is written in OTLP.
 
-use provost_proto::Micros;
+use provost_proto::UnixMicros;
 use serde_json::{Value, json};
 
 /// The trace that a span belongs to, 16 bytes in hexadecimal digits.
@@ -42,8 +42,8 @@ pub(super) struct Span {
     pub(super) parent: Option<SpanId>,
     pub(super) name: String,
     pub(super) kind: Kind,
-    pub(super) began: Micros,
-    pub(super) ended: Micros,
+    pub(super) began: UnixMicros,
+    pub(super) ended: UnixMicros,
     pub(super) attributes: Vec<(&'static str, Value)>,
     /// The kind of its error, if it failed.
     pub(super) error: Option<String>,
@@ -74,7 +74,7 @@ impl Span {
     }
 }
 
-fn nanos(at: Micros) -> String {
+fn nanos(at: UnixMicros) -> String {
     u128::from(at).saturating_mul(1000).to_string()
 }
 

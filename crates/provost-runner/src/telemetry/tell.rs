@@ -1,7 +1,7 @@
 //! What one fact says of its turn: the spans that end with it.
 
-use provost_proto::session::{Purpose, TokenUsage, ToolStatus};
-use provost_proto::{Fact, Micros, SessionId, TurnId};
+use provost_proto::session::{CompletionPurpose, TokenUsage, ToolCallStatus};
+use provost_proto::{Fact, SessionId, TurnId, UnixMicros};
 use serde_json::{Value, json};
 
 use super::Contents;
@@ -14,7 +14,7 @@ pub(super) struct Teller<'a> {
     pub(super) session: SessionId,
     pub(super) agent: &'a Agent,
     pub(super) contents: Contents,
-    pub(super) at: Micros,
+    pub(super) at: UnixMicros,
 }
 
 impl Teller<'_> {
@@ -27,8 +27,8 @@ impl Teller<'_> {
             turn.answer = Some(Answer { text, native: added.answer });
             return (Vec::new(), false);
         } else if let Fact::UsageRecorded(used) = &fact {
-            turn.usage = turn.usage.plus(used.usage);
-            let is_broken = used.purpose == Purpose::Answer
+            turn.usage = turn.usage.saturating_add(used.usage);
+            let is_broken = used.purpose == CompletionPurpose::Answer
                 && turn.answer.as_ref().is_none_or(|answer| answer.native.is_none());
             // Why it broke off is said next.
             let spans = if is_broken { None } else { self.chat(turn, Some(used.usage), None) };
@@ -148,7 +148,7 @@ impl Teller<'_> {
         turn: &Turn,
         spot: Spot,
         tool: &Tool,
-        (status, output): (ToolStatus, &str),
+        (status, output): (ToolCallStatus, &str),
     ) -> Span {
         let mut attributes = self.common("execute_tool");
         attributes.push(("gen_ai.tool.name", json!(tool.name)));
@@ -158,10 +158,10 @@ impl Teller<'_> {
         self.content(&mut attributes, "gen_ai.tool.call.arguments", Some(arguments));
         self.content(&mut attributes, "gen_ai.tool.call.result", Some(output));
         let error = match status {
-            ToolStatus::Ok => None,
-            ToolStatus::Error => Some("error"),
-            ToolStatus::Denied => Some("denied"),
-            ToolStatus::Cancelled => Some("cancelled"),
+            ToolCallStatus::Ok => None,
+            ToolCallStatus::Error => Some("error"),
+            ToolCallStatus::Denied => Some("denied"),
+            ToolCallStatus::Cancelled => Some("cancelled"),
         };
         Span {
             spot,

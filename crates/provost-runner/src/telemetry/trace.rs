@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use provost_core::chain;
-use provost_proto::session::{Author, Place, SessionView, TokenUsage};
-use provost_proto::{Fact, MessageId, Micros, SessionId, TurnId};
+use provost_proto::session::{ItemNumber, MessageAuthor, SessionView, TokenUsage};
+use provost_proto::{Fact, MessageId, SessionId, TurnId, UnixMicros};
 use serde_json::Value;
 
 use super::Contents;
@@ -34,7 +34,7 @@ pub(super) struct Agent {
     pub(super) role: String,
     pub(super) model: String,
     /// The turn that is open, and since when.
-    turn: Option<(TurnId, Micros)>,
+    turn: Option<(TurnId, UnixMicros)>,
 }
 
 impl From<&SessionView> for Agent {
@@ -66,15 +66,15 @@ pub(super) struct Turn {
     pub(super) id: TurnId,
     pub(super) spot: Spot,
     pub(super) parent: Option<SpanId>,
-    pub(super) began: Micros,
+    pub(super) began: UnixMicros,
     pub(super) asked: Option<String>,
     pub(super) said: Option<String>,
     pub(super) usage: TokenUsage,
     /// Since when the model is asked.
-    pub(super) asking: Option<Micros>,
+    pub(super) asking: Option<UnixMicros>,
     pub(super) chats: u32,
     pub(super) answer: Option<Answer>,
-    pub(super) tools: HashMap<Place, Tool>,
+    pub(super) tools: HashMap<ItemNumber, Tool>,
 }
 
 /// What the model answered, until it is known what it used.
@@ -89,7 +89,7 @@ pub(super) struct Tool {
     pub(super) name: String,
     pub(super) call: String,
     pub(super) arguments: String,
-    pub(super) began: Micros,
+    pub(super) began: UnixMicros,
 }
 
 impl Trace {
@@ -108,7 +108,7 @@ impl Trace {
     }
 
     /// The spans that a fact ends.
-    pub(super) fn hear(&mut self, session: SessionId, at: Micros, fact: Fact) -> Vec<Span> {
+    pub(super) fn hear(&mut self, session: SessionId, at: UnixMicros, fact: Fact) -> Vec<Span> {
         if let Fact::HandedOff(handed) = &fact {
             if let Some(turn) = self.open.get(&session).and_then(|open| open.turn.as_ref()) {
                 let (trace, span) = (turn.spot.trace.clone(), turn.tool(handed.item));
@@ -117,7 +117,7 @@ impl Trace {
             return Vec::new();
         }
         if let Fact::MessageAdded(added) = &fact
-            && added.from == Author::User
+            && added.from == MessageAuthor::User
         {
             if self.contents == Contents::Told {
                 self.heard.insert(added.message, text(&added.parts));
@@ -149,7 +149,7 @@ impl Trace {
 }
 
 impl Turn {
-    fn new(id: TurnId, began: Micros, asked: Option<String>, given: Option<Spot>) -> Self {
+    fn new(id: TurnId, began: UnixMicros, asked: Option<String>, given: Option<Spot>) -> Self {
         // The later half of an id is the random one.
         let all = id.uuid().simple().to_string();
         let own = SpanId(all.chars().skip(16).collect());
@@ -173,7 +173,7 @@ impl Turn {
         }
     }
 
-    pub(super) fn tool(&self, item: Place) -> SpanId {
+    pub(super) fn tool(&self, item: ItemNumber) -> SpanId {
         self.made_of("tool", item)
     }
 

@@ -1,6 +1,6 @@
 //! The words of the conventions for generative AI.
 
-use provost_proto::session::{Part, TokenUsage};
+use provost_proto::session::{MessagePart, TokenUsage};
 use serde_json::{Value, json};
 
 /// The most of one text that is told.
@@ -25,10 +25,10 @@ pub(super) fn cut(text: &str) -> String {
     crate::session::cut(text.to_owned(), LONGEST)
 }
 
-pub(super) fn text(parts: &[Part]) -> String {
+pub(super) fn text(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text { text } | Part::Refusal { text } => text.as_str(),
-        Part::Reasoning { .. } => "",
+        MessagePart::Text { text } | MessagePart::Refusal { text } => text.as_str(),
+        MessagePart::Reasoning { .. } => "",
     });
     texts.collect()
 }

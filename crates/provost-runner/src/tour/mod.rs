@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use provost_core::role::Role;
 use provost_gateway::{GatewayError, NewFolder, Opened, Operator, Request};
-use provost_proto::session::{OpenSession, SessionStatus, SessionView, TakeTour, TourBegun};
-use provost_proto::{Fact, Governing, Project, Trust};
+use provost_proto::session::{
+    OpenSessionRequest, SessionStatus, SessionView, StartTourRequest, StartTourResponse,
+};
+use provost_proto::{Fact, GovernanceFileKind, Project, TrustFileRequest};
 use provost_store::Idempotency;
 
 use crate::model::{NotAScript, Script};
@@ -55,14 +57,14 @@ impl Runner {
     pub async fn take_tour(
         self: &Arc<Self>,
         by: &Operator,
-        wanted: TakeTour,
+        wanted: StartTourRequest,
         command: Option<Idempotency>,
-    ) -> Result<TourBegun, RunnerError> {
+    ) -> Result<StartTourResponse, RunnerError> {
         if let Some(command) = &command
             && let Some(session) = self.begun(by, command).await?
         {
             let project = self.gateway.project(&session.project.uuid().to_string()).await?;
-            return Ok(TourBegun { project, session });
+            return Ok(StartTourResponse { project, session });
         }
         let folder = NewFolder { path: wanted.path, name: FOLDER, files: FILES };
         let request = || Request { by, command: None };
@@ -71,7 +73,7 @@ impl Runner {
             None => self.gateway.make_project(request(), folder).await?,
         };
         self.trust_guide(by, &project).await?;
-        let open = OpenSession {
+        let open = OpenSessionRequest {
             project: project.id.uuid().to_string(),
             role: ROLE.to_owned(),
             model: Some(MODEL.to_owned()),
@@ -81,7 +83,7 @@ impl Runner {
         if !wanted.silent {
             self.send(by, session.id, FIRST.to_owned().into()).await?;
         }
-        Ok(TourBegun { project, session: self.view(session.id).await? })
+        Ok(StartTourResponse { project, session: self.view(session.id).await? })
     }
 
     /// A project of the tour in which nothing was changed and nobody is on it.
@@ -124,7 +126,8 @@ impl Runner {
     /// is in this program, and nothing else that may lie there instead.
     async fn trust_guide(&self, by: &Operator, project: &Project) -> Result<(), RunnerError> {
         let hash = Role::hash(include_bytes!("guide.md"));
-        let trust = Trust { what: Governing::Role, file: ROLE_FILE.to_owned(), hash };
+        let trust =
+            TrustFileRequest { what: GovernanceFileKind::Role, file: ROLE_FILE.to_owned(), hash };
         let trusted = self.gateway.trust(Request { by, command: None }, project, trust).await;
         trusted.map(drop).map_err(|error: GatewayError| error.into())
     }

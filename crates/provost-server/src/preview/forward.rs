@@ -13,7 +13,7 @@ use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use provost_gateway::{Gateway, Pass};
-use provost_proto::runtime::{Port, RuntimeView};
+use provost_proto::runtime::{ListeningPort, RuntimeView};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ const ANSWER: Duration = Duration::from_mins(5);
 pub(super) async fn forward(
     door: &Door,
     view: &RuntimeView,
-    open: &Port,
+    open: &ListeningPort,
     (mut request, pass): (Request, Pass),
 ) -> Response {
     let host = host(&request);
@@ -121,7 +121,7 @@ async fn join(browser: OnUpgrade, server: OnUpgrade, until: impl Future<Output =
     }
 }
 
-fn reached_at(open: &Port) -> SocketAddr {
+fn reached_at(open: &ListeningPort) -> SocketAddr {
     let address = match open.address {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -19,7 +19,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use provost_gateway::{Pass, Shown, Sight};
-use provost_proto::runtime::{Port, PreviewStatus, PreviewView};
+use provost_proto::runtime::{ListeningPort, PreviewStatus, PreviewView};
 use provost_proto::{Project, ProjectId};
 use serde::Deserialize;
 
@@ -72,7 +72,7 @@ async fn reply(door: Arc<Door>, place: Place, request: Request) -> Response {
 }
 
 /// The port that is meant, if someone of the project listens on it.
-fn chosen(preview: &PreviewView, port: Option<u16>) -> Option<&Port> {
+fn chosen(preview: &PreviewView, port: Option<u16>) -> Option<&ListeningPort> {
     let listens = matches!(preview.status, PreviewStatus::Detected | PreviewStatus::Ready);
     let wanted = port.or(preview.port.filter(|_| listens))?;
     preview.ports.iter().find(|open| open.port == wanted)

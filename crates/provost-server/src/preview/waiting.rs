@@ -8,7 +8,9 @@ use axum::extract::Request;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{Method, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use provost_proto::runtime::{BuildStatus, Port, PreviewStatus, RuntimeStatus, RuntimeView};
+use provost_proto::runtime::{
+    BuildStatus, ListeningPort, PreviewStatus, RuntimeStatus, RuntimeView,
+};
 use serde_json::json;
 
 /// How many lines of a crash are shown.
@@ -147,7 +149,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// How it stands, for the page: it loads itself anew when this changes.
-pub(super) fn state(view: &RuntimeView, open: Option<&Port>) -> Response {
+pub(super) fn state(view: &RuntimeView, open: Option<&ListeningPort>) -> Response {
     let said = said(view, None);
     let answers = open.is_some_and(|open| open.http);
     let state = json!({ "listens": open.is_some(), "answers": answers, "status": view.status,

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use provost_gateway::{Done, GatewayError, KernelState, Submit};
-use provost_proto::{ActionAnswer, ActionView, Problem, RequestAction};
+use provost_proto::{ActionResponse, ActionView, ErrorResponse, SubmitActionRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -32,13 +32,13 @@ pub(crate) struct How {
 
 /// Ask for an action. Answers when it has ended, or after `wait` milliseconds
 /// that it goes on.
-#[utoipa::path(post, path = "/api/projects/{p}/actions", params(("p" = String, Path), ("wait" = Option<u64>, Query)), request_body = RequestAction, responses((status = 200, body = ActionAnswer), (status = 202, body = ActionAnswer), (status = 403, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(post, path = "/api/projects/{p}/actions", params(("p" = String, Path), ("wait" = Option<u64>, Query)), request_body = SubmitActionRequest, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn ask(
     State(door): State<Arc<Door>>,
     Anyone(caller): Anyone,
     Path(project): Path<String>,
     Query(How { wait }): Query<How>,
-    JsonBody { value, command }: JsonBody<RequestAction>,
+    JsonBody { value, command }: JsonBody<SubmitActionRequest>,
 ) -> Result<impl IntoResponse, Failure> {
     let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
     let submit = Submit { wanted: value, id: None, command, wait };
@@ -49,7 +49,7 @@ pub(crate) async fn ask(
 }
 
 /// Show an action, as far as it has come. Whoever asked for it is told what came out.
-#[utoipa::path(get, path = "/api/actions/{id}", params(("id" = String, Path)), responses((status = 200, body = ActionView), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/actions/{id}", params(("id" = String, Path)), responses((status = 200, body = ActionView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
     State(door): State<Arc<Door>>,
     Anyone(caller): Anyone,
@@ -59,7 +59,7 @@ pub(crate) async fn show(
 }
 
 /// Stop an action.
-#[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem)))]
+#[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn cancel(
     State(door): State<Arc<Door>>,
     Anyone(caller): Anyone,
@@ -70,7 +70,7 @@ pub(crate) async fn cancel(
 }
 
 /// Show how a project's kernel process is.
-#[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn kernel(
     State(door): State<Arc<Door>>,
     Look(reader): Look,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use provost_gateway::{GatewayError, Request};
-use provost_proto::{Answer as Said, Approval, ApprovalList, Grant, GrantList, Problem};
+use provost_proto::{
+    AnswerApprovalRequest as Said, Approval, ApprovalList, ErrorResponse, Grant, GrantList,
+};
 use serde::Deserialize;
 
 use super::Answer;
@@ -22,7 +24,7 @@ pub(crate) struct Which {
 }
 
 /// List the open questions of all projects; with `all`, the resolved ones too.
-#[utoipa::path(get, path = "/api/approvals", params(("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 403, body = Problem)))]
+#[utoipa::path(get, path = "/api/approvals", params(("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn everywhere(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -34,7 +36,7 @@ pub(crate) async fn everywhere(
 }
 
 /// List the open questions of a project; with `all`, the resolved ones too.
-#[utoipa::path(get, path = "/api/projects/{p}/approvals", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/approvals", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn list(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -46,7 +48,7 @@ pub(crate) async fn list(
 }
 
 /// Show one question, open or not.
-#[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path)), responses((status = 200, body = Approval), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path)), responses((status = 200, body = Approval), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -61,7 +63,7 @@ pub(crate) async fn show(
 }
 
 /// Answer a question. The first valid answer counts; later ones get `APPROVAL_RESOLVED`.
-#[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = Said, responses((status = 200, body = Approval), (status = 403, body = Problem), (status = 409, body = Problem)))]
+#[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = Said, responses((status = 200, body = Approval), (status = 403, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn answer(
     State(door): State<Arc<Door>>,
     Op(by): Op,
@@ -72,7 +74,7 @@ pub(crate) async fn answer(
 }
 
 /// List what was granted in a project; with `all`, also what holds no more.
-#[utoipa::path(get, path = "/api/projects/{p}/grants", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = GrantList), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/grants", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = GrantList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn grants(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -84,7 +86,7 @@ pub(crate) async fn grants(
 }
 
 /// Take a grant back.
-#[utoipa::path(delete, path = "/api/grants/{id}", params(("id" = String, Path)), responses((status = 200, body = Grant), (status = 404, body = Problem)))]
+#[utoipa::path(delete, path = "/api/grants/{id}", params(("id" = String, Path)), responses((status = 200, body = Grant), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn revoke(
     State(door): State<Arc<Door>>,
     Op(by): Op,

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use provost_gateway::{Cursor, Filter, GatewayError};
 use provost_proto::{
-    ActionId, Actor, AuditPage, AuditReport, Micros, Problem, Seq, Stream, limits,
+    ActionId, Actor, AuditPage, AuditReport, ErrorResponse, Seq, Stream, UnixMicros, limits,
 };
 use serde::Deserialize;
 
@@ -27,8 +27,8 @@ pub(crate) struct Which {
     kind: Option<String>,
     principal: Option<String>,
     actor: Option<Actor>,
-    since: Option<Micros>,
-    until: Option<Micros>,
+    since: Option<UnixMicros>,
+    until: Option<UnixMicros>,
 }
 
 impl Which {
@@ -63,7 +63,7 @@ impl Which {
 /// questions and grants, of some kinds, of who was responsible, of a time.
 /// Whoever reads with `before` gets the newest first. A page may hold fewer
 /// events than there are; as long as `next` is there, there is more to look at.
-#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn page(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -80,13 +80,16 @@ pub(crate) async fn page(
         }
     };
     let scope = reader.scope(stream)?;
-    let limit = which.limit.unwrap_or(limits::AUDIT_PAGE).clamp(1, limits::AUDIT_PAGE);
+    let limit = which
+        .limit
+        .unwrap_or(limits::MAX_AUDIT_PAGE_EVENTS)
+        .clamp(1, limits::MAX_AUDIT_PAGE_EVENTS);
     let from = which.cursor()?;
     Ok(Json(door.gateway.audit(scope, from, limit, &which.filter()?).await?))
 }
 
 /// Walk the hash chain and name the first event that is not what it was.
-#[utoipa::path(get, path = "/api/audit/verify", responses((status = 200, body = AuditReport), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/api/audit/verify", responses((status = 200, body = AuditReport), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn verify(
     State(door): State<Arc<Door>>,
     Look(reader): Look,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
-use provost_proto::{Code, Hash, Problem};
+use provost_proto::{Code, ErrorResponse, Hash};
 
 use crate::Door;
 use crate::auth::Look;
@@ -13,7 +13,7 @@ use crate::body::Path;
 use crate::problem::Failure;
 
 /// The bytes with this hash.
-#[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn get(
     State(door): State<Arc<Door>>,
     Look(reader): Look,

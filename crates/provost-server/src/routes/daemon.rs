@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use provost_proto::{Code, Health, Problem};
+use provost_proto::{Code, ErrorResponse, Health};
 use serde::Deserialize;
 
 use crate::auth::{Look, Op};
@@ -16,7 +16,7 @@ use crate::problem::Failure;
 use crate::{Door, VERSION};
 
 /// Tell whether the daemon is well. Needs no token.
-#[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health), (status = 503, body = Problem)))]
+#[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health), (status = 503, body = ErrorResponse)))]
 pub(crate) async fn health(State(door): State<Arc<Door>>) -> Result<Json<Health>, Failure> {
     // A daemon that cannot write its log can do nothing, so it is not well.
     match door.gateway.store().failure() {
@@ -28,7 +28,7 @@ pub(crate) async fn health(State(door): State<Arc<Door>>) -> Result<Json<Health>
 }
 
 /// Measurements in Prometheus' text format.
-#[utoipa::path(get, path = "/metrics", responses((status = 200, body = String), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/metrics", responses((status = 200, body = String), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn metrics(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -46,7 +46,7 @@ pub(crate) struct How {
 }
 
 /// Stop the daemon in good order, and the kernels with it; with `keep` they live on.
-#[utoipa::path(post, path = "/api/shutdown", params(("keep" = Option<bool>, Query)), responses((status = 202), (status = 403, body = Problem)))]
+#[utoipa::path(post, path = "/api/shutdown", params(("keep" = Option<bool>, Query)), responses((status = 202), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn shutdown(
     State(door): State<Arc<Door>>,
     Op(_): Op,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use provost_proto::{Code, Problem, Seq, Stream};
+use provost_proto::{Code, ErrorResponse, Seq, Stream};
 use serde::Deserialize;
 
 use crate::auth::Stay;
@@ -22,7 +22,7 @@ pub(crate) struct Which {
 
 /// Follow the log: all of it after a place, then live. A `Last-Event-ID`
 /// stands above `after`, since a browser that reconnects sends both.
-#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn follow(
     State(door): State<Arc<Door>>,
     Stay(reader, pass): Stay,

@@ -6,8 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use provost_gateway::{GatewayError, Reader, Request};
 use provost_proto::{
-    ChangeRole, Explain, Explanation, ModeView, PolicyView, Problem, Project, RoleList, RoleView,
-    SetMode, Simulate, Simulation, Trust, Trusted,
+    ChangeRoleRequest, ErrorResponse, ExplainPolicyRequest, PolicyExplanation, PolicySimulation,
+    PolicyView, Project, ProjectModeView, RoleList, RoleView, SetModeRequest,
+    SimulatePolicyRequest, TrustFileRequest, TrustedFile,
 };
 
 use super::Answer;
@@ -27,30 +28,30 @@ pub(super) async fn seen(door: &Door, reader: &Reader, name: &str) -> Result<Pro
 }
 
 /// Show a project's mode.
-#[utoipa::path(get, path = "/api/projects/{p}/mode", params(("p" = String, Path)), responses((status = 200, body = ModeView), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/mode", params(("p" = String, Path)), responses((status = 200, body = ProjectModeView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn mode(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
     Path(name): Path<String>,
-) -> Answer<ModeView> {
+) -> Answer<ProjectModeView> {
     let project = seen(&door, &reader, &name).await?;
     Ok(Json(door.gateway.mode(&project)?))
 }
 
 /// Set a project's mode. `full` always ends: after 60 minutes, unless you say.
-#[utoipa::path(put, path = "/api/projects/{p}/mode", params(("p" = String, Path)), request_body = SetMode, responses((status = 200, body = ModeView), (status = 403, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(put, path = "/api/projects/{p}/mode", params(("p" = String, Path)), request_body = SetModeRequest, responses((status = 200, body = ProjectModeView), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn set_mode(
     State(door): State<Arc<Door>>,
     Op(by): Op,
     Path(name): Path<String>,
-    JsonBody { value, command }: JsonBody<SetMode>,
-) -> Answer<ModeView> {
+    JsonBody { value, command }: JsonBody<SetModeRequest>,
+) -> Answer<ProjectModeView> {
     let project = door.gateway.project(&name).await?;
     Ok(Json(door.gateway.set_mode(Request { by: &by, command }, &project, value).await?))
 }
 
 /// List a project's roles, trusted or not, and the files that are no roles.
-#[utoipa::path(get, path = "/api/projects/{p}/roles", params(("p" = String, Path)), responses((status = 200, body = RoleList), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/roles", params(("p" = String, Path)), responses((status = 200, body = RoleList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn roles(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -61,12 +62,12 @@ pub(crate) async fn roles(
 }
 
 /// Change a role's model. Everything else in its file stays as it is.
-#[utoipa::path(patch, path = "/api/projects/{p}/roles/{role}", params(("p" = String, Path), ("role" = String, Path)), request_body = ChangeRole, responses((status = 200, body = RoleView), (status = 404, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(patch, path = "/api/projects/{p}/roles/{role}", params(("p" = String, Path), ("role" = String, Path)), request_body = ChangeRoleRequest, responses((status = 200, body = RoleView), (status = 404, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn change_role(
     State(door): State<Arc<Door>>,
     Op(by): Op,
     Path((name, role)): Path<(String, String)>,
-    JsonBody { value, command }: JsonBody<ChangeRole>,
+    JsonBody { value, command }: JsonBody<ChangeRoleRequest>,
 ) -> Answer<RoleView> {
     let project = door.gateway.project(&name).await?;
     let request = Request { by: &by, command };
@@ -74,19 +75,19 @@ pub(crate) async fn change_role(
 }
 
 /// Trust a file that governs, exactly as it was shown.
-#[utoipa::path(post, path = "/api/projects/{p}/trust", params(("p" = String, Path)), request_body = Trust, responses((status = 200, body = Trusted), (status = 404, body = Problem), (status = 409, body = Problem)))]
+#[utoipa::path(post, path = "/api/projects/{p}/trust", params(("p" = String, Path)), request_body = TrustFileRequest, responses((status = 200, body = TrustedFile), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn trust(
     State(door): State<Arc<Door>>,
     Op(by): Op,
     Path(name): Path<String>,
-    JsonBody { value, command }: JsonBody<Trust>,
-) -> Answer<Trusted> {
+    JsonBody { value, command }: JsonBody<TrustFileRequest>,
+) -> Answer<TrustedFile> {
     let project = door.gateway.project(&name).await?;
     Ok(Json(door.gateway.trust(Request { by: &by, command }, &project, value).await?))
 }
 
 /// Show a project's rules, of all layers.
-#[utoipa::path(get, path = "/api/projects/{p}/policy", params(("p" = String, Path)), responses((status = 200, body = PolicyView), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/policy", params(("p" = String, Path)), responses((status = 200, body = PolicyView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn policy(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -97,25 +98,25 @@ pub(crate) async fn policy(
 }
 
 /// Tell what would be decided about an action, and why. Nothing is asked or run.
-#[utoipa::path(post, path = "/api/projects/{p}/policy/explain", params(("p" = String, Path)), request_body = Explain, responses((status = 200, body = Explanation), (status = 422, body = Problem)))]
+#[utoipa::path(post, path = "/api/projects/{p}/policy/explain", params(("p" = String, Path)), request_body = ExplainPolicyRequest, responses((status = 200, body = PolicyExplanation), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn explain(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
     Path(name): Path<String>,
-    JsonBody { value, .. }: JsonBody<Explain>,
-) -> Answer<Explanation> {
+    JsonBody { value, .. }: JsonBody<ExplainPolicyRequest>,
+) -> Answer<PolicyExplanation> {
     let project = seen(&door, &reader, &name).await?;
     Ok(Json(door.gateway.explain(&project, value).await?))
 }
 
 /// Tell which past requests a changed file of rules would have decided otherwise.
-#[utoipa::path(post, path = "/api/projects/{p}/policy/simulate", params(("p" = String, Path)), request_body = Simulate, responses((status = 200, body = Simulation), (status = 422, body = Problem)))]
+#[utoipa::path(post, path = "/api/projects/{p}/policy/simulate", params(("p" = String, Path)), request_body = SimulatePolicyRequest, responses((status = 200, body = PolicySimulation), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn simulate(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
     Path(name): Path<String>,
-    JsonBody { value, .. }: JsonBody<Simulate>,
-) -> Answer<Simulation> {
+    JsonBody { value, .. }: JsonBody<SimulatePolicyRequest>,
+) -> Answer<PolicySimulation> {
     let project = seen(&door, &reader, &name).await?;
     Ok(Json(door.gateway.simulate(&project, value).await?))
 }

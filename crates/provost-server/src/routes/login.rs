@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
-use provost_proto::{LoginLink, Problem};
+use provost_proto::{ErrorResponse, LoginLink};
 use serde::Deserialize;
 
 use super::Answer;
@@ -23,7 +23,7 @@ pub(crate) struct Code {
 }
 
 /// Make a link that logs one browser in, once.
-#[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = Problem)))]
+#[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create_link(State(door): State<Arc<Door>>, Op(by): Op) -> Answer<LoginLink> {
     let (code, minutes) = door.gateway.login_code(&by)?;
     Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
@@ -31,7 +31,7 @@ pub(crate) async fn create_link(State(door): State<Arc<Door>>, Op(by): Op) -> An
 
 /// Take a login link, give a cookie, and lead to the page with what it is to keep
 /// in the fragment, which browsers send to nobody.
-#[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn log_in(
     State(door): State<Arc<Door>>,
     method: Method,

@@ -39,7 +39,7 @@ use crate::{Door, assets, guard, preview};
     info(title = "Provost", description = "The runtime authority for AI agents."),
     modifiers(&Bearer),
     security(("bearer" = [])),
-    components(schemas(provost_proto::Problem, provost_proto::Event)),
+    components(schemas(provost_proto::ErrorResponse, provost_proto::Event)),
 )]
 struct Document;
 

@@ -22,8 +22,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 use provost_gateway::Operator;
-use provost_proto::session::{OpenSession, SessionView};
-use provost_proto::{Code, Problem, Project, ProjectStatus};
+use provost_proto::session::{OpenSessionRequest, SessionView};
+use provost_proto::{Code, ErrorResponse, Project, ProjectStatus};
 use provost_runner::session::Prompt;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ async fn open_projects(door: &Door) -> Result<Vec<Project>, Failure> {
 }
 
 /// List the roles as models.
-#[utoipa::path(get, path = "/v1/models", responses((status = 200, body = Object), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/v1/models", responses((status = 200, body = Object), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<Value> {
     let projects = open_projects(&door).await?;
     let mut data = Vec::new();
@@ -65,7 +65,7 @@ pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<V
 }
 
 /// Ask a governed agent, as a client of Chat Completions does.
-#[utoipa::path(post, path = "/v1/chat/completions", request_body = Object, responses((status = 200, body = Object), (status = 403, body = Problem), (status = 422, body = Object)))]
+#[utoipa::path(post, path = "/v1/chat/completions", request_body = Object, responses((status = 200, body = Object), (status = 403, body = ErrorResponse), (status = 422, body = Object)))]
 pub(crate) async fn complete(
     State(door): State<Arc<Door>>,
     Op(by): Op,
@@ -124,7 +124,7 @@ async fn session_for(door: &Door, by: &Operator, model: &str) -> Result<SessionV
             }
         },
     };
-    let wanted = OpenSession { project, role: role.to_owned(), model: None, budget: None };
+    let wanted = OpenSessionRequest { project, role: role.to_owned(), model: None, budget: None };
     Ok(door.runner.open_session(by, wanted, None).await?)
 }
 

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use provost_gateway::{GatewayError, Opened, Request};
-use provost_proto::{OpenProject, Problem, Project, ProjectList, ProjectStatus};
+use provost_proto::{ErrorResponse, OpenProjectRequest, Project, ProjectList, ProjectStatus};
 use serde::Deserialize;
 
 use super::Answer;
@@ -24,7 +24,7 @@ pub(crate) struct Which {
 }
 
 /// List the open projects; with `all`, the closed ones too.
-#[utoipa::path(get, path = "/api/projects", params(("all" = Option<bool>, Query)), responses((status = 200, body = ProjectList), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects", params(("all" = Option<bool>, Query)), responses((status = 200, body = ProjectList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -38,11 +38,11 @@ pub(crate) async fn list(
 }
 
 /// Open a folder as a project.
-#[utoipa::path(post, path = "/api/projects", request_body = OpenProject, responses((status = 201, body = Project, description = "opened"), (status = 200, body = Project, description = "was open already"), (status = 422, body = Problem)))]
+#[utoipa::path(post, path = "/api/projects", request_body = OpenProjectRequest, responses((status = 201, body = Project, description = "opened"), (status = 200, body = Project, description = "was open already"), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn open(
     State(door): State<Arc<Door>>,
     Op(by): Op,
-    JsonBody { value, command }: JsonBody<OpenProject>,
+    JsonBody { value, command }: JsonBody<OpenProjectRequest>,
 ) -> Result<impl IntoResponse, Failure> {
     let request = Request { by: &by, command };
     Ok(match door.gateway.open_project(request, &value.path).await? {
@@ -52,7 +52,7 @@ pub(crate) async fn open(
 }
 
 /// Show one project, by id or slug.
-#[utoipa::path(get, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
@@ -67,7 +67,7 @@ pub(crate) async fn show(
 }
 
 /// Close a project. Its folder and its history stay.
-#[utoipa::path(delete, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = Problem)))]
+#[utoipa::path(delete, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn close(
     State(door): State<Arc<Door>>,
     Op(by): Op,

@@ -9,8 +9,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use provost_gateway::{Done, GatewayError, Reader, Submit};
-use provost_proto::runtime::{LogPage, PreviewStatus, PreviewUrl, RuntimeState};
-use provost_proto::{ActionAnswer, Code, Problem, Project, RequestAction, limits};
+use provost_proto::runtime::{PreviewStatus, PreviewUrl, RuntimeLogPage, RuntimeStatusResponse};
+use provost_proto::{ActionResponse, Code, ErrorResponse, Project, SubmitActionRequest, limits};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -36,12 +36,12 @@ async fn project(door: &Door, reader: &Reader, name: String) -> Result<Project, 
 }
 
 /// Show how a project's runtime stands: terminal, dev server, build and preview.
-#[utoipa::path(get, path = "/api/projects/{p}/runtime/status", params(("p" = String, Path)), responses((status = 200, body = RuntimeState), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/runtime/status", params(("p" = String, Path)), responses((status = 200, body = RuntimeStatusResponse), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn status(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
     Path(name): Path<String>,
-) -> Answer<RuntimeState> {
+) -> Answer<RuntimeStatusResponse> {
     let project = project(&door, &reader, name).await?;
     let mut state = door.gateway.runtime_state(&project).await?;
     if state.preview.port.is_some() {
@@ -69,7 +69,7 @@ pub(crate) struct RuntimeParams {
 
 /// Run, stop, restart or build a project: the action of that name, asked for by
 /// whoever calls. `what` is one of `run`, `stop`, `restart`, `build`.
-#[utoipa::path(post, path = "/api/projects/{p}/runtime/{what}", params(("p" = String, Path), ("what" = String, Path), ("wait" = Option<u64>, Query)), request_body = RuntimeParams, responses((status = 200, body = ActionAnswer), (status = 202, body = ActionAnswer), (status = 403, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(post, path = "/api/projects/{p}/runtime/{what}", params(("p" = String, Path), ("what" = String, Path), ("wait" = Option<u64>, Query)), request_body = RuntimeParams, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn act(
     State(door): State<Arc<Door>>,
     Anyone(caller): Anyone,
@@ -83,7 +83,7 @@ pub(crate) async fn act(
     }
     let params: Value = value.grace_ms.map_or_else(|| json!({}), |ms| json!({ "graceMs": ms }));
     let action = format!("runtime.{what}");
-    let wanted = RequestAction { action, params, role: None, session_id: None };
+    let wanted = SubmitActionRequest { action, params, role: None, session_id: None };
     let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
     let submit = Submit { wanted, id: None, command, wait };
     Ok(match door.gateway.submit(&caller, &name, submit).await? {
@@ -101,15 +101,15 @@ pub(crate) struct Piece {
 }
 
 /// Read what builds and dev servers printed, from a byte on.
-#[utoipa::path(get, path = "/api/projects/{p}/runtime/logs", params(("p" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)), responses((status = 200, body = LogPage), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/runtime/logs", params(("p" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)), responses((status = 200, body = RuntimeLogPage), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn logs(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
     Path(name): Path<String>,
     Query(Piece { after, limit }): Query<Piece>,
-) -> Answer<LogPage> {
+) -> Answer<RuntimeLogPage> {
     let project = project(&door, &reader, name).await?;
-    let most = u64::try_from(limits::LOG_PAGE).unwrap_or(u64::MAX);
+    let most = u64::try_from(limits::MAX_LOG_PAGE_BYTES).unwrap_or(u64::MAX);
     let limit = limit.unwrap_or(most).clamp(1, most);
     Ok(Json(door.gateway.runtime_logs(project.id, after, limit).await?))
 }
@@ -122,7 +122,7 @@ pub(crate) struct Which {
 
 /// Where to look at a project's preview, or at another port of the project. The
 /// address works once: it logs the browser in to that preview, and nothing else.
-#[utoipa::path(get, path = "/api/projects/{p}/preview/url", params(("p" = String, Path), ("port" = Option<u16>, Query)), responses((status = 200, body = PreviewUrl), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/preview/url", params(("p" = String, Path), ("port" = Option<u16>, Query)), responses((status = 200, body = PreviewUrl), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn preview_url(
     State(door): State<Arc<Door>>,
     Look(reader): Look,

@@ -12,9 +12,10 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 use provost_proto::session::{
-    OpenSession, SendMessage, Sent, SessionDetail, SessionList, SessionView, TakeTour, TourBegun,
+    OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail, SessionList,
+    SessionView, StartTourRequest, StartTourResponse,
 };
-use provost_proto::{Code, MessageId, Problem, Seq, SessionId, Stream};
+use provost_proto::{Code, ErrorResponse, MessageId, Seq, SessionId, Stream};
 use provost_runner::session::Prompt;
 use provost_store::Scope;
 use serde::Deserialize;
@@ -33,35 +34,35 @@ pub(super) fn id(text: &str) -> Result<SessionId, Failure> {
 }
 
 /// List the sessions, the newest first.
-#[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<SessionList> {
     Ok(Json(door.runner.list().await?))
 }
 
 /// Open a session in a role.
-#[utoipa::path(post, path = "/api/sessions", request_body = OpenSession, responses((status = 201, body = SessionView), (status = 403, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(post, path = "/api/sessions", request_body = OpenSessionRequest, responses((status = 201, body = SessionView), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn open(
     State(door): State<Arc<Door>>,
     Op(by): Op,
-    JsonBody { value, command }: JsonBody<OpenSession>,
+    JsonBody { value, command }: JsonBody<OpenSessionRequest>,
 ) -> Result<impl IntoResponse, Failure> {
     let session = door.runner.open_session(&by, value, command).await?;
     Ok((StatusCode::CREATED, Json(session)))
 }
 
 /// Take the tour: an example project in a new folder, and a scripted conversation in it.
-#[utoipa::path(post, path = "/api/tour", request_body = TakeTour, responses((status = 201, body = TourBegun), (status = 401, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(post, path = "/api/tour", request_body = StartTourRequest, responses((status = 201, body = StartTourResponse), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn tour(
     State(door): State<Arc<Door>>,
     Op(by): Op,
-    JsonBody { value, command }: JsonBody<TakeTour>,
+    JsonBody { value, command }: JsonBody<StartTourRequest>,
 ) -> Result<impl IntoResponse, Failure> {
     let begun = door.runner.take_tour(&by, value, command).await?;
     Ok((StatusCode::CREATED, Json(begun)))
 }
 
 /// Show a session with what was said in it.
-#[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionDetail), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionDetail), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
     State(door): State<Arc<Door>>,
     Op(_): Op,
@@ -71,7 +72,7 @@ pub(crate) async fn show(
 }
 
 /// Close a session; what goes on in it is cancelled, what was said stays.
-#[utoipa::path(delete, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionView), (status = 404, body = Problem), (status = 409, body = Problem)))]
+#[utoipa::path(delete, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionView), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn close(
     State(door): State<Arc<Door>>,
     Op(by): Op,
@@ -82,13 +83,13 @@ pub(crate) async fn close(
 
 /// Say something. With `Accept: text/event-stream`, the answer is the turn itself,
 /// as events until its end; without, it is told that the turn has begun.
-#[utoipa::path(post, path = "/api/sessions/{id}/messages", params(("id" = String, Path)), request_body = SendMessage, responses((status = 202, body = Sent), (status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = Problem), (status = 409, body = Problem), (status = 429, body = Problem)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/messages", params(("id" = String, Path)), request_body = SendMessageRequest, responses((status = 202, body = SendMessageResponse), (status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse), (status = 429, body = ErrorResponse)))]
 pub(crate) async fn say(
     State(door): State<Arc<Door>>,
     Op(by): Op,
     Path(name): Path<String>,
     headers: HeaderMap,
-    JsonBody { value, command }: JsonBody<SendMessage>,
+    JsonBody { value, command }: JsonBody<SendMessageRequest>,
 ) -> Result<Response, Failure> {
     let session = id(&name)?;
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -118,7 +119,7 @@ pub(crate) async fn say(
 }
 
 /// Take back a message that waits for its turn.
-#[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem), (status = 409, body = Problem)))]
+#[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn take_back(
     State(door): State<Arc<Door>>,
     Op(by): Op,
@@ -133,7 +134,7 @@ pub(crate) async fn take_back(
 
 /// Cancel the turn of a message: it is stopped, or does not begin, and every other goes on.
 /// Answers when nothing of it runs any more, also if its turn was over before.
-#[utoipa::path(post, path = "/api/sessions/{id}/messages/{message}/cancel", params(("id" = String, Path), ("message" = String, Path)), responses((status = 204), (status = 404, body = Problem), (status = 409, body = Problem)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/messages/{message}/cancel", params(("id" = String, Path), ("message" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn cancel_one(
     State(door): State<Arc<Door>>,
     Op(_): Op,
@@ -147,7 +148,7 @@ pub(crate) async fn cancel_one(
 
 /// Cancel the turn of a session. Answers when nothing of it runs any more. What waits for
 /// its turn goes on waiting until somebody says something or continues.
-#[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = Problem)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn cancel(
     State(door): State<Arc<Door>>,
     Op(_): Op,
@@ -158,7 +159,7 @@ pub(crate) async fn cancel(
 }
 
 /// Go on with a turn that was cut off, failed or was cancelled, and then with what waits.
-#[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object), (status = 404, body = Problem), (status = 409, body = Problem)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn go_on(
     State(door): State<Arc<Door>>,
     Op(by): Op,
@@ -175,7 +176,7 @@ pub(crate) struct Which {
 }
 
 /// Follow a session: all of it after a place, then live.
-#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = Problem)))]
+#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn follow(
     State(door): State<Arc<Door>>,
     Hold(_, pass): Hold,

@@ -8,9 +8,9 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
 use provost_gateway::{Seat, View};
-use provost_proto::limits::{TERMINAL_COLS, TERMINAL_ROWS};
+use provost_proto::limits::{MAX_TERMINAL_COLS, MAX_TERMINAL_ROWS};
 use provost_proto::terminal::TerminalTicket;
-use provost_proto::{Code, Problem};
+use provost_proto::{Code, ErrorResponse};
 use serde::Deserialize;
 
 use super::Answer;
@@ -38,7 +38,7 @@ pub(crate) struct How {
 }
 
 /// Get a ticket for one connection to a project's terminal, good for 30 seconds.
-#[utoipa::path(post, path = "/api/projects/{p}/terminal/ticket", params(("p" = String, Path)), responses((status = 200, body = TerminalTicket), (status = 403, body = Problem), (status = 404, body = Problem)))]
+#[utoipa::path(post, path = "/api/projects/{p}/terminal/ticket", params(("p" = String, Path)), responses((status = 200, body = TerminalTicket), (status = 403, body = ErrorResponse), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn ticket(
     State(door): State<Arc<Door>>,
     Hold(by, pass): Hold,
@@ -50,7 +50,7 @@ pub(crate) async fn ticket(
 
 /// Attach to a project's terminal, through a WebSocket; it is opened if it is
 /// not. Needs a ticket.
-#[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query), ("rows" = u16, Query), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream"), (status = 401, body = Problem), (status = 422, body = Problem)))]
+#[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query), ("rows" = u16, Query), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream"), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn attach(
     State(door): State<Arc<Door>>,
     Sit(seat): Sit,
@@ -58,9 +58,10 @@ pub(crate) async fn attach(
     Query(How { after, cols, rows, .. }): Query<How>,
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
-    if !(1..=TERMINAL_COLS).contains(&cols) || !(1..=TERMINAL_ROWS).contains(&rows) {
-        let why =
-            format!("a terminal has 1 to {TERMINAL_COLS} columns and 1 to {TERMINAL_ROWS} rows");
+    if !(1..=MAX_TERMINAL_COLS).contains(&cols) || !(1..=MAX_TERMINAL_ROWS).contains(&rows) {
+        let why = format!(
+            "a terminal has 1 to {MAX_TERMINAL_COLS} columns and 1 to {MAX_TERMINAL_ROWS} rows"
+        );
         return Err(Failure::new(Code::InvalidRequest, why));
     }
     let socket = socket.map_err(|error| {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use provost_gateway::Request;
-use provost_proto::{CreateToken, CreatedToken, Problem, TokenList};
+use provost_proto::{CreateTokenRequest, CreatedToken, ErrorResponse, TokenList};
 
 use super::Answer;
 use crate::Door;
@@ -15,24 +15,24 @@ use crate::body::{JsonBody, Path};
 use crate::problem::Failure;
 
 /// List the tokens that still work.
-#[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = Problem)))]
+#[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn list(State(door): State<Arc<Door>>, Op(by): Op) -> Json<TokenList> {
     Json(TokenList { tokens: door.gateway.tokens(&by) })
 }
 
 /// Hand out a token. It is shown this once.
-#[utoipa::path(post, path = "/api/tokens", request_body = CreateToken, responses((status = 200, body = CreatedToken), (status = 403, body = Problem)))]
+#[utoipa::path(post, path = "/api/tokens", request_body = CreateTokenRequest, responses((status = 200, body = CreatedToken), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create(
     State(door): State<Arc<Door>>,
     Op(by): Op,
-    JsonBody { value, command }: JsonBody<CreateToken>,
+    JsonBody { value, command }: JsonBody<CreateTokenRequest>,
 ) -> Answer<CreatedToken> {
     let (secret, entry) = door.gateway.create_token(Request { by: &by, command }, value).await?;
     Ok(Json(CreatedToken { token: secret.reveal().to_owned(), entry }))
 }
 
 /// Take a token back.
-#[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = String, Path)), responses((status = 204), (status = 404, body = Problem)))]
+#[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn revoke(
     State(door): State<Arc<Door>>,
     Op(by): Op,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use provost_proto::Problem;
+use provost_proto::ErrorResponse;
 use provost_proto::session::{ModelList, ModelView, ProviderView, UsageReport};
 use provost_runner::model::Standing;
 
@@ -13,7 +13,7 @@ use crate::Door;
 use crate::auth::Op;
 
 /// Show what models used and cost.
-#[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn report(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<UsageReport> {
     let mut report = door.runner.usage().await?;
     // A table of the person's own has a date of its own.
@@ -25,7 +25,7 @@ pub(crate) async fn report(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<U
 /// List the models that can be asked: scripts, those of servers on this machine, the
 /// priced ones of providers that have a key, and the providers. Others of a provider are
 /// named as `provider/model`.
-#[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList), (status = 401, body = Problem)))]
+#[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<ModelList> {
     let models = door.runner.models();
     let registry = models.registry();

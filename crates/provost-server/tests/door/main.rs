@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use provost_gateway::{Gateway, Owner, Places, Secret};
-use provost_proto::{Problem, Project};
+use provost_proto::{ErrorResponse, Project};
 use provost_runner::model::{Models, Prices, Registry, Retry, Timeouts};
 use provost_runner::session::Runner;
 use provost_server::Settings;
@@ -141,7 +141,7 @@ impl Server {
 async fn refused(response: Response, code: &str, sentence: &str) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
-    let problem: Problem =
+    let problem: ErrorResponse =
         serde_json::from_str(&text).map_err(|error| format!("{error}: {text}")).unwrap();
     assert_eq!(problem.code.as_str(), code, "{}", problem.error);
     assert_eq!(problem.status, status);

@@ -20,7 +20,7 @@ async fn a_ticket_is_used_up_by_whoever_comes_with_it_and_does_not_last() {
     server.pass_minutes(1);
     refused(come(old).await.unwrap(), "UNAUTHENTICATED", "too old").await;
     let first = server.ticket("app").await;
-    for _ in 0..limits::TICKETS {
+    for _ in 0..limits::MAX_TICKETS {
         server.ticket("app").await;
     }
     refused(come(first).await.unwrap(), "UNAUTHENTICATED", "used already").await;

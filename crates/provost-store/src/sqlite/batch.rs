@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use provost_core::chain::{self, Parts};
 use provost_core::fold::{self, Before, Doc, Key, Stamp};
-use provost_proto::{Fact, Hash, Micros, Seq, Stream, Version};
+use provost_proto::{Fact, Hash, Seq, Stream, StreamVersion, UnixMicros};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ const STREAMS: usize = 4096;
 pub(super) struct State {
     pub(super) seq: Seq,
     hash: Hash,
-    at: Micros,
+    at: UnixMicros,
     streams: HashMap<Stream, Place>,
     /// Makes the ids of this process's events different from all others'.
     seed: [u8; 16],
@@ -35,7 +35,7 @@ pub(super) struct State {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     id: i64,
-    version: Version,
+    version: StreamVersion,
 }
 
 /// What a transaction has added.
@@ -43,7 +43,7 @@ struct Place {
 pub(super) struct Written {
     seq: Seq,
     hash: Hash,
-    at: Micros,
+    at: UnixMicros,
     streams: HashMap<Stream, Place>,
     events: Vec<Arc<Recorded>>,
     blobs: usize,
@@ -340,7 +340,7 @@ fn read_fact(db: &Connection, record: &chain::Record) -> Result<Option<Fact>, St
             .query_row([reference.hash.as_bytes()], |row| row.get(0))
             .optional()?;
         let body = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        return Ok(body.and_then(|body| Fact::read(&record.kind, &body)));
+        return Ok(body.and_then(|body| Fact::from_kind_and_body(&record.kind, &body)));
     }
-    Ok(Fact::read(&record.kind, &record.body))
+    Ok(Fact::from_kind_and_body(&record.kind, &record.body))
 }

@@ -24,7 +24,7 @@ use futures::future::{self, BoxFuture};
 use futures::{FutureExt as _, TryFutureExt as _};
 use provost_core::chain;
 use provost_core::fold::{Doc, Key, View};
-use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, Version};
+use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -265,7 +265,7 @@ impl Store for Sqlite {
         self.readers.with(move |db| reader::repeated(db, &principal, &command)).boxed()
     }
 
-    fn version(&self, stream: Stream) -> BoxFuture<'_, Result<Version, StoreError>> {
+    fn version(&self, stream: Stream) -> BoxFuture<'_, Result<StreamVersion, StoreError>> {
         self.readers
             .with(move |db| Ok(reader::stream(db, stream)?.map_or(0, |(_, version)| version)))
             .boxed()

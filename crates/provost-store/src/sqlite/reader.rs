@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_core::chain::Record;
 use provost_core::fold::{Doc, Key, View};
-use provost_proto::{Hash, Seq, Stream, Version};
+use provost_proto::{Hash, Seq, Stream, StreamVersion};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
@@ -152,7 +152,7 @@ pub(super) fn repeated(
 pub(super) fn stream(
     db: &Connection,
     stream: Stream,
-) -> Result<Option<(i64, Version)>, StoreError> {
+) -> Result<Option<(i64, StreamVersion)>, StoreError> {
     let id: Option<i64> = db
         .prepare_cached("SELECT id FROM streams WHERE name = ?1")?
         .query_row([stream.to_string()], |row| row.get(0))

@@ -1,7 +1,7 @@
 //! What is asked of the writer, and how it answers.
 
 use provost_core::fold::{Doc, Key};
-use provost_proto::{Actor, Hash, Principal, Stream, Version};
+use provost_proto::{Actor, Hash, Principal, Stream, StreamVersion};
 use tokio::sync::oneshot;
 
 use crate::append::Prepared;
@@ -33,7 +33,7 @@ pub(super) struct Job {
     pub(super) principal: Principal,
     pub(super) actor: Actor,
     pub(super) command: Option<Idempotency>,
-    pub(super) expect: Vec<(Stream, Version)>,
+    pub(super) expect: Vec<(Stream, StreamVersion)>,
     pub(super) unchanged: Vec<(Key, Doc)>,
     pub(super) durability: Durability,
     pub(super) events: Vec<Prepared>,

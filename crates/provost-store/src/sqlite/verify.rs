@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use provost_core::chain::{self, Record};
 use provost_core::fold::{Doc, Key, Stamp, View, World};
-use provost_proto::kernel::Printed;
-use provost_proto::{AuditReport, BadEvent, BlobRef, Fact, Hash, Seq, Stream, Version};
+use provost_proto::kernel::OutputData;
+use provost_proto::{AuditReport, BlobRef, CorruptEvent, Fact, Hash, Seq, Stream, StreamVersion};
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ struct Walk<'a> {
     db: &'a Connection,
     seq: Seq,
     hash: Hash,
-    versions: HashMap<Stream, Version>,
+    versions: HashMap<Stream, StreamVersion>,
     world: World,
     /// Up to which event the documents on disk go.
     folded: Seq,
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
             known.why = format!("{}; and so is event {seq}: {why}", known.why);
             return;
         }
-        let bad = Some(BadEvent { seq, why });
+        let bad = Some(CorruptEvent { seq, why });
         self.bad = Some(AuditReport { events: self.seq, head: self.hash, bad, views: None });
     }
 
@@ -154,9 +154,9 @@ impl<'a> Walk<'a> {
     /// that was hashed.
     fn fact(&self, record: &Record) -> Result<Option<Fact>, String> {
         let Some(reference) = record.body.get("$blob").and(Some(&record.body)) else {
-            let fact = Fact::read(&record.kind, &record.body);
+            let fact = Fact::from_kind_and_body(&record.kind, &record.body);
             if let Some(Fact::ActionOutput { output, .. }) = &fact
-                && let Printed::Kept(reference) = output.data
+                && let OutputData::Blob(reference) = output.data
             {
                 self.blob("output", &reference)?;
             }
@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
             .map_err(|error| format!("its reference to a blob is broken: {error}"))?;
         let body = serde_json::from_slice(&self.blob("body", &reference)?)
             .map_err(|error| format!("its body is not JSON: {error}"))?;
-        Ok(Fact::read(&record.kind, &body))
+        Ok(Fact::from_kind_and_body(&record.kind, &body))
     }
 
     /// The bytes of a blob, which must be the ones that were hashed.

@@ -2,7 +2,7 @@
 
 use provost_core::chain;
 use provost_core::fold::View;
-use provost_proto::kernel::{Output, OutputStream, Printed};
+use provost_proto::kernel::{OutputChunk, OutputData, OutputStream};
 use provost_proto::{BlobRef, Fact, Hash, Stream, limits};
 use provost_store::{Clock, Store, StoreError};
 
@@ -22,14 +22,14 @@ async fn bytes_come_back_by_their_hash_and_are_kept_once() {
 #[tokio::test]
 async fn a_blob_over_the_limit_is_refused() {
     let (store, _folder) = fresh();
-    let error = store.put_blob(vec![0; limits::BLOB + 1]).await.unwrap_err();
+    let error = store.put_blob(vec![0; limits::MAX_BLOB_BYTES + 1]).await.unwrap_err();
     assert!(matches!(error, StoreError::TooLarge { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn a_large_body_is_referenced_and_still_folded_also_after_a_rebuild() {
     let (store, folder) = fresh();
-    let label = "long ".repeat(limits::INLINE_BODY);
+    let label = "long ".repeat(limits::MAX_INLINE_BODY_BYTES);
     let fact = token(&Clock::system(), &label);
     let body = fact.body().unwrap();
     let event = append(&store, one(Stream::Sys, fact)).await.remove(0);
@@ -47,7 +47,8 @@ async fn a_large_body_is_referenced_and_still_folded_also_after_a_rebuild() {
 
 pub(super) fn printed(data: Vec<u8>) -> Fact {
     let clock = Clock::system();
-    let output = Output { stream: OutputStream::Stdout, offset: 0, dropped: 0, data: data.into() };
+    let output =
+        OutputChunk { stream: OutputStream::Stdout, offset: 0, dropped: 0, data: data.into() };
     Fact::ActionOutput { action: clock.id(), project: clock.id(), report: 1, output }
 }
 
@@ -56,12 +57,12 @@ async fn much_output_is_kept_as_it_was_printed_and_little_stands_in_its_event() 
     let (store, _folder) = fresh();
     let mixed: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
     // The second is short, but long when its control characters are spelled out.
-    for bytes in [mixed, vec![1; 1000], vec![b'x'; limits::INLINE_BODY + 1]] {
+    for bytes in [mixed, vec![1; 1000], vec![b'x'; limits::MAX_INLINE_BODY_BYTES + 1]] {
         let event = append(&store, one(Stream::Sys, printed(bytes.clone()))).await.remove(0);
         let Some(Fact::ActionOutput { output, .. }) = event.fact() else {
             panic!("{event:?} is not output")
         };
-        let Printed::Kept(blob) = output.data else { panic!("{output:?} stands in its event") };
+        let OutputData::Blob(blob) = output.data else { panic!("{output:?} stands in its event") };
         assert_eq!(blob.size, u64::try_from(bytes.len()).unwrap());
         assert_eq!(store.blob(blob.hash).await.unwrap(), Some(bytes));
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use provost_core::fold::View;
-use provost_proto::{BadEvent, Hash, Stream};
+use provost_proto::{CorruptEvent, Hash, Stream};
 use provost_store::{Append, Clock, Idempotency, Sqlite, Store};
 use rusqlite::Connection;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
@@ -15,7 +15,7 @@ use super::{append, fresh, note, one, open, opened};
 const EVENTS: u64 = 20;
 
 /// Writes a log, lets `tamper` at the file, and tells what `verify` finds.
-async fn after(tamper: impl FnOnce(&Path)) -> Option<BadEvent> {
+async fn after(tamper: impl FnOnce(&Path)) -> Option<CorruptEvent> {
     let (store, folder) = fresh();
     for n in 1..=EVENTS {
         append(&store, one(Stream::Sys, note(format!("event number {n:03}")))).await;
@@ -41,7 +41,7 @@ fn sql_again(path: &Path, sql: &str) {
 }
 
 #[track_caller]
-fn check(bad: Option<BadEvent>, seq: u64, why: &str) {
+fn check(bad: Option<CorruptEvent>, seq: u64, why: &str) {
     let bad = bad.unwrap();
     assert_eq!(bad.seq, seq, "{}", bad.why);
     assert!(bad.why.contains(why), "{}", bad.why);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use futures::{SinkExt as _, StreamExt as _};
-use provost_proto::limits::TERMINAL_ACK;
+use provost_proto::limits::TERMINAL_ACK_BYTES;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -37,7 +37,7 @@ impl Client {
                 }
                 self.seen.extend_from_slice(output);
                 // As the page does.
-                if self.at.saturating_sub(self.acknowledged) < TERMINAL_ACK {
+                if self.at.saturating_sub(self.acknowledged) < TERMINAL_ACK_BYTES {
                     return Some(());
                 }
                 self.acknowledged = self.at;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use provost_proto::{AnswerScope, Hash, Mode};
+use provost_proto::{AnswerScope, Hash, ProjectMode};
 
 /// Which project, and how to print.
 #[derive(Debug, Args)]
@@ -116,7 +116,7 @@ pub(crate) struct ModeArgs {
     pub(crate) here: Here,
 }
 
-/// [`Mode`] as an argument.
+/// [`ProjectMode`] as an argument.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ModeArg {
     /// Reads in the project pass, everything else asks.
@@ -127,7 +127,7 @@ pub(crate) enum ModeArg {
     Full,
 }
 
-impl From<ModeArg> for Mode {
+impl From<ModeArg> for ProjectMode {
     fn from(mode: ModeArg) -> Self {
         match mode {
             ModeArg::Sandbox => Self::Sandbox,

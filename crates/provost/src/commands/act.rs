@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use futures::StreamExt;
-use provost_proto::kernel::{Outcome, OutputStream, Printed};
+use provost_proto::kernel::{ActionOutcome, OutputData, OutputStream};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionView, BlobRef, Event, Fact, Health, RequestAction,
+    ActionId, ActionResponse, ActionView, BlobRef, Event, Fact, Health, SubmitActionRequest,
 };
 use reqwest::Method;
 use serde_json::{Map, Value};
@@ -39,12 +39,13 @@ pub(crate) async fn run(args: &ActArgs, config: &Config) -> anyhow::Result<ExitC
     let params = read_params(args.json.as_deref(), &args.params)?;
     let project = project(args.project.as_deref(), &client).await?;
     let role = args.role.clone();
-    let wanted = RequestAction { action: args.action.clone(), params, role, session_id: None };
+    let wanted =
+        SubmitActionRequest { action: args.action.clone(), params, role, session_id: None };
     let path = format!("/api/projects/{}/actions", project.id.uuid());
     if args.action == "terminal.runCommand" {
         return follow(client, config, &path, &wanted).await;
     }
-    let answer: ActionAnswer = if wanted.role.is_some() {
+    let answer: ActionResponse = if wanted.role.is_some() {
         match wait::for_a_person(&client, &project, &path, &wanted).await? {
             Some(answer) => answer,
             None => return Ok(ExitCode::from(130)),
@@ -52,7 +53,7 @@ pub(crate) async fn run(args: &ActArgs, config: &Config) -> anyhow::Result<ExitC
     } else {
         client.post(&path, &wanted).await?
     };
-    show(&answer.result.map(|result| result.value()).unwrap_or_default())?;
+    show(&answer.result.map(|result| result.to_value()).unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -91,13 +92,13 @@ async fn follow(
     mut client: Client,
     config: &Config,
     path: &str,
-    wanted: &RequestAction,
+    wanted: &SubmitActionRequest,
 ) -> anyhow::Result<ExitCode> {
     // From now on Ctrl-C takes back what we ask for.
     let mut interrupts = signal(SignalKind::interrupt())?;
     // What happens to it comes after this place.
     let mut seen = newest(&client).await?;
-    let answer: ActionAnswer = client.post(&format!("{path}?wait=0"), wanted).await?;
+    let answer: ActionResponse = client.post(&format!("{path}?wait=0"), wanted).await?;
     let id = answer.action_id;
     if wanted.params["background"] == true {
         if let Some(approval) = answer.approval_id {
@@ -131,7 +132,7 @@ async fn follow(
 
 /// What became of watching an action.
 enum Watched {
-    Ended(Outcome),
+    Ended(ActionOutcome),
     /// The daemon is gone; the action may live on.
     Lost,
 }
@@ -150,7 +151,7 @@ async fn show_until_end(
     client: &Client,
     id: ActionId,
     seen: &mut u64,
-) -> anyhow::Result<Option<Outcome>> {
+) -> anyhow::Result<Option<ActionOutcome>> {
     let action: ActionView = client.get(&format!("/api/actions/{}", id.uuid())).await?;
     let stream = format!("/api/events?stream=project/{}&after={seen}", action.project.uuid());
     let mut chunks = client.stream(&stream).await?.bytes_stream();
@@ -184,11 +185,15 @@ async fn come_back(config: &Config, id: ActionId) -> anyhow::Result<Client> {
 }
 
 /// Prints output of this action; returns how it ended, if it has.
-async fn print(client: &Client, id: ActionId, event: &Event) -> anyhow::Result<Option<Outcome>> {
+async fn print(
+    client: &Client,
+    id: ActionId,
+    event: &Event,
+) -> anyhow::Result<Option<ActionOutcome>> {
     let fact = match event.body["$blob"].as_str() {
         Some(hash) if event.kind == "ACTION_OUTPUT" => {
             let body: Value = client.get(&format!("/api/blobs/{hash}")).await?;
-            Fact::read(&event.kind, &body)
+            Fact::from_kind_and_body(&event.kind, &body)
         }
         Some(_) | None => event.fact(),
     };
@@ -208,8 +213,8 @@ async fn print(client: &Client, id: ActionId, event: &Event) -> anyhow::Result<O
             remark(&faint(&format!("… {} bytes were dropped here …", output.dropped)));
         }
         let bytes = match output.data {
-            Printed::Bytes(bytes) => bytes,
-            Printed::Kept(BlobRef { hash, .. }) => {
+            OutputData::Bytes(bytes) => bytes,
+            OutputData::Blob(BlobRef { hash, .. }) => {
                 client.bytes(&format!("/api/blobs/{hash}")).await?
             }
         };
@@ -221,7 +226,7 @@ async fn print(client: &Client, id: ActionId, event: &Event) -> anyhow::Result<O
     Ok(None)
 }
 
-fn show_end(outcome: &Outcome) -> anyhow::Result<ExitCode> {
+fn show_end(outcome: &ActionOutcome) -> anyhow::Result<ExitCode> {
     std::io::stdout().flush()?;
     if let Some(fault) = &outcome.fault {
         error_line(&anyhow::anyhow!("{} ({})", fault.message, fault.code));

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use provost_proto::{
-    ActionStatus, ActionView, Answer, AnswerScope, Approval, ApprovalList, ApprovalStatus,
-    Decision, Hash, Project, ProjectList,
+    ActionStatus, ActionView, AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer,
+    ApprovalList, ApprovalStatus, Hash, Project, ProjectList,
 };
 use provost_store::Clock;
 
@@ -65,7 +65,11 @@ impl Here {
     }
 
     /// Answers: what became of the question, and of the action.
-    async fn answer(&self, approval: &Approval, answer: &Answer) -> anyhow::Result<Resolved> {
+    async fn answer(
+        &self,
+        approval: &Approval,
+        answer: &AnswerApprovalRequest,
+    ) -> anyhow::Result<Resolved> {
         let path = format!("/api/approvals/{}", approval.id.uuid());
         let approval: Approval = self.client.post(&path, answer).await?;
         let path = format!("/api/actions/{}", approval.action.uuid());
@@ -146,8 +150,8 @@ async fn allow(here: &Here, args: AnswerArgs) -> anyhow::Result<ExitCode> {
         line("Not answered.")?;
         return Ok(ExitCode::FAILURE);
     };
-    let answer = Answer {
-        decision: Decision::Allow,
+    let answer = AnswerApprovalRequest {
+        decision: ApprovalAnswer::Allow,
         scope: Some(scope),
         action_hash,
         message: None,
@@ -179,8 +183,8 @@ fn agreed(args: &AnswerArgs, approval: &Approval, json: bool) -> anyhow::Result<
 
 async fn deny(here: &Here, args: DenyArgs) -> anyhow::Result<ExitCode> {
     let approval = here.find(&args.id, false).await?;
-    let answer = Answer {
-        decision: Decision::Deny,
+    let answer = AnswerApprovalRequest {
+        decision: ApprovalAnswer::Deny,
         scope: None,
         action_hash: approval.action_hash,
         message: args.message,
@@ -190,7 +194,11 @@ async fn deny(here: &Here, args: DenyArgs) -> anyhow::Result<ExitCode> {
     finish(here, &approval, &answer).await
 }
 
-async fn finish(here: &Here, approval: &Approval, answer: &Answer) -> anyhow::Result<ExitCode> {
+async fn finish(
+    here: &Here,
+    approval: &Approval,
+    answer: &AnswerApprovalRequest,
+) -> anyhow::Result<ExitCode> {
     let resolved = here.answer(approval, answer).await?;
     if here.json {
         output::json(&resolved.approval)?;

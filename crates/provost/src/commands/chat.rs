@@ -20,7 +20,7 @@ mod waiting;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, bail};
-use provost_proto::session::{FinishReason, OpenSession, SessionList, SessionView};
+use provost_proto::session::{FinishReason, OpenSessionRequest, SessionList, SessionView};
 use provost_proto::{Project, RoleList};
 
 use super::place::{pick, project, short};
@@ -140,7 +140,7 @@ async fn open(
     model: Option<String>,
 ) -> anyhow::Result<SessionView> {
     let project = project.id.uuid().to_string();
-    client.post("/api/sessions", &OpenSession { project, role, model, budget: None }).await
+    client.post("/api/sessions", &OpenSessionRequest { project, role, model, budget: None }).await
 }
 
 async fn only_role(project: &Project, client: &Client) -> anyhow::Result<String> {

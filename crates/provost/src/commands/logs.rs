@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use provost_proto::Project;
-use provost_proto::kernel::Printed;
-use provost_proto::runtime::LogPage;
+use provost_proto::kernel::OutputData;
+use provost_proto::runtime::RuntimeLogPage;
 
 use super::place::project;
 use crate::args::LogsArgs;
@@ -29,7 +29,7 @@ pub(crate) async fn run(args: LogsArgs, config: &Config) -> anyhow::Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-async fn page(client: &Client, project: &Project, after: u64) -> anyhow::Result<LogPage> {
+async fn page(client: &Client, project: &Project, after: u64) -> anyhow::Result<RuntimeLogPage> {
     let path = format!("/api/projects/{}/runtime/logs?after={after}", project.id.uuid());
     client.get(&path).await
 }
@@ -52,7 +52,7 @@ async fn print_from(client: &Client, project: &Project, mut after: u64) -> anyho
         if page.offset > after && after > 0 {
             remark(&faint(&format!("… {} bytes are not kept any more …", page.offset - after)));
         }
-        if let Printed::Bytes(bytes) = &page.data {
+        if let OutputData::Bytes(bytes) = &page.data {
             output::bytes(bytes)?;
         }
         if page.next == after || page.next >= page.end {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use provost_proto::{Mode, ModeView, SetMode};
+use provost_proto::{ProjectMode, ProjectModeView, SetModeRequest};
 use provost_store::Clock;
 
 use super::place::project;
@@ -16,10 +16,10 @@ pub(crate) async fn run(args: ModeArgs, config: &Config) -> anyhow::Result<ExitC
     let client = Client::connect(config)?;
     let project = project(args.here.project.as_deref(), &client).await?;
     let path = format!("/api/projects/{}/mode", project.id.uuid());
-    let mode: ModeView = match args.mode {
+    let mode: ProjectModeView = match args.mode {
         None => client.get(&path).await?,
         Some(mode) => {
-            let wanted = SetMode { mode: mode.into(), minutes: args.minutes };
+            let wanted = SetModeRequest { mode: mode.into(), minutes: args.minutes };
             client.put(&path, &wanted).await?
         }
     };
@@ -28,9 +28,9 @@ pub(crate) async fn run(args: ModeArgs, config: &Config) -> anyhow::Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     let (name, meaning) = match mode.mode {
-        Mode::Sandbox => ("sandbox", "reads in the project pass, everything else asks"),
-        Mode::Auto => ("auto", "what stays inside the sandbox runs, crossing it asks"),
-        Mode::Full => ("FULL", "nothing asks but what is too dangerous"),
+        ProjectMode::Sandbox => ("sandbox", "reads in the project pass, everything else asks"),
+        ProjectMode::Auto => ("auto", "what stays inside the sandbox runs, crossing it asks"),
+        ProjectMode::Full => ("FULL", "nothing asks but what is too dangerous"),
     };
     let end = mode.until.map_or_else(String::new, |end| {
         let left = left(end, Clock::system().now());

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use provost_proto::{
-    Explain, Explanation, Governing, PolicyLayer, PolicyView, Project, Simulate, Simulation,
+    ExplainPolicyRequest, GovernanceFileKind, PolicyExplanation, PolicyLayer, PolicySimulation,
+    PolicyView, Project, SimulatePolicyRequest,
 };
 use serde_json::json;
 
@@ -34,7 +35,7 @@ pub(crate) async fn run(args: PolicyArgs, config: &Config) -> anyhow::Result<Exi
                 LayerArg::User => "user",
                 LayerArg::Project => "project",
             };
-            let wanted = Simulate { layer: layer.to_owned(), text, limit };
+            let wanted = SimulatePolicyRequest { layer: layer.to_owned(), text, limit };
             simulate(&At::find(here, config).await?, &wanted).await
         }
         PolicyCommand::Trust { yes } => trust_rules(&At::find(here, config).await?, yes).await,
@@ -106,9 +107,13 @@ async fn explain(at: &At, args: ExplainArgs) -> anyhow::Result<ExitCode> {
         (None, [one]) => json!({ "command": one }),
         (None, many) => json!({ "argv": many }),
     };
-    let wanted =
-        Explain { role: args.role, action: args.action, params, mode: args.mode.map(Into::into) };
-    let told: Explanation = at.client.post(&at.path("/explain"), &wanted).await?;
+    let wanted = ExplainPolicyRequest {
+        role: args.role,
+        action: args.action,
+        params,
+        mode: args.mode.map(Into::into),
+    };
+    let told: PolicyExplanation = at.client.post(&at.path("/explain"), &wanted).await?;
     if at.json {
         output::json(&told)?;
         return Ok(ExitCode::SUCCESS);
@@ -123,8 +128,8 @@ async fn explain(at: &At, args: ExplainArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn simulate(at: &At, wanted: &Simulate) -> anyhow::Result<ExitCode> {
-    let told: Simulation = at.client.post(&at.path("/simulate"), wanted).await?;
+async fn simulate(at: &At, wanted: &SimulatePolicyRequest) -> anyhow::Result<ExitCode> {
+    let told: PolicySimulation = at.client.post(&at.path("/simulate"), wanted).await?;
     if at.json {
         output::json(&told)?;
         return Ok(ExitCode::SUCCESS);
@@ -153,7 +158,7 @@ async fn trust_rules(at: &At, yes: bool) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let diff = layer.diff.unwrap_or_default();
-    let shown = Shown { what: Governing::Policy, file, hash, diff };
+    let shown = Shown { what: GovernanceFileKind::Policy, file, hash, diff };
     let trusted = trust(&at.client, &at.project, shown, yes).await?;
     Ok(if trusted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

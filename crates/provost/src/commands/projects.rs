@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use provost_proto::{OpenProject, Project, ProjectList, ProjectStatus};
+use provost_proto::{OpenProjectRequest, Project, ProjectList, ProjectStatus};
 
 use crate::args::{JsonArgs, ProjectsCommand};
 use crate::client::Client;
@@ -25,7 +25,7 @@ pub(crate) async fn run(
         Some(ProjectsCommand::Open { path, json }) => {
             let path = std::path::absolute(path)?;
             let path = path.to_str().context("the path is not UTF-8")?.to_owned();
-            ("Open:", client.post("/api/projects", &OpenProject { path }).await?, json)
+            ("Open:", client.post("/api/projects", &OpenProjectRequest { path }).await?, json)
         }
         Some(ProjectsCommand::Close { project, json }) => {
             let path = format!("/api/projects/{}", segment(&project));

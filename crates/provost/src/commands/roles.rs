@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use provost_proto::{ChangeRole, Governing, Hash, Project, RoleList, RoleView, Trust, Trusted};
+use provost_proto::{
+    ChangeRoleRequest, GovernanceFileKind, Hash, Project, RoleList, RoleView, TrustFileRequest,
+    TrustedFile,
+};
 
 use super::place::project;
 use super::projects::segment;
@@ -24,7 +27,7 @@ pub(crate) async fn run(args: RolesArgs, config: &Config) -> anyhow::Result<Exit
         }
         RolesCommand::Model { role, model } => {
             let path = format!("/api/projects/{}/roles/{}", project.id.uuid(), segment(&role));
-            let role: RoleView = client.patch(&path, &ChangeRole { model }).await?;
+            let role: RoleView = client.patch(&path, &ChangeRoleRequest { model }).await?;
             if args.here.json {
                 output::json(&role)?;
             } else {
@@ -111,7 +114,8 @@ async fn trust_files(
     let mut code = ExitCode::SUCCESS;
     for role in wanted {
         let diff = role.diff.unwrap_or_default();
-        let shown = Shown { what: Governing::Role, file: role.file, hash: role.hash, diff };
+        let shown =
+            Shown { what: GovernanceFileKind::Role, file: role.file, hash: role.hash, diff };
         if !trust(client, project, shown, yes).await? {
             code = ExitCode::FAILURE;
         }
@@ -121,7 +125,7 @@ async fn trust_files(
 
 /// A file that governs, as it will be shown.
 pub(super) struct Shown {
-    pub(super) what: Governing,
+    pub(super) what: GovernanceFileKind,
     pub(super) file: String,
     pub(super) hash: Hash,
     pub(super) diff: String,
@@ -147,7 +151,7 @@ pub(super) async fn trust(
         }
     }
     let path = format!("/api/projects/{}/trust", project.id.uuid());
-    let trusted: Trusted = client.post(&path, &Trust { what, file, hash }).await?;
+    let trusted: TrustedFile = client.post(&path, &TrustFileRequest { what, file, hash }).await?;
     line(&format!("Trusted: {}", plain(&trusted.file)))?;
     Ok(true)
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use provost_proto::runtime::{
-    BuildError, BuildStatus, PreviewStatus, RuntimeState, RuntimeStatus, Severity,
+    BuildDiagnostic, BuildStatus, DiagnosticSeverity, PreviewStatus, RuntimeStatus,
+    RuntimeStatusResponse,
 };
-use provost_proto::{ActionAnswer, Code, Problem, Project};
+use provost_proto::{ActionResponse, Code, ErrorResponse, Project};
 use serde_json::{Value, json};
 
 use super::logs;
@@ -98,22 +99,22 @@ async fn ask(
     project: &Project,
     what: &str,
     params: Value,
-) -> anyhow::Result<Result<Value, Problem>> {
+) -> anyhow::Result<Result<Value, ErrorResponse>> {
     let path = format!("/api/projects/{}/runtime/{what}?wait=3600000", project.id.uuid());
-    Ok(match client.post_or_problem::<ActionAnswer>(&path, &params).await? {
+    Ok(match client.post_or_problem::<ActionResponse>(&path, &params).await? {
         Answered::Well(answer) => {
-            Ok(answer.result.map(|result| result.value()).unwrap_or_default())
+            Ok(answer.result.map(|result| result.to_value()).unwrap_or_default())
         }
         Answered::Problem(problem) => Err(problem),
     })
 }
 
-async fn status(client: &Client, project: &Project) -> anyhow::Result<RuntimeState> {
+async fn status(client: &Client, project: &Project) -> anyhow::Result<RuntimeStatusResponse> {
     client.get(&format!("/api/projects/{}/runtime/status", project.id.uuid())).await
 }
 
 /// Waits a while for the preview, as long as there is something to wait for.
-async fn until_seen(client: &Client, project: &Project) -> anyhow::Result<RuntimeState> {
+async fn until_seen(client: &Client, project: &Project) -> anyhow::Result<RuntimeStatusResponse> {
     let began = std::time::Instant::now();
     loop {
         let state = status(client, project).await?;
@@ -126,7 +127,7 @@ async fn until_seen(client: &Client, project: &Project) -> anyhow::Result<Runtim
     }
 }
 
-fn code(state: &RuntimeState) -> ExitCode {
+fn code(state: &RuntimeStatusResponse) -> ExitCode {
     match state.status {
         RuntimeStatus::Crashed => ExitCode::from(CRASHED),
         RuntimeStatus::Stopped
@@ -137,7 +138,7 @@ fn code(state: &RuntimeState) -> ExitCode {
     }
 }
 
-fn show(state: &RuntimeState) -> anyhow::Result<()> {
+fn show(state: &RuntimeStatusResponse) -> anyhow::Result<()> {
     let dev = &state.dev_server;
     let command = plain(dev.command.as_deref().unwrap_or_default());
     match state.status {
@@ -154,7 +155,7 @@ fn show(state: &RuntimeState) -> anyhow::Result<()> {
     }
 }
 
-fn preview_words(state: &RuntimeState) -> String {
+fn preview_words(state: &RuntimeStatusResponse) -> String {
     let preview = &state.preview;
     let port = preview.port.map(|port| format!("port {port}")).unwrap_or_default();
     match preview.status {
@@ -170,7 +171,7 @@ fn preview_words(state: &RuntimeState) -> String {
     }
 }
 
-fn show_crash(state: &RuntimeState) -> anyhow::Result<()> {
+fn show_crash(state: &RuntimeStatusResponse) -> anyhow::Result<()> {
     let Some(crash) = &state.dev_server.crash else { return line("Crashed.") };
     line(&plain_lines(&crash.last_lines.join("\n")))?;
     let how = match (crash.exit_code, crash.signal, &crash.why) {
@@ -184,7 +185,7 @@ fn show_crash(state: &RuntimeState) -> anyhow::Result<()> {
 }
 
 /// Says why it was not done; the exit code says what kind of failure it was.
-fn failed(problem: &Problem, json: bool) -> anyhow::Result<ExitCode> {
+fn failed(problem: &ErrorResponse, json: bool) -> anyhow::Result<ExitCode> {
     let built = problem.code == Code::BuildFailed;
     let crashed = problem.code == Code::RuntimeCrashed;
     if json {
@@ -192,7 +193,7 @@ fn failed(problem: &Problem, json: bool) -> anyhow::Result<ExitCode> {
     } else {
         let details = problem.details.as_ref();
         let errors = details.and_then(|details| details.get("errors")).cloned();
-        let errors: Vec<BuildError> =
+        let errors: Vec<BuildDiagnostic> =
             errors.and_then(|errors| serde_json::from_value(errors).ok()).unwrap_or_default();
         show_errors(&errors)?;
         error_line(&anyhow!("{} ({})", plain(&problem.error), problem.code));
@@ -206,14 +207,14 @@ fn failed(problem: &Problem, json: bool) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn show_errors(errors: &[BuildError]) -> anyhow::Result<()> {
+fn show_errors(errors: &[BuildDiagnostic]) -> anyhow::Result<()> {
     for error in errors {
         let number = |n: Option<u32>| n.map(|n| format!(":{n}")).unwrap_or_default();
         let file = plain(error.file.as_deref().unwrap_or("?"));
         let place = format!("{file}{}{}", number(error.line), number(error.column));
         let kind = match error.severity {
-            Severity::Error => "\x1b[31merror\x1b[0m",
-            Severity::Warning => "\x1b[33mwarning\x1b[0m",
+            DiagnosticSeverity::Error => "\x1b[31merror\x1b[0m",
+            DiagnosticSeverity::Warning => "\x1b[33mwarning\x1b[0m",
         };
         line(&format!("{} {kind} {}", bold(&place), plain_lines(&error.message)))?;
     }
@@ -221,7 +222,7 @@ fn show_errors(errors: &[BuildError]) -> anyhow::Result<()> {
 }
 
 /// What a project's runtime is doing, in a few words, for lists.
-pub(super) fn words(state: &RuntimeState) -> Option<String> {
+pub(super) fn words(state: &RuntimeStatusResponse) -> Option<String> {
     let build = match state.build.status {
         BuildStatus::Failed => ", its last build failed",
         BuildStatus::None

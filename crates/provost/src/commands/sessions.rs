@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use provost_core::session::budget::dollars;
 use provost_proto::session::{
-    Author, ItemContent, Part, SessionDetail, SessionList, SessionStatus, SessionView,
+    ItemContent, MessageAuthor, MessagePart, SessionDetail, SessionList, SessionStatus, SessionView,
 };
 
 use super::place::{pick, short};
@@ -63,15 +63,15 @@ fn show(detail: &SessionDetail) -> anyhow::Result<()> {
         match &item.content {
             ItemContent::Message { from, parts, .. } => {
                 let head = match from {
-                    Author::User => "> ",
-                    Author::Assistant => "",
+                    MessageAuthor::User => "> ",
+                    MessageAuthor::Assistant => "",
                 };
                 for part in parts {
                     match part {
-                        Part::Text { text } | Part::Refusal { text } => {
+                        MessagePart::Text { text } | MessagePart::Refusal { text } => {
                             line(&format!("{}{}", bold(head), plain_lines(text)))?;
                         }
-                        Part::Reasoning { text } => line(&faint(&plain_lines(text)))?,
+                        MessagePart::Reasoning { text } => line(&faint(&plain_lines(text)))?,
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use provost_proto::runtime::RuntimeState;
+use provost_proto::runtime::RuntimeStatusResponse;
 use provost_proto::{Health, Project, ProjectList};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ struct Shown {
     #[serde(flatten)]
     project: Project,
     kernel: Kernel,
-    runtime: RuntimeState,
+    runtime: RuntimeStatusResponse,
 }
 
 /// How a kernel is.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use provost_proto::{CreateToken, CreatedToken, RoleList, TokenList};
+use provost_proto::{CreateTokenRequest, CreatedToken, RoleList, TokenList};
 use reqwest::Method;
 
 use super::projects::segment;
@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::output::{self, bold, faint, line, plain, remark};
 
 /// Why a token can do nothing as things are, if that is so.
-async fn useless(client: &Client, wanted: &CreateToken) -> Option<String> {
+async fn useless(client: &Client, wanted: &CreateTokenRequest) -> Option<String> {
     let (project, role) = (wanted.project.as_deref()?, wanted.role.as_deref()?);
     let path = format!("/api/projects/{}/roles", segment(project));
     // The token is made; that its roles could not be looked at is no reason to fail.
@@ -34,8 +34,13 @@ pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<E
     let client = Client::connect(config)?;
     match what {
         TokenCommand::Create { class, project, role, label, minutes, json } => {
-            let wanted =
-                CreateToken { class: class.into(), project, role, label, ttl_minutes: minutes };
+            let wanted = CreateTokenRequest {
+                class: class.into(),
+                project,
+                role,
+                label,
+                ttl_minutes: minutes,
+            };
             let created: CreatedToken = client.post("/api/tokens", &wanted).await?;
             if let Some(why) = useless(&client, &wanted).await {
                 remark(&why);

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use provost_proto::{Health, LoginLink, OpenProject, Project};
+use provost_proto::{Health, LoginLink, OpenProjectRequest, Project};
 use provost_sandbox::launch;
 
 use crate::args::UpArgs;
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCod
 
     let path = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
     let project: anyhow::Result<Project> =
-        client.post("/api/projects", &OpenProject { path: path.to_owned() }).await;
+        client.post("/api/projects", &OpenProjectRequest { path: path.to_owned() }).await;
     // The daemon is up even if the folder is unfit, so the link is shown either way.
     if let Ok(project) = &project {
         let name = bold(&plain(&project.slug));

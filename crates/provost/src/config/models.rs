@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use provost_core::session::plan::Limits;
-use provost_proto::session::Budget;
+use provost_proto::session::SessionBudget;
 use provost_runner::model::{
     Models, Prices, ProviderConfig, Registry, Retry, Standing, Timeouts, Usd,
 };
@@ -151,7 +151,7 @@ impl ModelsConfig {
                 compact_at: default.compact_at,
             },
             compact_at: turn.compact_at,
-            budget: Budget {
+            budget: SessionBudget {
                 nanos: nanos("budget.session_usd", budget.session_usd)?,
                 tokens: budget.session_tokens,
             },

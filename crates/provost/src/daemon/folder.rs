@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use provost_gateway::Secret;
-use provost_proto::Micros;
+use provost_proto::UnixMicros;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub(crate) struct Running {
     pub(crate) pid: u32,
     pub(crate) address: SocketAddr,
     pub(crate) version: String,
-    pub(crate) started_at: Micros,
+    pub(crate) started_at: UnixMicros,
 }
 
 /// The folder is ours while this lives. The lock is the kernel's: it ends with

@@ -1,7 +1,7 @@
 //! Questions as they are told.
 
 use provost_proto::{
-    ActionId, Actor, ApprovalId, Hash, Pin, ProjectId, RuleRef, TokenClass, TrustQuestion,
+    ActionId, Actor, ApprovalId, Hash, PinnedFile, ProjectId, RuleRef, TokenClass, TrustPrompt,
 };
 use serde_json::json;
 
@@ -20,7 +20,7 @@ pub(crate) fn approval(number: u128) -> Approval {
         class: TokenClass::Agent,
         role: Some("dev".to_owned()),
         session: None,
-        question: Question {
+        question: ApprovalPrompt {
             name: "terminal.runCommand".to_owned(),
             params: json!({ "command": "make", "stdin": null }),
             what: "run `make`".to_owned(),
@@ -51,12 +51,12 @@ fn uuid(number: u128) -> uuid::Uuid {
     uuid::Uuid::from_u128(number)
 }
 
-fn choice(scope: AnswerScope) -> Choice {
-    Choice { scope, remembers: "this".to_owned(), rule: None }
+fn choice(scope: AnswerScope) -> ApprovalChoice {
+    ApprovalChoice { scope, remembers: "this".to_owned(), rule: None }
 }
 
 #[track_caller]
-fn says(change: impl FnOnce(&mut Question), parts: &[&str]) {
+fn says(change: impl FnOnce(&mut ApprovalPrompt), parts: &[&str]) {
     let mut approval = approval(7);
     change(&mut approval.question);
     let told = in_full(&approval, &Names::default(), 1_000_000);
@@ -83,7 +83,7 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
             &format!("Hash: {}", Hash::ZERO),
         ],
     );
-    let run = DemandView::Run {
+    let run = CommandEffectView::Run {
         argv: vec!["make".to_owned(), "a b".to_owned()],
         through: vec!["env".to_owned()],
         program: Some("/usr/bin/make".to_owned()),
@@ -91,7 +91,7 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
         assignments: vec!["A=1".to_owned()],
         builtin: false,
     };
-    let lost = DemandView::Run {
+    let lost = CommandEffectView::Run {
         argv: vec!["./x".to_owned()],
         through: Vec::new(),
         program: None,
@@ -99,7 +99,7 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
         assignments: Vec::new(),
         builtin: false,
     };
-    let cd = DemandView::Run {
+    let cd = CommandEffectView::Run {
         argv: vec!["cd".to_owned()],
         through: Vec::new(),
         program: None,
@@ -107,14 +107,15 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
         assignments: Vec::new(),
         builtin: true,
     };
-    let opaque = DemandView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() };
+    let opaque =
+        CommandEffectView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() };
     says(
         |question| {
             question.demands =
-                vec![run, lost, DemandView::Write { path: "o".to_owned() }, opaque, cd];
+                vec![run, lost, CommandEffectView::Write { path: "o".to_owned() }, opaque, cd];
             question.notes = vec!["`o` is really `.git/o`".to_owned()];
             question.network = true;
-            question.pins = vec![Pin { path: "build.sh".to_owned(), hash: Hash::ZERO }];
+            question.pins = vec![PinnedFile { path: "build.sh".to_owned(), hash: Hash::ZERO }];
         },
         &[
             "1. runs `/usr/bin/make`\n     with `A=1` set\n     `make`\n     `a b`\n   through `env`",
@@ -153,7 +154,7 @@ fn what_is_dangerous_is_said_once_and_loudly() {
 #[test]
 fn what_an_agent_writes_cannot_disguise_itself() {
     let evil = "x\u{1b}[2Jy\r\nHash: 1\u{202e}`\u{7}";
-    let run = DemandView::Run {
+    let run = CommandEffectView::Run {
         argv: vec![evil.to_owned()],
         through: vec![evil.to_owned()],
         program: Some(evil.to_owned()),
@@ -171,8 +172,8 @@ fn what_an_agent_writes_cannot_disguise_itself() {
             question.demands = vec![run];
             question.diff = Some(evil.to_owned());
             question.notes = vec![evil.to_owned()];
-            question.trust = Some(TrustQuestion {
-                what: Governing::Role,
+            question.trust = Some(TrustPrompt {
+                what: GovernanceFileKind::Role,
                 file: evil.to_owned(),
                 hash: Hash::ZERO,
                 before: None,

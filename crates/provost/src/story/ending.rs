@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use provost_proto::kernel::{Meanwhile, Outcome, Output};
+use provost_proto::kernel::{ActionOutcome, ObservedChanges, OutputChunk};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    pub(super) fn add(&mut self, output: &Output) {
+    pub(super) fn add(&mut self, output: &OutputChunk) {
         self.chunks += 1;
         self.dropped += output.dropped;
     }
@@ -50,7 +50,7 @@ pub(super) fn wall(layers: &BTreeMap<String, Value>) -> String {
     format!("It was behind: {}{lacked}.", had.join(", "))
 }
 
-pub(super) fn ended(outcome: &Outcome, printed: &Printed) -> Vec<String> {
+pub(super) fn ended(outcome: &ActionOutcome, printed: &Printed) -> Vec<String> {
     let mut lines = Vec::new();
     let summary = &outcome.summary;
     if let (Some(out), Some(err)) =
@@ -77,7 +77,7 @@ pub(super) fn ended(outcome: &Outcome, printed: &Printed) -> Vec<String> {
         let from = text("from").map(|from| format!(" from {from}")).unwrap_or_default();
         lines.push(format!("Changed: {path} was {}{from}.", plain(kind.unwrap_or("changed"))));
     }
-    if let Ok(found) = Meanwhile::deserialize(&summary["meanwhile"]) {
+    if let Ok(found) = ObservedChanges::deserialize(&summary["meanwhile"]) {
         lines.extend(meanwhile(&found));
     }
     for planted in summary["planted"].as_array().into_iter().flatten() {
@@ -88,7 +88,7 @@ pub(super) fn ended(outcome: &Outcome, printed: &Printed) -> Vec<String> {
 }
 
 /// What changed while a command ran, by whatever did: that is all that is known.
-fn meanwhile(found: &Meanwhile) -> impl Iterator<Item = String> {
+fn meanwhile(found: &ObservedChanges) -> impl Iterator<Item = String> {
     let changed = found.changed.iter().map(|path| quoted(path));
     let folders = found.folders.iter().map(|folder| {
         let folder = if folder == "." { "the project's folder".to_owned() } else { quoted(folder) };

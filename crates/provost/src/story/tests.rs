@@ -1,8 +1,9 @@
 //! Stories as they are told.
 
-use provost_proto::kernel::{Fault, Outcome};
+use provost_proto::kernel::{ActionOutcome, ErrorInfo};
 use provost_proto::{
-    ActionId, ApprovalId, Code, Covers, Hash, Mode, Pin, ProjectId, RuleRef, SessionId, TokenClass,
+    ActionId, ApprovalId, Code, GrantScope, Hash, PinnedFile, ProjectId, ProjectMode, RuleRef,
+    SessionId, TokenClass,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -37,7 +38,7 @@ fn requested() -> Step {
     })
 }
 
-fn asked(change: impl FnOnce(&mut Question)) -> Step {
+fn asked(change: impl FnOnce(&mut ApprovalPrompt)) -> Step {
     let mut question = approval(3).question;
     change(&mut question);
     agent(Fact::ApprovalAsked {
@@ -53,7 +54,7 @@ fn asked(change: impl FnOnce(&mut Question)) -> Step {
     })
 }
 
-fn answered(decision: Decision, scope: Option<AnswerScope>, message: Option<&str>) -> Step {
+fn answered(decision: ApprovalAnswer, scope: Option<AnswerScope>, message: Option<&str>) -> Step {
     ann(Fact::ApprovalAnswered {
         approval: APPROVAL,
         project: PROJECT,
@@ -65,7 +66,7 @@ fn answered(decision: Decision, scope: Option<AnswerScope>, message: Option<&str
 }
 
 fn denied(code: Code, message: &str, details: Option<Value>) -> Step {
-    let fault = Fault { code, message: message.to_owned(), details };
+    let fault = ErrorInfo { code, message: message.to_owned(), details };
     agent(Fact::ActionDenied { action: ACTION, fault })
 }
 
@@ -79,11 +80,11 @@ fn rule(reason: Option<&str>) -> RuleRef {
     RuleRef { layer: "user".to_owned(), id: "r".to_owned(), effect: "allow".to_owned(), reason }
 }
 
-fn outcome(exit_code: Option<i32>, fault: Option<Fault>, summary: Value) -> Outcome {
-    Outcome { exit_code, signal: None, duration_ms: 7, fault, summary }
+fn outcome(exit_code: Option<i32>, fault: Option<ErrorInfo>, summary: Value) -> ActionOutcome {
+    ActionOutcome { exit_code, signal: None, duration_ms: 7, fault, summary }
 }
 
-fn finished(outcome: Outcome) -> Step {
+fn finished(outcome: ActionOutcome) -> Step {
     agent(Fact::ActionFinished { action: ACTION, project: PROJECT, report: None, outcome })
 }
 
@@ -102,7 +103,7 @@ fn grant() -> Grant {
         grantee: "token:tok_7".to_owned(),
         role: None,
         session: None,
-        covers: Covers::Paths { name: "fs.writeFile".to_owned(), paths: Vec::new() },
+        covers: GrantScope::Paths { name: "fs.writeFile".to_owned(), paths: Vec::new() },
         pins: Vec::new(),
         rules: Vec::new(),
         what: "to run `make`".to_owned(),
@@ -140,7 +141,7 @@ fn what_a_person_refused_is_told_with_what_they_said() {
             requested(),
             asked(|question| question.gate = Some("it deletes all.".to_owned())),
             agent(Fact::ActionWaiting { action: ACTION, approval: APPROVAL }),
-            answered(Decision::Deny, None, message),
+            answered(ApprovalAnswer::Deny, None, message),
             denied(Code::ApprovalDenied, "a person said no", None),
         ],
         &[
@@ -207,9 +208,9 @@ fn what_a_person_allowed_is_told_from_the_question_to_what_changed() {
         &[
             asked(|question| {
                 question.diff = Some("--- a\n+++ b\n-x\n+y\n z\n".to_owned());
-                question.pins = vec![Pin { path: "b.sh".to_owned(), hash: Hash::ZERO }];
+                question.pins = vec![PinnedFile { path: "b.sh".to_owned(), hash: Hash::ZERO }];
             }),
-            answered(Decision::Allow, Some(AnswerScope::Session), None),
+            answered(ApprovalAnswer::Allow, Some(AnswerScope::Session), None),
             granted(),
             allowed(AllowedBy::Approval { approval: APPROVAL }),
             started(),
@@ -240,7 +241,7 @@ fn every_other_thing_that_can_allow_is_told() {
     let once = " It may run once, under profile build.";
     for (why, wanted) in [
         (AllowedBy::Operator, "Allowed: it is a person's own action."),
-        (AllowedBy::Mode { mode: Mode::Full }, "Allowed by the mode full."),
+        (AllowedBy::Mode { mode: ProjectMode::Full }, "Allowed by the mode full."),
         (
             AllowedBy::Rules { rules: vec![rule(Some("does nothing")), rule(None)] },
             "Allowed by rules. The user rule `r` says allow: does nothing. The user rule `r` says allow.",
@@ -261,7 +262,7 @@ fn every_other_thing_that_can_allow_is_told() {
 #[test]
 fn a_read_is_one_event_and_a_whole_story() {
     let fault =
-        Fault { code: Code::NotFound, message: "it is not there".to_owned(), details: None };
+        ErrorInfo { code: Code::NotFound, message: "it is not there".to_owned(), details: None };
     let read = agent(Fact::ActionRead {
         action: ACTION,
         project: PROJECT,
@@ -271,7 +272,7 @@ fn a_read_is_one_event_and_a_whole_story() {
         action_hash: Hash::ZERO,
         role: Some("dev".to_owned()),
         session: None,
-        why: AllowedBy::Mode { mode: Mode::Sandbox },
+        why: AllowedBy::Mode { mode: ProjectMode::Sandbox },
         outcome: outcome(None, Some(fault), Value::Null),
     });
     check(
@@ -313,7 +314,7 @@ fn how_it_ended_and_what_changed_is_told() {
             "Changed while it ran: maybe more; not all was looked at or is named.",
         ],
     );
-    let killed = Outcome { signal: Some(15), ..outcome(None, None, Value::Null) };
+    let killed = ActionOutcome { signal: Some(15), ..outcome(None, None, Value::Null) };
     check(&[finished(killed)], &["It was ended after 7 ms by signal 15."]);
     check(
         &[ann(Fact::ApprovalExpired { approval: APPROVAL, project: PROJECT })],

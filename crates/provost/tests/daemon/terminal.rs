@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
-use provost_proto::terminal::{TerminalHears, TerminalSays};
+use provost_proto::terminal::{ClientMessage, ServerMessage};
 use reqwest::{Method, StatusCode};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ struct Client {
     seen: Vec<u8>,
     at: u64,
     snapshot: bool,
-    said: Vec<TerminalSays>,
+    said: Vec<ServerMessage>,
 }
 
 impl Client {
@@ -91,12 +91,12 @@ impl Client {
                     self.seen.extend_from_slice(output);
                     self.at = offset + u64::try_from(output.len()).unwrap();
                 }
-                self.say(&TerminalHears::Ack { offset: self.at }).await;
+                self.say(&ClientMessage::Ack { offset: self.at }).await;
                 true
             }
             Some(Ok(Message::Text(text))) => {
-                let said: TerminalSays = serde_json::from_str(&text).unwrap();
-                self.snapshot |= matches!(said, TerminalSays::Snapshot { .. });
+                let said: ServerMessage = serde_json::from_str(&text).unwrap();
+                self.snapshot |= matches!(said, ServerMessage::Snapshot { .. });
                 self.said.push(said);
                 true
             }
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    async fn say(&mut self, hears: &TerminalHears) {
+    async fn say(&mut self, hears: &ClientMessage) {
         let text = serde_json::to_string(hears).unwrap();
         // It may be gone, which the next message tells.
         drop(self.socket.send(Message::Text(text.into())).await);
@@ -131,7 +131,7 @@ impl Client {
         }
     }
 
-    async fn hear_out(&mut self) -> &[TerminalSays] {
+    async fn hear_out(&mut self) -> &[ServerMessage] {
         while self.next().await {}
         &self.said
     }
@@ -157,7 +157,7 @@ async fn a_ticket_opens_one_connection_and_the_log_says_who_opened_the_terminal(
     second.until("so-42").await;
     assert_eq!(daemon.events("TERMINAL_OPENED").await.len(), 1, "one for all");
     client.types("exit 5\r").await;
-    let exit = TerminalSays::Exit { exit_code: Some(5), signal: None };
+    let exit = ServerMessage::Exit { exit_code: Some(5), signal: None };
     assert_eq!(client.hear_out().await.last(), Some(&exit));
     assert_eq!(second.hear_out().await.last(), Some(&exit));
     let closed = loop {
@@ -231,7 +231,7 @@ async fn a_message_that_is_too_long_is_answered_with_why_and_nothing_of_it_is_ty
     client.until("ready> ").await;
     client.types(&"x".repeat(1024 * 1024 + 1)).await;
     let said = client.hear_out().await.last().cloned();
-    let Some(TerminalSays::Error { code, message }) = said else { panic!("{said:?}") };
+    let Some(ServerMessage::Error { code, message }) = said else { panic!("{said:?}") };
     assert_eq!(code.as_str(), "TOO_LARGE");
     assert!(message.contains("at most 1048576 bytes"), "{message}");
     let mut again = daemon.attach(None).await;
@@ -264,7 +264,7 @@ async fn whoever_comes_back_to_a_terminal_that_died_with_its_kernel_is_shown_the
     let mut fresh = loop {
         // Until the daemon knows that it is gone, there is nothing to attach to.
         let mut fresh = daemon.attach(None).await;
-        if fresh.next().await && !matches!(fresh.said.last(), Some(TerminalSays::Error { .. })) {
+        if fresh.next().await && !matches!(fresh.said.last(), Some(ServerMessage::Error { .. })) {
             break fresh;
         }
     };
@@ -274,7 +274,7 @@ async fn whoever_comes_back_to_a_terminal_that_died_with_its_kernel_is_shown_the
     let mut back = daemon.attach(Some(before)).await;
     back.until("of-the-second-1").await;
     let first = back.said.first();
-    assert!(matches!(first, Some(TerminalSays::Snapshot { .. })), "{first:?}");
+    assert!(matches!(first, Some(ServerMessage::Snapshot { .. })), "{first:?}");
     assert!(!String::from_utf8_lossy(&back.seen).contains("of-the-first"));
 }
 
@@ -381,7 +381,7 @@ async fn the_terminal_and_its_screen_outlive_the_daemon() {
     }
     let mut fresh = daemon.attach(None).await;
     fresh.until("r4-3000").await;
-    assert!(fresh.said.iter().any(|said| matches!(said, TerminalSays::Snapshot { .. })));
+    assert!(fresh.said.iter().any(|said| matches!(said, ServerMessage::Snapshot { .. })));
     assert_eq!(daemon.events("TERMINAL_OPENED").await.len(), 1);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Item, ModelList, RoleView, TurnView } from '../../proto/index.ts'
+import type { SessionItem, ModelList, RoleView, TurnView } from '../../proto/index.ts'
 import { hasModel, missingOf, modelChoices, usualRole } from './choices.ts'
 import { callSaid, changeOf, endsBefore, endSaid, paramsOf } from './words.ts'
 
@@ -35,8 +35,8 @@ describe('a call in words', () => {
 
 describe('how a turn ended', () => {
   const turn = (id: string, how: Partial<TurnView> = {}) => ({ id, status: 'finished', reason: 'done', fault: null, ...how }) as TurnView
-  const item = (place: number, of: string | null, from: 'user' | 'assistant', text: string, type = 'text') => ({ item: place, turn: of, at: 0, content: { type: 'message', message: 'm', from, parts: [{ type, text }] } }) as Item
-  const call = (place: number, of: string) => ({ item: place, turn: of, at: 0, content: { type: 'tool' } }) as Item
+  const item = (place: number, of: string | null, from: 'user' | 'assistant', text: string, type = 'text') => ({ item: place, turn: of, at: 0, content: { type: 'message', message: 'm', from, parts: [{ type, text }] } }) as SessionItem
+  const call = (place: number, of: string) => ({ item: place, turn: of, at: 0, content: { type: 'tool' } }) as SessionItem
 
   it('is told where nothing was said', () => {
     const asked = item(0, 't1', 'user', 'Hello?')

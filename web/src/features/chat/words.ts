@@ -1,5 +1,5 @@
 /** What a model calls and what sessions cost, in words. Texts may be a model's: draw them with `Text` only. */
-import type { Item, ItemContent, SessionView, ToolStatus, TurnId, TurnView } from '../../proto/index.ts'
+import type { SessionItem, ItemContent, SessionView, ToolCallStatus, TurnId, TurnView } from '../../proto/index.ts'
 
 /** A call of a tool. */
 export type Call = Extract<ItemContent, { type: 'tool' }>
@@ -120,7 +120,7 @@ function marked(sign: string, lines: readonly string[]): string {
 }
 
 /** How a call stands. */
-export type CallStanding = ToolStatus | 'waits' | 'runs' | 'stopped'
+export type CallStanding = ToolCallStatus | 'waits' | 'runs' | 'stopped'
 
 /** The word for it. */
 export const STANDING: Readonly<Record<CallStanding, string>> = {
@@ -161,7 +161,7 @@ export function standingOf({ status, turn }: SessionView): { readonly word: stri
 export type End = { readonly title: string; readonly text: string; readonly again: string | null; readonly bad: boolean }
 
 /** How a turn of these items ended, if that must be told, with so many messages waiting. */
-export function endSaid(turn: TurnView, items: readonly Item[], waiting = 0): End | null {
+export function endSaid(turn: TurnView, items: readonly SessionItem[], waiting = 0): End | null {
   switch (turn.status) {
     case 'failed':
       return { title: 'The turn failed', text: turn.fault?.message ?? '', again: 'Try again', bad: true }
@@ -180,7 +180,7 @@ export function endSaid(turn: TurnView, items: readonly Item[], waiting = 0): En
 }
 
 /** That a turn brought no answer, if so. */
-function silent(turn: TurnId, items: readonly Item[]): End | null {
+function silent(turn: TurnId, items: readonly SessionItem[]): End | null {
   const last = items.findLast((item) => item.turn === turn && item.content.type !== 'compacted')?.content
   const said = last?.type === 'message' && last.from === 'assistant' && last.parts.some(({ type, text }) => type !== 'reasoning' && text.trim() !== '')
   if (said) return null
@@ -188,7 +188,7 @@ function silent(turn: TurnId, items: readonly Item[]): End | null {
 }
 
 /** How the turns before the current one ended, each below the place of its last item. */
-export function endsBefore(current: TurnId | undefined, ended: readonly TurnView[], items: readonly Item[]): ReadonlyMap<number, readonly End[]> {
+export function endsBefore(current: TurnId | undefined, ended: readonly TurnView[], items: readonly SessionItem[]): ReadonlyMap<number, readonly End[]> {
   const ends = new Map<number, readonly End[]>()
   for (const turn of ended) {
     const end = turn.id === current ? null : endSaid(turn, items)

@@ -1,13 +1,13 @@
 /** The modes, in words. */
 import { Box, ShieldCheck, Zap } from 'lucide'
 import type { IconNode } from 'lucide'
-import type { Mode } from '../../proto/index.ts'
+import type { ProjectMode } from '../../proto/index.ts'
 
 /** What a mode is called, and what it means. */
 export type ModeWords = { readonly name: string; readonly means: string; readonly icon: IconNode }
 
 /** The words of each mode. */
-export const MODES: Readonly<Record<Mode, ModeWords>> = {
+export const MODES: Readonly<Record<ProjectMode, ModeWords>> = {
   sandbox: { name: 'Sandbox', means: 'Reading inside the project passes. Everything else asks you.', icon: Box },
   auto: { name: 'Auto', means: 'What stays inside the sandbox runs. Crossing it asks you.', icon: ShieldCheck },
   full: {
@@ -18,4 +18,4 @@ export const MODES: Readonly<Record<Mode, ModeWords>> = {
 }
 
 /** All modes, the strictest first. */
-export const ORDER: readonly Mode[] = ['sandbox', 'auto', 'full']
+export const ORDER: readonly ProjectMode[] = ['sandbox', 'auto', 'full']

@@ -23,7 +23,7 @@ import {
   X,
 } from 'lucide'
 import type { IconNode } from 'lucide'
-import type { Mode, Project } from '../../proto/index.ts'
+import type { ProjectMode, Project } from '../../proto/index.ts'
 import type { Store } from '../../store/index.ts'
 
 /** How many sessions of a project are offered. */
@@ -139,13 +139,13 @@ function governing(store: Store): readonly Entry[] {
     for (const mode of ['sandbox', 'auto'] as const) {
       const run = (): void => void setMode(store, project, mode)
       const why = store.blocked
-      out.push({ id: `${mode} ${project.id}`, title: `Mode ${mode} in ${project.name}`, icon: Box, hint: why ?? '', blocked: why !== null, run })
+      out.push({ id: `${mode} ${project.id}`, title: `ProjectMode ${mode} in ${project.name}`, icon: Box, hint: why ?? '', blocked: why !== null, run })
     }
   }
   return out
 }
 
-async function setMode(store: Store, project: Project, mode: Mode): Promise<void> {
+async function setMode(store: Store, project: Project, mode: ProjectMode): Promise<void> {
   const failure = await store.governance.setMode(project.id, mode)
   if (failure !== null) store.notices.add('error', failure)
 }

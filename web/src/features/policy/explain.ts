@@ -1,5 +1,5 @@
 /** What is typed into the form, as the question to the rules. Pure. */
-import type { Explain, Mode } from '../../proto/index.ts'
+import type { ExplainPolicyRequest, ProjectMode } from '../../proto/index.ts'
 
 /** What was typed and chosen. */
 export type Draft = {
@@ -7,7 +7,7 @@ export type Draft = {
   /** The command, or the parameters as JSON. */
   readonly text: string
   readonly role: string
-  readonly mode: Mode | ''
+  readonly mode: ProjectMode | ''
 }
 
 /** The actions that can be asked about, with an example of their parameters. */
@@ -26,7 +26,7 @@ export const ACTIONS: Readonly<Record<string, string>> = {
 }
 
 /** The question, or why there is none. */
-export function explainOf({ action, text, role, mode }: Draft): { readonly ask: Explain } | { readonly wrong: string } {
+export function explainOf({ action, text, role, mode }: Draft): { readonly ask: ExplainPolicyRequest } | { readonly wrong: string } {
   const rest = { action, ...(role.trim() === '' ? {} : { role: role.trim() }), ...(mode === '' ? {} : { mode }) }
   if (action === 'terminal.runCommand' && !text.trimStart().startsWith('{')) {
     return text.trim() === '' ? { wrong: 'Type a command first.' } : { ask: { ...rest, params: { command: text } } }

@@ -1,7 +1,7 @@
 /** How each state of what runs is called and drawn. */
 import { Ban, CircleAlert, CircleDashed, CircleStop, Hammer, HeartPulse, HeartCrack, LoaderCircle, Play, Radio, RotateCw } from 'lucide'
 import type { IconNode } from 'lucide'
-import type { BuildError, BuildView, CrashReport, RuntimeView } from '../../proto/index.ts'
+import type { BuildDiagnostic, BuildView, CrashReport, RuntimeView } from '../../proto/index.ts'
 import type { Deed, Heartbeat, KernelNow } from '../../store/index.ts'
 import { span } from '../../ui/index.ts'
 
@@ -102,7 +102,7 @@ export function buildWords(build: BuildView, now: number): string {
 }
 
 /** Where a build error is: `src/a.ts:3:7`. */
-export function placeOf({ file, line, column }: BuildError): string {
+export function placeOf({ file, line, column }: BuildDiagnostic): string {
   if (file === null) return ''
   return [file, line, column].filter((part) => part !== null).join(':')
 }

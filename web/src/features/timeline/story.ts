@@ -1,5 +1,5 @@
 /** The story of one action, told in sentences from its events. Pure. */
-import type { ActionId, AllowedBy, Approval, ApprovalId, Event, Meanwhile, RuleRef } from '../../proto/index.ts'
+import type { ActionId, AllowedBy, Approval, ApprovalId, Event, ObservedChanges, RuleRef } from '../../proto/index.ts'
 import { ended, shown } from './summary.ts'
 
 /** One step of the story. Texts may be an agent's: draw them with `Text` only. */
@@ -129,13 +129,13 @@ function wallLines(layers: Readonly<Record<string, unknown>>): readonly string[]
 
 function summaryLines(summary: unknown): readonly string[] {
   if (typeof summary !== 'object' || summary === null) return summary === null || summary === undefined ? [] : [text(summary)]
-  const { meanwhile, ...rest } = summary as Readonly<Record<string, unknown>> & { readonly meanwhile?: Meanwhile }
+  const { meanwhile, ...rest } = summary as Readonly<Record<string, unknown>> & { readonly meanwhile?: ObservedChanges }
   const said = Object.entries(rest).filter(([, value]) => value !== null).map(([name, value]) => `${name}: ${text(value)}`)
   return [...said, ...meanwhileLines(meanwhile ?? {})]
 }
 
 /** What changed while a command ran, by whatever did: that is all that is known. */
-function meanwhileLines({ changed = [], folders = [], more = false }: Meanwhile): readonly string[] {
+function meanwhileLines({ changed = [], folders = [], more = false }: ObservedChanges): readonly string[] {
   const inFolders = folders.map((folder) => `names in ${folder === '.' ? 'the project’s folder' : folder} were added or removed`)
   const rest = more ? ['maybe more; not all was looked at or is named'] : []
   return [...changed, ...inFolders, ...rest].map((what) => `changed while it ran: ${what}`)

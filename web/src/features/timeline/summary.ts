@@ -1,5 +1,5 @@
 /** One line that says what an event is about. Kinds we do not know show their body. */
-import type { BuildFailure, Event, Outcome, Output, ProjectId } from '../../proto/index.ts'
+import type { BuildFailed, Event, ActionOutcome, OutputChunk, ProjectId } from '../../proto/index.ts'
 
 /** The longest line; the whole body is one click away. */
 const LIMIT = 300
@@ -184,7 +184,7 @@ type TalkEvent = Extract<
 
 type RuntimeEvent = Extract<Event, { kind: `${'BUILD' | 'RUNTIME' | 'PREVIEW' | 'TERMINAL'}_${string}` }>
 
-function buildFailed({ end, errors, omitted, why }: BuildFailure): string {
+function buildFailed({ end, errors, omitted, why }: BuildFailed): string {
   if (end === 'stopped') return 'Build stopped'
   if (why !== null) return `Build did not start: ${why}`
   const count = errors.filter((error) => error.severity === 'error').length + omitted
@@ -196,7 +196,7 @@ function exit({ exitCode, signal }: { readonly exitCode: number | null; readonly
   return exitCode === null ? '' : ` with exit code ${String(exitCode)}`
 }
 
-function printed({ stream, data, dropped }: Output): string {
+function printed({ stream, data, dropped }: OutputChunk): string {
   const text = shown(data)
   const gap = dropped > 0 ? `(${String(dropped)} bytes dropped) ` : ''
   return `${stream}: ${gap}${text}`
@@ -216,14 +216,14 @@ function rulesRead({ layer, rules, errors, trusted }: Body<'POLICY_CHANGED'>): s
 }
 
 /** What was printed, or how much of it there is. */
-export function shown(data: Output['data']): string {
+export function shown(data: OutputChunk['data']): string {
   if ('text' in data) return data.text.trimEnd()
   if ('hex' in data) return `${String(data.hex.length / 2)} bytes that are no text`
   return `${String(data.blob.size)} bytes, kept beside the log`
 }
 
 /** How an action ended. */
-export function ended({ exitCode, signal, durationMs, fault }: Outcome): string {
+export function ended({ exitCode, signal, durationMs, fault }: ActionOutcome): string {
   const took = `after ${String(durationMs)} ms`
   if (fault !== null) return `Failed ${took}: ${fault.message} (${fault.code})`
   if (signal !== null) return `Ended by signal ${String(signal)} ${took}`

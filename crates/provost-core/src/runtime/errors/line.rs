@@ -1,22 +1,22 @@
 //! What one line says, without its neighbors.
 
-use provost_proto::runtime::Severity;
+use provost_proto::runtime::DiagnosticSeverity;
 
 use super::place::{Place, named};
 
 /// What a line says.
 pub(super) enum Said<'a> {
     /// All of it: tsc, gcc, clang, go, vite.
-    Whole(Severity, Place, &'a str),
+    Whole(DiagnosticSeverity, Place, &'a str),
     /// A message; its place stands below: rustc, esbuild.
-    Message(Severity, &'a str),
+    Message(DiagnosticSeverity, &'a str),
     /// The place of the message above.
     Arrow(Place),
     /// What the lines below are about: webpack, eslint.
     Heading(Heading<'a>),
     /// A line under the name of a file: eslint.
     Listed {
-        severity: Severity,
+        severity: DiagnosticSeverity,
         line: u32,
         column: u32,
         message: &'a str,
@@ -93,10 +93,10 @@ fn listed(line: &str) -> Option<Said<'_>> {
     let (row, column) = at.split_once(':')?;
     let (row, column) = (row.parse().ok()?, column.parse().ok()?);
     let rest = rest.trim_start();
-    let (severity, message) = rest
-        .strip_prefix("error ")
-        .map(|message| (Severity::Error, message))
-        .or_else(|| rest.strip_prefix("warning ").map(|message| (Severity::Warning, message)))?;
+    let (severity, message) =
+        rest.strip_prefix("error ").map(|message| (DiagnosticSeverity::Error, message)).or_else(
+            || rest.strip_prefix("warning ").map(|message| (DiagnosticSeverity::Warning, message)),
+        )?;
     Some(Said::Listed { severity, line: row, column, message: message.trim() })
 }
 
@@ -122,11 +122,11 @@ fn whole(text: &str) -> Option<Said<'_>> {
     let (place, rest) = Place::colons(text).or_else(|| Place::brackets(text))?;
     let rest = rest.trim_start_matches([':', ' ', '-']);
     for (word, severity) in [
-        ("fatal error", Severity::Error),
-        ("error", Severity::Error),
-        ("ERROR", Severity::Error),
-        ("warning", Severity::Warning),
-        ("WARNING", Severity::Warning),
+        ("fatal error", DiagnosticSeverity::Error),
+        ("error", DiagnosticSeverity::Error),
+        ("ERROR", DiagnosticSeverity::Error),
+        ("warning", DiagnosticSeverity::Warning),
+        ("WARNING", DiagnosticSeverity::Warning),
     ] {
         if let Some(message) = rest.strip_prefix(word)
             && message.starts_with([':', ' '])
@@ -138,26 +138,33 @@ fn whole(text: &str) -> Option<Said<'_>> {
     // Go and rollup say no word for it.
     let go = place.file.rsplit('.').next() == Some("go");
     let rollup = text.contains(" (") && place.column.is_some() && text.contains("): ");
-    ((go || rollup) && !rest.is_empty()).then_some(Said::Whole(Severity::Error, place, rest))
+    ((go || rollup) && !rest.is_empty()).then_some(Said::Whole(
+        DiagnosticSeverity::Error,
+        place,
+        rest,
+    ))
 }
 
 /// `error[E0308]: mismatched types`, `✘ [ERROR] no`, `make: *** No rule`.
 fn message(line: &str) -> Option<Said<'_>> {
     for mark in ["✘ [ERROR] ", "X [ERROR] "] {
         if let Some(message) = line.strip_prefix(mark) {
-            return Some(Said::Message(Severity::Error, message));
+            return Some(Said::Message(DiagnosticSeverity::Error, message));
         }
     }
     for mark in ["▲ [WARNING] ", "! [WARNING] "] {
         if let Some(message) = line.strip_prefix(mark) {
-            return Some(Said::Message(Severity::Warning, message));
+            return Some(Said::Message(DiagnosticSeverity::Warning, message));
         }
     }
     if let Some(message) = line.strip_prefix("make: *** ") {
         // `[Makefile:3: all] Error 1` only says that something else failed.
-        return (!message.starts_with('[')).then_some(Said::Message(Severity::Error, message));
+        return (!message.starts_with('['))
+            .then_some(Said::Message(DiagnosticSeverity::Error, message));
     }
-    for (word, severity) in [("error", Severity::Error), ("warning", Severity::Warning)] {
+    for (word, severity) in
+        [("error", DiagnosticSeverity::Error), ("warning", DiagnosticSeverity::Warning)]
+    {
         let Some(rest) = line.strip_prefix(word) else { continue };
         let code = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         let message = code.map_or(rest, |(_, rest)| rest).strip_prefix(": ")?;

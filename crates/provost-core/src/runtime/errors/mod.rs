@@ -9,8 +9,8 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-use provost_proto::limits::{BUILD_ERRORS, BUILD_MESSAGE};
-use provost_proto::runtime::{BuildError, Severity};
+use provost_proto::limits::{MAX_BUILD_DIAGNOSTICS, MAX_BUILD_MESSAGE_BYTES};
+use provost_proto::runtime::{BuildDiagnostic, DiagnosticSeverity};
 
 use super::ansi;
 use line::{Heading, Said};
@@ -23,7 +23,7 @@ const NEAR: usize = 6;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Found {
     /// The errors first, then the warnings, each once: at most [`BUILD_ERRORS`].
-    pub errors: Vec<BuildError>,
+    pub errors: Vec<BuildDiagnostic>,
     /// How many more there were.
     pub omitted: u32,
 }
@@ -40,9 +40,9 @@ pub fn find(text: &str) -> Found {
 
 #[derive(Default)]
 struct Reader {
-    found: Vec<BuildError>,
+    found: Vec<BuildDiagnostic>,
     /// A message whose place is to come, and how many lines ago it stood.
-    message: Option<(Severity, String, usize)>,
+    message: Option<(DiagnosticSeverity, String, usize)>,
     /// A place whose message is to come.
     place: Option<Place>,
     /// A file under which its errors are listed.
@@ -87,14 +87,14 @@ impl Reader {
             Said::Frame(place) => self.frame = Some(place),
             Said::Raised(message) => {
                 if let Some(place) = self.frame.take() {
-                    self.add(Severity::Error, Some(place), message);
+                    self.add(DiagnosticSeverity::Error, Some(place), message);
                 }
             }
             Said::Nothing => {
                 if let Some(place) = self.place.take()
                     && !line.trim().is_empty()
                 {
-                    self.add(Severity::Error, Some(place), line.trim());
+                    self.add(DiagnosticSeverity::Error, Some(place), line.trim());
                 }
             }
         }
@@ -103,21 +103,21 @@ impl Reader {
     /// A message without a place is one all the same; a warning is not.
     fn settle(&mut self) {
         if let Some((severity, message, _)) = self.message.take()
-            && severity == Severity::Error
+            && severity == DiagnosticSeverity::Error
         {
             self.add(severity, None, &message);
         }
     }
 
-    fn add(&mut self, severity: Severity, place: Option<Place>, message: &str) {
-        let mut end = message.len().min(BUILD_MESSAGE);
+    fn add(&mut self, severity: DiagnosticSeverity, place: Option<Place>, message: &str) {
+        let mut end = message.len().min(MAX_BUILD_MESSAGE_BYTES);
         while !message.is_char_boundary(end) {
             end -= 1;
         }
         let (file, line, column) =
             place.map_or((None, None, None), |place| (Some(place.file), place.line, place.column));
         let message = message[..end].trim().to_owned();
-        let error = BuildError { file, line, column, message, severity };
+        let error = BuildDiagnostic { file, line, column, message, severity };
         if !self.found.contains(&error) {
             self.found.push(error);
         }
@@ -126,9 +126,9 @@ impl Reader {
     fn finish(mut self) -> Found {
         self.settle();
         let mut errors = self.found;
-        errors.sort_by_key(|error| error.severity == Severity::Warning);
-        let omitted = errors.len().saturating_sub(BUILD_ERRORS);
-        errors.truncate(BUILD_ERRORS);
+        errors.sort_by_key(|error| error.severity == DiagnosticSeverity::Warning);
+        let omitted = errors.len().saturating_sub(MAX_BUILD_DIAGNOSTICS);
+        errors.truncate(MAX_BUILD_DIAGNOSTICS);
         Found { errors, omitted: u32::try_from(omitted).unwrap_or(u32::MAX) }
     }
 }

@@ -1,16 +1,16 @@
 //! What tools print, as they print it, and what is understood of it.
 
 use proptest::prelude::*;
-use provost_proto::limits::{BUILD_ERRORS, BUILD_MESSAGE};
-use provost_proto::runtime::Severity;
+use provost_proto::limits::{MAX_BUILD_DIAGNOSTICS, MAX_BUILD_MESSAGE_BYTES};
+use provost_proto::runtime::DiagnosticSeverity;
 
 use super::find;
 
 /// `error src/a.rs:3:5 message`, a line each.
 fn told(text: &str) -> Vec<String> {
-    let one = |error: &provost_proto::runtime::BuildError| {
+    let one = |error: &provost_proto::runtime::BuildDiagnostic| {
         let number = |n: Option<u32>| n.map_or_else(String::new, |n| format!(":{n}"));
-        let word = if error.severity == Severity::Error { "error" } else { "warning" };
+        let word = if error.severity == DiagnosticSeverity::Error { "error" } else { "warning" };
         let file = error.file.as_deref().unwrap_or("-");
         format!("{word} {file}{}{} {}", number(error.line), number(error.column), error.message)
     };
@@ -192,17 +192,18 @@ fn what_tools_complain_about_is_understood() {
 
 #[test]
 fn there_are_no_more_than_anyone_reads_and_no_longer_ones() {
-    let many: Vec<_> = (1..=BUILD_ERRORS + 5).map(|n| format!("a.c:{n}:1: error: no\n")).collect();
+    let many: Vec<_> =
+        (1..=MAX_BUILD_DIAGNOSTICS + 5).map(|n| format!("a.c:{n}:1: error: no\n")).collect();
     let found = find(&many.concat());
-    assert_eq!((found.errors.len(), found.omitted), (BUILD_ERRORS, 5));
-    let long = format!("a.c:1:1: error: {}", "ü".repeat(BUILD_MESSAGE));
-    assert!(find(&long).errors[0].message.len() <= BUILD_MESSAGE);
+    assert_eq!((found.errors.len(), found.omitted), (MAX_BUILD_DIAGNOSTICS, 5));
+    let long = format!("a.c:1:1: error: {}", "ü".repeat(MAX_BUILD_MESSAGE_BYTES));
+    assert!(find(&long).errors[0].message.len() <= MAX_BUILD_MESSAGE_BYTES);
 }
 
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "(\\PC|[\n\t\r\u{1b}:()\\[\\]\"0-9 ]){0,200}") {
         let found = find(&text);
-        prop_assert!(found.errors.len() <= BUILD_ERRORS);
+        prop_assert!(found.errors.len() <= MAX_BUILD_DIAGNOSTICS);
     }
 }

@@ -1,7 +1,7 @@
 //! What each input does.
 
 use provost_proto::ActionId;
-use provost_proto::runtime::{BuildEnd, CrashPhase, RunCause, StopCause};
+use provost_proto::runtime::{BuildFailureCause, CrashPhase, RunCause, StopCause};
 
 use super::process::{Child, Process, Told};
 use super::{
@@ -24,7 +24,7 @@ impl Runtime {
             Input::Shutdown => self.stop(StopCause::Shutdown, out),
             Input::Spawned { which, pid } => self.spawned(which, pid, now, out),
             Input::SpawnFailed { which: Which::Build } => {
-                self.build_ended(Some(BuildEnd::NotStarted), out);
+                self.build_ended(Some(BuildFailureCause::NotStarted), out);
             }
             Input::SpawnFailed { which: Which::Dev } => self.not_spawned(out),
             Input::Exited { which, exit } => {

@@ -1,7 +1,7 @@
 //! The one build: on its own, or for a run that waits for it.
 
 use provost_proto::ActionId;
-use provost_proto::runtime::{BuildEnd, CrashPhase};
+use provost_proto::runtime::{BuildFailureCause, CrashPhase};
 
 use super::apply::Out;
 use super::process::{Child, Process, Told};
@@ -26,7 +26,7 @@ impl Runtime {
     }
 
     /// Nothing of the build is left, or it never was.
-    pub(super) fn build_ended(&mut self, end: Option<BuildEnd>, out: &mut Out) {
+    pub(super) fn build_ended(&mut self, end: Option<BuildFailureCause>, out: &mut Out) {
         let spawning = |job: &Job| job.process.child == Child::Spawning;
         if end.is_some() && !self.build.as_ref().is_some_and(spawning) {
             return;
@@ -35,9 +35,9 @@ impl Runtime {
         let told = process.told != Told::Nothing;
         let (exit, _) = process.gone(Which::Build, out);
         let end = match end {
-            _ if told => Some(BuildEnd::Stopped),
+            _ if told => Some(BuildFailureCause::Stopped),
             Some(end) => Some(end),
-            None => (exit.code != Some(0)).then_some(BuildEnd::Failed),
+            None => (exit.code != Some(0)).then_some(BuildFailureCause::Failed),
         };
         let (said, reply) = match end {
             None => (Said::BuildSucceeded { action }, Reply::Built),

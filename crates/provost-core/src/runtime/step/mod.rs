@@ -22,7 +22,7 @@ mod tests;
 
 use provost_proto::ActionId;
 use provost_proto::runtime::{
-    BuildEnd, BuildStatus, CrashPhase, RuntimeStatus, RuntimeView, StopCause,
+    BuildFailureCause, BuildStatus, CrashPhase, RuntimeStatus, RuntimeView, StopCause,
 };
 
 pub use process::{Exit, Millis, Run, Shape};
@@ -180,7 +180,7 @@ pub enum Reply {
     /// The build succeeded.
     Built,
     /// The build did not succeed.
-    NotBuilt(BuildEnd),
+    NotBuilt(BuildFailureCause),
     /// Nothing is left.
     Stopped,
     /// Something is left though it was killed.
@@ -253,7 +253,7 @@ impl Runtime {
             },
             Dev::Stopping(_) => RuntimeStatus::Stopping,
         };
-        RuntimeView::overall(dev, build)
+        RuntimeView::combined_status(dev, build)
     }
 
     /// Whether nothing of the project is alive or on its way.

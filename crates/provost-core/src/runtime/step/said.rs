@@ -1,7 +1,7 @@
 //! What the state machine has to report.
 
 use provost_proto::ActionId;
-use provost_proto::runtime::{BuildEnd, CrashPhase, RunCause, StopCause};
+use provost_proto::runtime::{BuildFailureCause, CrashPhase, RunCause, StopCause};
 
 use super::{Exit, Millis};
 
@@ -26,7 +26,7 @@ pub enum Said {
         /// The action that began it.
         action: ActionId,
         /// How.
-        end: BuildEnd,
+        end: BuildFailureCause,
         /// How its process ended.
         exit: Exit,
     },

@@ -186,7 +186,7 @@ impl World {
 
     fn check(&self) {
         let (dev, build) = self.told;
-        let told = RuntimeView::overall(dev, build);
+        let told = RuntimeView::combined_status(dev, build);
         assert_eq!(told, self.machine.status(), "the log says something else: {self:#?}");
         assert_eq!(self.machine.is_idle(), !self.alive() && !self.timers.contains(&(2, 0)));
         if told == RuntimeStatus::Stopped {

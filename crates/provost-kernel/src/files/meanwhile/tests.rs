@@ -20,7 +20,7 @@ fn check(change: impl Fn(&Path), changed: &[&str], folders: &[&str]) {
     let start = later(app.path());
     change(app.path());
     let found = changed_since(&Root::open(app.path()).unwrap(), start).unwrap_or_default();
-    let wanted = Meanwhile { changed: owned(changed), folders: owned(folders), more: false };
+    let wanted = ObservedChanges { changed: owned(changed), folders: owned(folders), more: false };
     assert_eq!(found, wanted);
 }
 

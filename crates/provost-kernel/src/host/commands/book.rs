@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use provost_proto::kernel::{Fault, Outcome};
+use provost_proto::kernel::{ActionOutcome, ErrorInfo};
 use provost_proto::{ActionId, Code};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ struct Entries {
     ended: VecDeque<ActionId>,
     /// The actions on files that run, with the flag that stops them.
     files: HashMap<ActionId, Arc<AtomicBool>>,
-    outcomes: VecDeque<(ActionId, Outcome)>,
+    outcomes: VecDeque<(ActionId, ActionOutcome)>,
 }
 
 impl Book {
@@ -62,11 +62,11 @@ impl Book {
     ) {
         let fault = result.as_ref().err().cloned();
         let changed = result.as_ref().ok().and_then(|value| value.get("changed")).cloned();
-        let outcome = Outcome {
+        let outcome = ActionOutcome {
             exit_code: None,
             signal: None,
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            fault: fault.map(|ActionError { code, message, details }| Fault {
+            fault: fault.map(|ActionError { code, message, details }| ErrorInfo {
                 code,
                 message,
                 details,
@@ -81,7 +81,7 @@ impl Book {
     }
 
     /// What became of these actions: those that run are not among the answers.
-    pub(in crate::host) fn outcomes(&self, ids: &[ActionId]) -> Vec<(ActionId, Outcome)> {
+    pub(in crate::host) fn outcomes(&self, ids: &[ActionId]) -> Vec<(ActionId, ActionOutcome)> {
         let entries = self.entries();
         ids.iter()
             .filter_map(|id| {
@@ -100,8 +100,11 @@ impl Book {
             flag.store(true, Ordering::Relaxed);
             return true;
         }
-        let fault =
-            Fault { code: Code::Cancelled, message: "it was stopped".to_owned(), details: None };
+        let fault = ErrorInfo {
+            code: Code::Cancelled,
+            message: "it was stopped".to_owned(),
+            details: None,
+        };
         entries.processes.get(&id).is_some_and(|process| {
             process.outcome().is_none()
                 && process.orders.try_send(Order::Stop(GRACE, Some(fault))).is_ok()
@@ -117,7 +120,7 @@ impl Book {
         };
         for process in &running {
             let message = "the kernel was stopped".to_owned();
-            let fault = Fault { code: Code::Cancelled, message, details: None };
+            let fault = ErrorInfo { code: Code::Cancelled, message, details: None };
             // If it is full of orders it will come to its end all the same.
             drop(process.orders.try_send(Order::Stop(GRACE, Some(fault))));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use provost_proto::runtime::{FoundBy, Port};
+use provost_proto::runtime::{ListeningPort, PortSource};
 use provost_sandbox::ports::Listener;
 
 /// Where debuggers listen: they speak HTTP, and show nobody anything.
@@ -36,13 +36,13 @@ impl Ports {
     }
 
     /// The one that is the preview, and what gave it away.
-    pub(super) fn chosen(&self) -> Option<(u16, FoundBy)> {
+    pub(super) fn chosen(&self) -> Option<(u16, PortSource)> {
         let ports = self.listeners.iter().map(|listener| listener.port);
         let best = ports.min_by_key(|port| (self.rank(*port), *port))?;
         let by = match self.rank(best) {
-            Rank::Configured => FoundBy::Configured,
-            Rank::Printed(_) => FoundBy::Output,
-            Rank::Html | Rank::Answers | Rank::Silent | Rank::Debugger => FoundBy::Listener,
+            Rank::Configured => PortSource::Configured,
+            Rank::Printed(_) => PortSource::Output,
+            Rank::Html | Rank::Answers | Rank::Silent | Rank::Debugger => PortSource::Listener,
         };
         Some((best, by))
     }
@@ -60,13 +60,13 @@ impl Ports {
     }
 
     /// All of them, each once, as they are shown.
-    pub(super) fn listed(&self) -> Vec<Port> {
-        let mut listed: Vec<Port> = Vec::new();
+    pub(super) fn listed(&self) -> Vec<ListeningPort> {
+        let mut listed: Vec<ListeningPort> = Vec::new();
         for listener in &self.listeners {
             if listed.iter().any(|port| port.port == listener.port) {
                 continue;
             }
-            listed.push(Port {
+            listed.push(ListeningPort {
                 port: listener.port,
                 address: listener.address,
                 pid: Some(listener.pid),
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_port_that_was_asked_for_comes_before_a_printed_one_and_that_before_a_page() {
-        use FoundBy::{Configured, Listener, Output};
+        use PortSource::{Configured, Listener, Output};
         for (known, expected) in [
             (ports(None, &[], &[], &[]), None),
             (ports(None, &[3000], &[], &[]), None),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::ActionId;
-use provost_proto::runtime::{PreviewFound, PreviewGone, RuntimeChange};
+use provost_proto::runtime::{PreviewDetection, PreviewLost, RuntimeChange};
 use provost_sandbox::ports::Finder;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -56,8 +56,8 @@ pub(super) struct Watched {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Told {
     Nothing,
-    Detected(PreviewFound),
-    Ready(PreviewFound),
+    Detected(PreviewDetection),
+    Ready(PreviewDetection),
     Lost,
 }
 
@@ -176,7 +176,7 @@ impl Watch {
         let gone = |port: &u16| !ports.iter().any(|open| open.port == *port);
         if let Some(port) = before.filter(gone) {
             let why = format!("nothing listens on port {port} any more");
-            self.report(RuntimeChange::PreviewLost(PreviewGone {
+            self.report(RuntimeChange::PreviewLost(PreviewLost {
                 port,
                 why,
                 ports: ports.clone(),
@@ -185,7 +185,7 @@ impl Watch {
             self.told = Told::Lost;
         }
         let Some((port, by)) = self.ports.chosen() else { return Ok(()) };
-        let found = PreviewFound { port, by, ports };
+        let found = PreviewDetection { port, by, ports };
         let (now, change) = if self.ports.answers.contains_key(&port) {
             (Told::Ready(found.clone()), RuntimeChange::PreviewReady(found))
         } else {

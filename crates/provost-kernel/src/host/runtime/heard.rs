@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::runtime::{address, ansi};
-use provost_proto::limits::{CRASH_LINE, CRASH_LINES};
+use provost_proto::limits::{MAX_CRASH_LINE_BYTES, MAX_CRASH_LINES};
 use tokio::sync::Notify;
 
 /// How much of a build is looked through for errors.
 pub(super) const BUILD: usize = 2 * 1024 * 1024;
 
 /// How much of a dev server is kept for its crash.
-pub(super) const DEV: usize = CRASH_LINES * 512;
+pub(super) const DEV: usize = MAX_CRASH_LINES * 512;
 
 /// A piece larger than this is a flood, in which nobody looks for addresses.
 const FLOOD: usize = 64 * 1024;
@@ -73,7 +73,7 @@ impl Heard {
         let text = self.text();
         let plain = ansi::plain(&text);
         let lines: Vec<&str> = plain.lines().collect();
-        let skipped = lines.len().saturating_sub(CRASH_LINES);
+        let skipped = lines.len().saturating_sub(MAX_CRASH_LINES);
         lines.into_iter().skip(skipped).map(shortened).collect()
     }
 }
@@ -102,7 +102,7 @@ impl Said {
 }
 
 fn shortened(line: &str) -> String {
-    let mut end = line.len().min(CRASH_LINE);
+    let mut end = line.len().min(MAX_CRASH_LINE_BYTES);
     while !line.is_char_boundary(end) {
         end -= 1;
     }
@@ -130,7 +130,7 @@ mod tests {
             heard.take(format!("\u{1b}[31mline {n}\u{1b}[0m\n").as_bytes());
         }
         let lines = heard.last_lines();
-        assert_eq!(lines.len(), CRASH_LINES);
+        assert_eq!(lines.len(), MAX_CRASH_LINES);
         assert_eq!(lines.last().unwrap(), "line 999");
     }
 }

@@ -10,8 +10,8 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use provost_proto::limits::{LOG_KEPT, LOG_PAGE};
-use provost_proto::runtime::LogPage;
+use provost_proto::limits::{LOG_RETAINED_BYTES, MAX_LOG_PAGE_BYTES};
+use provost_proto::runtime::RuntimeLogPage;
 
 use super::super::output::unfinished;
 
@@ -58,12 +58,12 @@ impl Log {
         }
         let Some(file) = &kept.file else { return Ok(()) };
         // Of more than fits, only the end would be left.
-        let skipped = length(bytes).saturating_sub(LOG_KEPT);
+        let skipped = length(bytes).saturating_sub(LOG_RETAINED_BYTES);
         let mut at = kept.end + skipped;
         let mut rest = bytes.get(size(skipped)..).unwrap_or_default();
         while !rest.is_empty() {
-            let place = at % LOG_KEPT;
-            let (now, later) = rest.split_at(rest.len().min(size(LOG_KEPT - place)));
+            let place = at % LOG_RETAINED_BYTES;
+            let (now, later) = rest.split_at(rest.len().min(size(LOG_RETAINED_BYTES - place)));
             file.write_all_at(now, place)?;
             at += length(now);
             rest = later;
@@ -75,17 +75,17 @@ impl Log {
 
     /// A piece from an offset on. Whoever asks for what is not there any more, or
     /// never was, gets the oldest there is.
-    pub(super) fn page(&self, after: u64, limit: u64) -> io::Result<LogPage> {
+    pub(super) fn page(&self, after: u64, limit: u64) -> io::Result<RuntimeLogPage> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let end = kept.end;
-        let oldest = end.saturating_sub(LOG_KEPT);
+        let oldest = end.saturating_sub(LOG_RETAINED_BYTES);
         let mut offset = if after > end { oldest } else { after.max(oldest) };
-        let page = u64::try_from(LOG_PAGE).unwrap_or(u64::MAX);
+        let page = u64::try_from(MAX_LOG_PAGE_BYTES).unwrap_or(u64::MAX);
         let wanted = limit.clamp(1, page).min(end - offset);
         let mut data = vec![0; size(wanted)];
         if let Some(file) = &kept.file {
-            let place = offset % LOG_KEPT;
-            let (front, back) = data.split_at_mut(size(wanted.min(LOG_KEPT - place)));
+            let place = offset % LOG_RETAINED_BYTES;
+            let (front, back) = data.split_at_mut(size(wanted.min(LOG_RETAINED_BYTES - place)));
             file.read_exact_at(front, place)?;
             file.read_exact_at(back, 0)?;
         }
@@ -100,7 +100,7 @@ impl Log {
         if cut < data.len() {
             data.truncate(data.len() - cut);
         }
-        Ok(LogPage { oldest, offset, next: offset + length(&data), end, data: data.into() })
+        Ok(RuntimeLogPage { oldest, offset, next: offset + length(&data), end, data: data.into() })
     }
 }
 
@@ -116,12 +116,12 @@ fn size(length: u64) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use provost_proto::kernel::Printed;
+    use provost_proto::kernel::OutputData;
 
-    fn bytes(page: &LogPage) -> Vec<u8> {
+    fn bytes(page: &RuntimeLogPage) -> Vec<u8> {
         match &page.data {
-            Printed::Bytes(bytes) => bytes.to_vec(),
-            Printed::Kept(_) => panic!("a kernel has no blobs"),
+            OutputData::Bytes(bytes) => bytes.to_vec(),
+            OutputData::Blob(_) => panic!("a kernel has no blobs"),
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let log = Log::new(folder.path().join("log"));
         assert_eq!(log.page(0, 10).unwrap().end, 0, "nothing was printed");
         let line = |n: u64| format!("{n:015}\n");
-        let n_lines = LOG_KEPT / 16 + 1000;
+        let n_lines = LOG_RETAINED_BYTES / 16 + 1000;
         for n in 0..n_lines {
             log.append(line(n).as_bytes()).unwrap();
         }
@@ -152,9 +152,9 @@ mod tests {
         assert_eq!((page.oldest, page.offset), (16_000, 16_000), "the first 1000 lines are gone");
         assert_eq!(bytes(&page), line(1000).as_bytes());
         assert_eq!(bytes(&log.page(16 * 5000, 16).unwrap()), line(5000).as_bytes());
-        let (_, all) = read_all(&log, LOG_KEPT);
+        let (_, all) = read_all(&log, LOG_RETAINED_BYTES);
         assert!(all.ends_with(line(n_lines - 1).as_bytes()));
-        assert_eq!(std::fs::metadata(folder.path().join("log")).unwrap().len(), LOG_KEPT);
+        assert_eq!(std::fs::metadata(folder.path().join("log")).unwrap().len(), LOG_RETAINED_BYTES);
         assert_eq!(log.page(u64::MAX, 16).unwrap().offset, 16_000, "another log's cursor");
     }
 

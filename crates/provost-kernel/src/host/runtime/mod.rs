@@ -18,10 +18,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use provost_core::action::{FetchPreview, ReadLogs, RuntimeAction};
 use provost_core::runtime::step::{Reply, Which};
-use provost_proto::kernel::Printed;
+use provost_proto::kernel::OutputData;
 use provost_proto::runtime::{
-    BuildEnd, BuildStatus, BuildView, CrashPhase, LogPage, PreviewStatus, RuntimeAnswer,
-    RuntimeNow, RuntimeStatus, RuntimeView,
+    BuildFailureCause, BuildStatus, BuildView, CrashPhase, PreviewStatus, RuntimeActionResult,
+    RuntimeLogPage, RuntimeSnapshot, RuntimeStatus, RuntimeView,
 };
 use provost_proto::{ActionId, Code};
 use provost_sandbox::beneath::Root;
@@ -103,12 +103,12 @@ impl Runtime {
     }
 
     /// How it stands now.
-    pub(super) fn look(&self) -> RuntimeNow {
+    pub(super) fn look(&self) -> RuntimeSnapshot {
         self.now.look()
     }
 
     /// A piece of what was printed.
-    pub(super) fn page(&self, after: u64, limit: u64) -> Result<LogPage, ActionError> {
+    pub(super) fn page(&self, after: u64, limit: u64) -> Result<RuntimeLogPage, ActionError> {
         self.log.page(after, limit).map_err(|error| {
             ActionError::new(Code::Internal, format!("the log cannot be read: {error}"))
         })
@@ -118,10 +118,10 @@ impl Runtime {
     fn printed(&self, params: &ReadLogs) -> Result<Value, ActionError> {
         let end = self.page(u64::MAX, 1)?.end;
         let after = params.after.unwrap_or_else(|| end.saturating_sub(params.limit));
-        let LogPage { oldest, offset, next, end, data } = self.page(after, params.limit)?;
+        let RuntimeLogPage { oldest, offset, next, end, data } = self.page(after, params.limit)?;
         let text = match &data {
-            Printed::Bytes(bytes) => String::from_utf8_lossy(bytes),
-            Printed::Kept(_) => {
+            OutputData::Bytes(bytes) => String::from_utf8_lossy(bytes),
+            OutputData::Blob(_) => {
                 return Err(ActionError::new(Code::Internal, "the log's bytes are elsewhere"));
             }
         };
@@ -210,7 +210,7 @@ impl Runtime {
     }
 
     fn answer(&self, started: bool) -> Result<Value, ActionError> {
-        let answer = RuntimeAnswer { started, runtime: self.now.look().runtime };
+        let answer = RuntimeActionResult { started, runtime: self.now.look().runtime };
         serde_json::to_value(answer)
             .map_err(|error| ActionError::new(Code::Internal, error.to_string()))
     }
@@ -222,15 +222,15 @@ impl Runtime {
             Reply::Started => self.answer(view.dev_server.action == Some(id)),
             Reply::Built => self.answer(view.build.action == Some(id)),
             Reply::Already | Reply::Ended => self.answer(false),
-            Reply::Crashed(CrashPhase::Building) | Reply::NotBuilt(BuildEnd::Failed) => {
+            Reply::Crashed(CrashPhase::Building) | Reply::NotBuilt(BuildFailureCause::Failed) => {
                 Err(build_failed(&view.build))
             }
-            Reply::NotBuilt(BuildEnd::NotStarted) => Err(ActionError::new(
+            Reply::NotBuilt(BuildFailureCause::NotStarted) => Err(ActionError::new(
                 Code::BuildFailed,
                 "the build did not start; its log says why",
             )),
             Reply::Crashed(CrashPhase::Starting | CrashPhase::Running) => Err(crashed(&view)),
-            Reply::NotBuilt(BuildEnd::Stopped) => {
+            Reply::NotBuilt(BuildFailureCause::Stopped) => {
                 Err(ActionError::new(Code::Cancelled, "the build was stopped before it ended"))
             }
             Reply::Stopped if which == Which::Build => {

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_core::fold::runtime;
-use provost_proto::kernel::Happened;
-use provost_proto::runtime::{RuntimeChange, RuntimeNow, RuntimeView};
-use provost_proto::{ActionId, Micros, ProjectId};
+use provost_proto::kernel::ReportPayload;
+use provost_proto::runtime::{RuntimeChange, RuntimeSnapshot, RuntimeView};
+use provost_proto::{ActionId, ProjectId, UnixMicros};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -20,24 +20,24 @@ use crate::spool::Spool;
 #[derive(Debug)]
 pub(in crate::host) struct Now {
     spool: Arc<Spool>,
-    clock: fn() -> Micros,
+    clock: fn() -> UnixMicros,
     /// One reports at a time, so that the fold has the order of the numbers.
     turn: Semaphore,
-    seen: Mutex<RuntimeNow>,
+    seen: Mutex<RuntimeSnapshot>,
 }
 
 impl Now {
     /// Of a kernel in which nothing has run. Its folder is named after the project.
-    pub(in crate::host) fn new(spool: Arc<Spool>, place: &Path, clock: fn() -> Micros) -> Self {
+    pub(in crate::host) fn new(spool: Arc<Spool>, place: &Path, clock: fn() -> UnixMicros) -> Self {
         let name = place.file_name().and_then(|name| name.to_str());
         let project = name.and_then(|name| Uuid::try_parse(name).ok()).unwrap_or_default();
         let runtime = RuntimeView::new(ProjectId::from(project));
-        let seen = Mutex::new(RuntimeNow { reached: 0, runtime });
+        let seen = Mutex::new(RuntimeSnapshot { reached: 0, runtime });
         Self { spool, clock, turn: Semaphore::new(1), seen }
     }
 
     /// The time, by the kernel's clock.
-    pub(in crate::host) fn time(&self) -> Micros {
+    pub(in crate::host) fn time(&self) -> UnixMicros {
         (self.clock)()
     }
 
@@ -48,7 +48,7 @@ impl Now {
         change: RuntimeChange,
     ) -> io::Result<()> {
         let _turn = self.turn.acquire().await.map_err(io::Error::other)?;
-        let number = self.spool.push(action, Happened::Runtime(change.clone())).await?;
+        let number = self.spool.push(action, ReportPayload::Runtime(change.clone())).await?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.reached = number;
         runtime::change(&mut seen.runtime, (self.clock)(), action, change);
@@ -56,7 +56,7 @@ impl Now {
     }
 
     /// How it stands.
-    pub(in crate::host) fn look(&self) -> RuntimeNow {
+    pub(in crate::host) fn look(&self) -> RuntimeSnapshot {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -6,10 +6,11 @@ use provost_core::runtime::errors::{self, Found};
 use provost_core::runtime::plan::Plan;
 use provost_core::runtime::step::{Exit, Said};
 use provost_proto::runtime::{
-    BuildDone, BuildEnd, BuildFailure, BuildStart, CrashPhase, CrashReport, RunCause, RunCrash,
-    RunStart, RunStarting, RunStop, RunStopping, RuntimeChange, Severity,
+    BuildFailed, BuildFailureCause, BuildStarted, BuildSucceeded, CrashPhase, CrashReport,
+    DiagnosticSeverity, RunCause, RuntimeChange, RuntimeCrashed, RuntimeStarted, RuntimeStarting,
+    RuntimeStopped, RuntimeStopping,
 };
-use provost_proto::{ActionId, Micros};
+use provost_proto::{ActionId, UnixMicros};
 
 /// What is known of the last tree of its kind.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ pub(super) struct Facts<'a> {
     pub(super) command: String,
     pub(super) build: &'a Known,
     pub(super) dev: &'a Known,
-    pub(super) at: Micros,
+    pub(super) at: UnixMicros,
 }
 
 impl Facts<'_> {
@@ -47,13 +48,13 @@ impl Facts<'_> {
         match said {
             Said::BuildStarted { action, pid } => {
                 let command = self.build.command.clone();
-                (action, RuntimeChange::BuildStarted(BuildStart { pid, command }))
+                (action, RuntimeChange::BuildStarted(BuildStarted { pid, command }))
             }
             Said::BuildSucceeded { action } => {
                 let Found { mut errors, .. } = errors::find(&self.build.text);
-                errors.retain(|error| error.severity == Severity::Warning);
+                errors.retain(|error| error.severity == DiagnosticSeverity::Warning);
                 let duration_ms = self.build.duration_ms();
-                let done = BuildDone { duration_ms, warnings: errors };
+                let done = BuildSucceeded { duration_ms, warnings: errors };
                 (action, RuntimeChange::BuildSucceeded(done))
             }
             Said::BuildFailed { action, end, exit } => {
@@ -62,12 +63,12 @@ impl Facts<'_> {
             Said::Starting { action, cause, restarts } => {
                 let command = self.command.clone();
                 let why = self.plan.map(|plan| plan.why.clone()).unwrap_or_default();
-                let run = RunStarting { command, why, cause, restarts };
+                let run = RuntimeStarting { command, why, cause, restarts };
                 (action, RuntimeChange::Starting(run))
             }
             Said::Started { action, pid, cause, restarts } => {
                 let (command, profile) = (self.dev.command.clone(), "serve".to_owned());
-                let run = RunStart { pid, command, profile, cause, restarts };
+                let run = RuntimeStarted { pid, command, profile, cause, restarts };
                 let change = match cause {
                     RunCause::Run => RuntimeChange::Started(run),
                     RunCause::Restart | RunCause::Crash => RuntimeChange::Restarted(run),
@@ -75,26 +76,26 @@ impl Facts<'_> {
                 (action, change)
             }
             Said::Stopping { action, cause } => {
-                (action, RuntimeChange::Stopping(RunStopping { cause }))
+                (action, RuntimeChange::Stopping(RuntimeStopping { cause }))
             }
             Said::Stopped { action, cause, exit } => {
-                let stop = RunStop { cause, exit_code: exit.code, signal: exit.signal };
+                let stop = RuntimeStopped { cause, exit_code: exit.code, signal: exit.signal };
                 (action, RuntimeChange::Stopped(stop))
             }
             Said::Crashed { action, phase, exit, restart_in } => {
                 let crash = self.crash(phase, exit);
-                let run = RunCrash { phase, crash, restart_in_ms: restart_in };
+                let run = RuntimeCrashed { phase, crash, restart_in_ms: restart_in };
                 (action, RuntimeChange::Crashed(run))
             }
         }
     }
 
-    fn failure(&self, end: BuildEnd, exit: Exit) -> BuildFailure {
+    fn failure(&self, end: BuildFailureCause, exit: Exit) -> BuildFailed {
         let found = match end {
-            BuildEnd::Failed => errors::find(&self.build.text),
-            BuildEnd::Stopped | BuildEnd::NotStarted => Found::default(),
+            BuildFailureCause::Failed => errors::find(&self.build.text),
+            BuildFailureCause::Stopped | BuildFailureCause::NotStarted => Found::default(),
         };
-        BuildFailure {
+        BuildFailed {
             end,
             exit_code: exit.code,
             signal: exit.signal,

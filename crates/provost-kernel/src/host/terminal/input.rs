@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use provost_proto::limits::TERMINAL_WAITING;
+use provost_proto::limits::MAX_TERMINAL_PENDING_BYTES;
 use provost_sandbox::pty::{Controller, Size};
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
@@ -51,7 +51,7 @@ impl Input {
         let mut waiting = self.waiting();
         let Waiting { controller, bytes } = &mut *waiting;
         let Some(controller) = controller else { return Err(NotTyped::Ended) };
-        if bytes.len() + typed.len() > TERMINAL_WAITING {
+        if bytes.len() + typed.len() > MAX_TERMINAL_PENDING_BYTES {
             return Err(NotTyped::Full);
         }
         if bytes.is_empty()

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use provost_proto::limits::TERMINAL_RING;
+use provost_proto::limits::TERMINAL_RING_BYTES;
 use provost_sandbox::confine::Exit;
 use provost_sandbox::pty::Size;
 use tokio::sync::{oneshot, watch};
@@ -19,7 +19,7 @@ use super::ring::{Ring, count};
 use super::screen::Text;
 
 /// How far the screen may be behind what was printed.
-const LAG: usize = TERMINAL_RING / 2;
+const LAG: usize = TERMINAL_RING_BYTES / 2;
 
 /// So much may wait a moment to be drawn.
 const LITTLE: u64 = 16 * 1024;

@@ -29,11 +29,11 @@ use std::time::Duration;
 
 use provost_core::action::{OpenPty, ReadPty, WritePty};
 use provost_core::redact::Redactor;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::runtime::{
-    RuntimeChange, StopCause, TerminalEnd, TerminalSize, TerminalStatus, TerminalView,
+    RuntimeChange, StopCause, TerminalClosed, TerminalSize, TerminalStatus, TerminalView,
 };
-use provost_proto::terminal::Attached;
+use provost_proto::terminal::TerminalAttachResponse;
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::Exit;
 use provost_sandbox::profile::Places;
@@ -222,15 +222,15 @@ impl Terminal {
         after: Option<u64>,
         cols: u16,
         rows: u16,
-    ) -> Result<(Attached, Client), ActionError> {
+    ) -> Result<(TerminalAttachResponse, Client), ActionError> {
         let size = stream::fitting(cols, rows)
-            .map_err(|Fault { code, message, .. }| ActionError::new(code, message))?;
+            .map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
         let live = self.open_one()?;
         let state = live.line.state();
         if state.ended.is_some() && after.is_none() {
             return Err(ActionError::new(Code::PtyDead, "the terminal's shell has ended"));
         }
-        let attached = Attached {
+        let attached = TerminalAttachResponse {
             pid: live.pid,
             cols: state.size.cols,
             rows: state.size.rows,
@@ -283,5 +283,5 @@ fn parts(exit: Option<Exit>) -> (Option<i32>, Option<i32>) {
 /// The end of a terminal, as it is told.
 fn end(cause: StopCause, exit: Option<Exit>) -> RuntimeChange {
     let (exit_code, signal) = parts(exit);
-    RuntimeChange::TerminalClosed(TerminalEnd { cause, exit_code, signal })
+    RuntimeChange::TerminalClosed(TerminalClosed { cause, exit_code, signal })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use provost_proto::runtime::{RuntimeChange, StopCause, TerminalOpen};
+use provost_proto::runtime::{RuntimeChange, StopCause, TerminalOpened};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{
     Child, Command, Exit, Layers, Leftovers, Limits, Parent, SandboxError, Wall,
@@ -124,7 +124,7 @@ pub(super) async fn open(
         .spawn(move || drawing::draw(&drawn, &answers))
         .map_err(failed)?;
     let live = Arc::new(Live { action, pid, line: shared, input, clients: Clients::new(), stop });
-    let opened = TerminalOpen {
+    let opened = TerminalOpened {
         pid,
         command,
         profile: "terminal".to_owned(),

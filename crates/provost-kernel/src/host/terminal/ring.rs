@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use provost_proto::limits::TERMINAL_RING;
+use provost_proto::limits::TERMINAL_RING_BYTES;
 
 /// Memory is taken in pieces of this size, so that a quiet terminal takes little.
 const SEGMENT: usize = 64 * 1024;
@@ -50,7 +50,7 @@ impl Ring {
 
     /// A segment: the oldest, if there are enough.
     fn fresh(&mut self) -> Vec<u8> {
-        if self.segments.len() < TERMINAL_RING / SEGMENT {
+        if self.segments.len() < TERMINAL_RING_BYTES / SEGMENT {
             return Vec::with_capacity(SEGMENT);
         }
         self.start += count(SEGMENT);
@@ -114,8 +114,8 @@ mod tests {
                 ring.push(&bytes);
             }
             let kept = ring.end() - ring.oldest();
-            prop_assert!(kept <= count(TERMINAL_RING));
-            prop_assert!(ring.oldest() == start || kept > count(TERMINAL_RING - SEGMENT));
+            prop_assert!(kept <= count(TERMINAL_RING_BYTES));
+            prop_assert!(ring.oldest() == start || kept > count(TERMINAL_RING_BYTES - SEGMENT));
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss,
                 reason = "some place between the two")]
             let from = ring.oldest() + (kept as f64 * at) as u64;

@@ -8,8 +8,8 @@
 use std::io;
 
 use bytes::{Buf as _, Bytes};
-use provost_proto::limits::{TERMINAL_BEHIND, TERMINAL_WINDOW};
-use provost_proto::terminal::{DATA_HEAD, FromTerminal, data_head};
+use provost_proto::limits::{TERMINAL_RESYNC_BYTES, TERMINAL_WINDOW_BYTES};
+use provost_proto::terminal::{DATA_HEADER_BYTES, TerminalOutputFrame, encode_data_header};
 use provost_sandbox::confine::Exit;
 use provost_sandbox::pty::Size;
 use tokio::sync::watch;
@@ -144,7 +144,7 @@ impl Sending {
         }
     }
 
-    fn say(&mut self, what: &FromTerminal) -> io::Result<()> {
+    fn say(&mut self, what: &TerminalOutputFrame) -> io::Result<()> {
         let (head, rest) = what.encode().map_err(io::Error::other)?;
         // Not replaced by it, because it has room for more.
         self.buffer.clear();
@@ -154,12 +154,12 @@ impl Sending {
     }
 
     fn resize(&mut self, offset: u64, Size { cols, rows }: Size) -> io::Result<Next> {
-        self.say(&FromTerminal::Resize { offset, cols, rows })?;
+        self.say(&TerminalOutputFrame::Resize { offset, cols, rows })?;
         Ok(Next::Sent)
     }
 
     /// The last word.
-    fn end(&mut self, what: &FromTerminal) -> io::Result<Next> {
+    fn end(&mut self, what: &TerminalOutputFrame) -> io::Result<Next> {
         self.is_last = true;
         self.say(what)?;
         Ok(Next::Sent)
@@ -171,7 +171,7 @@ impl Sending {
         (self.cursor, self.base) = (Some(offset), offset);
         (self.n_unheard, self.lagging) = (self.n_unheard + 1, false);
         self.n_sizes = n_sizes;
-        self.say(&FromTerminal::Snapshot { offset, cols, rows, bytes })
+        self.say(&TerminalOutputFrame::Snapshot { offset, cols, rows, bytes })
     }
 
     fn next(&mut self, line: &Line) -> io::Result<Next> {
@@ -181,7 +181,7 @@ impl Sending {
             (heard.acknowledged, heard.fault.clone())
         };
         if let Some(fault) = fault {
-            return self.end(&FromTerminal::Error(fault));
+            return self.end(&TerminalOutputFrame::Error(fault));
         }
         if acknowledged > self.heard_last {
             (self.heard_last, self.n_unheard) = (acknowledged, 0);
@@ -192,7 +192,7 @@ impl Sending {
             return self.resize(cursor, size);
         }
         let unacknowledged = cursor - acknowledged.clamp(self.base.min(cursor), cursor);
-        let stalled = self.lagging && unacknowledged > TERMINAL_WINDOW / 2;
+        let stalled = self.lagging && unacknowledged > TERMINAL_WINDOW_BYTES / 2;
         if cursor < state.ring.oldest() {
             return Ok(Next::Step(if stalled { Step::Rest } else { anew }));
         }
@@ -209,7 +209,7 @@ impl Sending {
         if stalled {
             return Ok(Next::Step(Step::Rest));
         }
-        if std::mem::take(&mut self.lagging) && behind > TERMINAL_BEHIND {
+        if std::mem::take(&mut self.lagging) && behind > TERMINAL_RESYNC_BYTES {
             return Ok(Next::Step(anew));
         }
         if behind == 0 {
@@ -218,7 +218,7 @@ impl Sending {
                 None => Ok(Next::Step(Step::Rest)),
             };
         }
-        let room = TERMINAL_WINDOW.saturating_sub(unacknowledged);
+        let room = TERMINAL_WINDOW_BYTES.saturating_sub(unacknowledged);
         if room == 0 {
             self.lagging = true;
             return Ok(Next::Step(Step::Rest));
@@ -230,29 +230,29 @@ impl Sending {
     /// Sends what was printed from here on, up to so many bytes.
     fn print(&mut self, state: &State, cursor: u64, most: u64) -> io::Result<Next> {
         let most = usize::try_from(most).unwrap_or(PIECE).min(PIECE);
-        self.buffer.resize(DATA_HEAD, 0);
+        self.buffer.resize(DATA_HEADER_BYTES, 0);
         let n_read = state.ring.read(cursor, most, &mut self.buffer).unwrap_or(0);
-        let head = data_head(cursor, n_read).map_err(io::Error::other)?;
-        self.buffer[..DATA_HEAD].copy_from_slice(&head);
+        let head = encode_data_header(cursor, n_read).map_err(io::Error::other)?;
+        self.buffer[..DATA_HEADER_BYTES].copy_from_slice(&head);
         self.cursor = Some(cursor + count(n_read));
         Ok(Next::Sent)
     }
 }
 
 /// What is told beside what was printed.
-fn beside(state: &State, n_titles: &mut u64, n_bells: &mut u64) -> Option<FromTerminal> {
+fn beside(state: &State, n_titles: &mut u64, n_bells: &mut u64) -> Option<TerminalOutputFrame> {
     if *n_titles < state.n_titles {
         *n_titles = state.n_titles;
-        return Some(FromTerminal::Title(state.title.to_string()));
+        return Some(TerminalOutputFrame::Title(state.title.to_string()));
     }
     if *n_bells < state.n_bells {
         *n_bells = state.n_bells;
-        return Some(FromTerminal::Bell);
+        return Some(TerminalOutputFrame::Bell);
     }
     None
 }
 
-fn exit_of(exit: Option<Exit>) -> FromTerminal {
+fn exit_of(exit: Option<Exit>) -> TerminalOutputFrame {
     let (exit_code, signal) = super::parts(exit);
-    FromTerminal::Exit { exit_code, signal }
+    TerminalOutputFrame::Exit { exit_code, signal }
 }

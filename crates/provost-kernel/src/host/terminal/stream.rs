@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use provost_proto::Code;
-use provost_proto::kernel::Fault;
-use provost_proto::limits::{TERMINAL_COLS, TERMINAL_ROWS};
-use provost_proto::terminal::ToTerminal;
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::limits::{MAX_TERMINAL_COLS, MAX_TERMINAL_ROWS};
+use provost_proto::terminal::TerminalInputFrame;
 use provost_sandbox::pty::Size;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
@@ -51,7 +51,7 @@ impl Client {
 pub(super) struct Heard {
     pub(super) acknowledged: u64,
     /// What it did wrong.
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<ErrorInfo>,
 }
 
 async fn serve(
@@ -98,10 +98,10 @@ async fn listen(
     id: u64,
     (read, buffer): &mut (pipe::Receiver, BytesMut),
     hear: &watch::Sender<Heard>,
-) -> Option<Fault> {
+) -> Option<ErrorInfo> {
     loop {
         loop {
-            match ToTerminal::decode(buffer) {
+            match TerminalInputFrame::decode(buffer) {
                 Ok(None) => break,
                 Ok(Some(said)) => {
                     if let Err(fault) = obey(live, id, said, hear) {
@@ -110,7 +110,7 @@ async fn listen(
                 }
                 Err(error) => {
                     let message = error.to_string();
-                    return Some(Fault { code: Code::InvalidRequest, message, details: None });
+                    return Some(ErrorInfo { code: Code::InvalidRequest, message, details: None });
                 }
             }
         }
@@ -121,24 +121,29 @@ async fn listen(
     }
 }
 
-fn obey(live: &Live, id: u64, said: ToTerminal, hear: &watch::Sender<Heard>) -> Result<(), Fault> {
+fn obey(
+    live: &Live,
+    id: u64,
+    said: TerminalInputFrame,
+    hear: &watch::Sender<Heard>,
+) -> Result<(), ErrorInfo> {
     match said {
-        ToTerminal::Input(keys) => {
+        TerminalInputFrame::Input(keys) => {
             live.clients.typed(id);
             match live.input.push(&keys) {
                 // How it ended is on its way.
                 Ok(()) | Err(NotTyped::Ended) => Ok(()),
                 Err(NotTyped::Full) => {
                     let message = "the program does not read its input; this was not typed";
-                    Err(Fault { code: Code::Conflict, message: message.into(), details: None })
+                    Err(ErrorInfo { code: Code::Conflict, message: message.into(), details: None })
                 }
             }
         }
-        ToTerminal::Resize { cols, rows } => {
+        TerminalInputFrame::Resize { cols, rows } => {
             live.clients.resized(id, fitting(cols, rows)?);
             Ok(())
         }
-        ToTerminal::Ack { offset } => {
+        TerminalInputFrame::Ack { offset } => {
             hear.send_modify(|heard| {
                 heard.acknowledged = heard.acknowledged.max(offset);
             });
@@ -148,11 +153,12 @@ fn obey(live: &Live, id: u64, said: ToTerminal, hear: &watch::Sender<Heard>) -> 
 }
 
 /// A size that a terminal can have.
-pub(super) fn fitting(cols: u16, rows: u16) -> Result<Size, Fault> {
-    if (1..=TERMINAL_COLS).contains(&cols) && (1..=TERMINAL_ROWS).contains(&rows) {
+pub(super) fn fitting(cols: u16, rows: u16) -> Result<Size, ErrorInfo> {
+    if (1..=MAX_TERMINAL_COLS).contains(&cols) && (1..=MAX_TERMINAL_ROWS).contains(&rows) {
         return Ok(Size { cols, rows });
     }
-    let message =
-        format!("a terminal has 1 to {TERMINAL_COLS} columns and 1 to {TERMINAL_ROWS} rows");
-    Err(Fault { code: Code::InvalidRequest, message, details: None })
+    let message = format!(
+        "a terminal has 1 to {MAX_TERMINAL_COLS} columns and 1 to {MAX_TERMINAL_ROWS} rows"
+    );
+    Err(ErrorInfo { code: Code::InvalidRequest, message, details: None })
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use provost_proto::session::{FinishReason, TokenUsage};
-use provost_proto::{Code, Fact, Problem};
+use provost_proto::{Code, ErrorResponse, Fact};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
@@ -14,7 +14,7 @@ use crate::talk::{Ended, Said};
 /// An error as such clients read it.
 #[derive(Debug)]
 pub(crate) struct Refused {
-    problem: Box<Problem>,
+    problem: Box<ErrorResponse>,
     /// The field that it is about.
     field: Option<String>,
     again: Again,
@@ -57,8 +57,8 @@ impl IntoResponse for Refused {
     }
 }
 
-fn error(problem: &Problem, field: Option<&str>) -> Value {
-    let Problem { error, code, status, .. } = problem;
+fn error(problem: &ErrorResponse, field: Option<&str>) -> Value {
+    let ErrorResponse { error, code, status, .. } = problem;
     let kind = match status {
         401 => "authentication_error",
         402 => "insufficient_quota",
@@ -116,7 +116,7 @@ impl Whole {
         self.ended(Box::new(failure.into_problem()))
     }
 
-    fn ended(&self, problem: Box<Problem>) -> Refused {
+    fn ended(&self, problem: Box<ErrorResponse>) -> Refused {
         let is_stopped = matches!(problem.code, Code::Cancelled | Code::SessionClosed);
         let again = if is_stopped || self.has_acted { Again::No } else { Again::Maybe };
         Refused { problem, field: None, again }
@@ -136,10 +136,10 @@ impl Whole {
         } else if let Some(Fact::ToolCalled(_)) = &said.fact {
             self.has_acted = true;
         } else if let Some(Fact::UsageRecorded(usage)) = said.fact {
-            self.used = self.used.plus(usage.usage);
+            self.used = self.used.saturating_add(usage.usage);
             self.is_guessed |= usage.estimated;
         } else if let Some(Fact::TaskUsed(task)) = said.fact {
-            self.used = self.used.plus(task.usage);
+            self.used = self.used.saturating_add(task.usage);
         }
         match said.end {
             None => Ok(None),
@@ -259,9 +259,9 @@ impl Chunks {
             String::new()
         } else {
             if let Fact::UsageRecorded(usage) = fact {
-                self.used = self.used.plus(usage.usage);
+                self.used = self.used.saturating_add(usage.usage);
             } else if let Fact::TaskUsed(task) = fact {
-                self.used = self.used.plus(task.usage);
+                self.used = self.used.saturating_add(task.usage);
             }
             String::new()
         }

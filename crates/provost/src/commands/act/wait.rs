@@ -1,9 +1,10 @@
 //! Waiting for a person who decides about an action in a role.
 
 use futures::StreamExt;
-use provost_proto::kernel::{Fault, Outcome};
+use provost_proto::kernel::{ActionOutcome, ErrorInfo};
 use provost_proto::{
-    ActionAnswer, ActionId, ActionStatus, AllowedBy, ApprovalId, Fact, Project, RequestAction,
+    ActionId, ActionResponse, ActionStatus, AllowedBy, ApprovalId, Fact, Project,
+    SubmitActionRequest,
 };
 use provost_store::Clock;
 use reqwest::Method;
@@ -44,8 +45,8 @@ pub(super) fn waits(approval: ApprovalId) -> String {
 }
 
 /// The outcome of an action that was denied.
-pub(super) fn never_began(fault: Fault) -> Outcome {
-    Outcome {
+pub(super) fn never_began(fault: ErrorInfo) -> ActionOutcome {
+    ActionOutcome {
         exit_code: None,
         signal: None,
         duration_ms: 0,
@@ -60,8 +61,8 @@ pub(super) async fn for_a_person(
     client: &Client,
     project: &Project,
     path: &str,
-    wanted: &RequestAction,
-) -> anyhow::Result<Option<ActionAnswer>> {
+    wanted: &SubmitActionRequest,
+) -> anyhow::Result<Option<ActionResponse>> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     // Our own events are known by the key under which we ask.
     let key = Clock::system().id::<ActionId>().to_string();
@@ -69,7 +70,7 @@ pub(super) async fn for_a_person(
     let stream = format!("/api/events?stream=project/{}&after={place}", project.id.uuid());
     let mut chunks = client.stream(&stream).await?.bytes_stream();
     let path = format!("{path}?wait={HOUR}");
-    let asking = client.post_once::<ActionAnswer>(&path, &key, wanted);
+    let asking = client.post_once::<ActionResponse>(&path, &key, wanted);
     tokio::pin!(asking);
     let (mut rest, mut ours, mut following, mut cancelled) = (Vec::new(), None, true, false);
     loop {

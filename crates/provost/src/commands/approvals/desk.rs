@@ -7,7 +7,9 @@
 
 use std::collections::VecDeque;
 
-use provost_proto::{Answer, AnswerScope, Approval, ApprovalId, Decision, Micros};
+use provost_proto::{
+    AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer, ApprovalId, UnixMicros,
+};
 
 use crate::question::{Names, brief, in_full, left, scope_name};
 
@@ -47,7 +49,7 @@ pub(super) enum Effect {
     /// Print this.
     Say(String),
     /// Send this answer.
-    Send(Box<Approval>, Answer),
+    Send(Box<Approval>, AnswerApprovalRequest),
 }
 
 /// A question with its number.
@@ -97,7 +99,7 @@ impl Desk {
     }
 
     /// Someone asks.
-    pub(super) fn asked(&mut self, approval: Approval, now: Micros) -> Vec<Effect> {
+    pub(super) fn asked(&mut self, approval: Approval, now: UnixMicros) -> Vec<Effect> {
         if self.items.iter().any(|item| item.approval.id == approval.id) {
             return Vec::new();
         }
@@ -113,7 +115,7 @@ impl Desk {
     }
 
     /// A question was resolved, here or elsewhere; `how` says so in a sentence.
-    pub(super) fn resolved(&mut self, id: ApprovalId, how: &str, now: Micros) -> Vec<Effect> {
+    pub(super) fn resolved(&mut self, id: ApprovalId, how: &str, now: UnixMicros) -> Vec<Effect> {
         let Some(at) = self.items.iter().position(|item| item.approval.id == id) else {
             return Vec::new();
         };
@@ -130,14 +132,14 @@ impl Desk {
     }
 
     /// After a time without news: what is not open any more was resolved.
-    pub(super) fn still_open(&mut self, open: &[Approval], now: Micros) -> Vec<Effect> {
+    pub(super) fn still_open(&mut self, open: &[Approval], now: UnixMicros) -> Vec<Effect> {
         let ids: Vec<_> = self.items.iter().map(|item| item.approval.id).collect();
         let gone = ids.into_iter().filter(|id| !open.iter().any(|approval| approval.id == *id));
         gone.flat_map(|id| self.resolved(id, "was resolved meanwhile", now)).collect()
     }
 
     /// The person typed a line.
-    pub(super) fn typed(&mut self, line: &str, now: Micros) -> Vec<Effect> {
+    pub(super) fn typed(&mut self, line: &str, now: UnixMicros) -> Vec<Effect> {
         let line = line.trim();
         let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let (number, rest) = numbered(rest);
@@ -159,7 +161,7 @@ impl Desk {
     }
 
     /// Time passed.
-    pub(super) fn tick(&mut self, now: Micros) -> Vec<Effect> {
+    pub(super) fn tick(&mut self, now: UnixMicros) -> Vec<Effect> {
         let mut effects = Vec::new();
         for item in &mut self.items {
             let seconds = item.approval.expires_at.saturating_sub(now) / 1_000_000;
@@ -178,7 +180,7 @@ impl Desk {
         self.answered = None;
     }
 
-    fn on_top(&self, now: Micros) -> Effect {
+    fn on_top(&self, now: UnixMicros) -> Effect {
         let Some(item) = self.items.front() else { return Effect::Say(String::new()) };
         let hint = match self.came {
             Came::Expected => self.help(),
@@ -217,7 +219,7 @@ impl Desk {
         }
     }
 
-    fn list(&self, now: Micros) -> Vec<Effect> {
+    fn list(&self, now: UnixMicros) -> Vec<Effect> {
         if self.items.is_empty() {
             return say("Nobody asks anything.");
         }
@@ -258,9 +260,10 @@ impl Desk {
             return say(&format!("This cannot be allowed for `{}`.", scope_name(scope)));
         }
         self.answered = Some(item.approval.id);
-        let decision = if scope.is_some() { Decision::Allow } else { Decision::Deny };
+        let decision = if scope.is_some() { ApprovalAnswer::Allow } else { ApprovalAnswer::Deny };
         let action_hash = item.approval.action_hash;
-        let answer = Answer { decision, scope, action_hash, message, minutes, rule: None };
+        let answer =
+            AnswerApprovalRequest { decision, scope, action_hash, message, minutes, rule: None };
         vec![Effect::Send(Box::new(item.approval.clone()), answer)]
     }
 }

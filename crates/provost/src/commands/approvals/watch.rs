@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use futures::StreamExt;
-use provost_proto::{Decision, Event, Fact, Health};
+use provost_proto::{ApprovalAnswer, Event, Fact, Health};
 use provost_store::Clock;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -132,8 +132,8 @@ async fn happened(here: &Here, desk: &mut Desk, event: &Event) -> anyhow::Result
     Ok(match event.fact() {
         Some(Fact::ApprovalAnswered { approval, decision, message, .. }) => {
             let how = match decision {
-                Decision::Allow => "was allowed",
-                Decision::Deny => "was denied",
+                ApprovalAnswer::Allow => "was allowed",
+                ApprovalAnswer::Deny => "was denied",
             };
             let message = message.map(|text| format!(": {}", plain(&text))).unwrap_or_default();
             let how = format!("{how} by {}{message}", plain(&event.principal));

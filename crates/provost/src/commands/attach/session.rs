@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, anyhow};
 use futures::{SinkExt as _, StreamExt as _};
-use provost_proto::limits::TERMINAL_ACK;
-use provost_proto::terminal::{TerminalHears, TerminalSays, TerminalTicket};
+use provost_proto::limits::TERMINAL_ACK_BYTES;
+use provost_proto::terminal::{ClientMessage, ServerMessage, TerminalTicket};
 use provost_proto::{Code, Project};
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -106,7 +106,7 @@ impl Session {
                 }
                 _ = resized.recv() => {
                     let (cols, rows) = Window::size()?;
-                    self.socket.send(said(&TerminalHears::Resize { cols, rows })).await
+                    self.socket.send(said(&ClientMessage::Resize { cols, rows })).await
                 }
             };
             if sent.is_err() {
@@ -162,9 +162,9 @@ impl Session {
         window.write(&drawn)?;
         let length = if is_snapshot { 0 } else { u64::try_from(output.len())? };
         self.at = offset + length;
-        if is_snapshot || self.at.saturating_sub(self.acknowledged) >= TERMINAL_ACK {
+        if is_snapshot || self.at.saturating_sub(self.acknowledged) >= TERMINAL_ACK_BYTES {
             self.acknowledged = self.at;
-            let told = self.socket.send(said(&TerminalHears::Ack { offset: self.at })).await;
+            let told = self.socket.send(said(&ClientMessage::Ack { offset: self.at })).await;
             if told.is_err() {
                 return Ok(Some(Outcome::Lost));
             }
@@ -175,15 +175,15 @@ impl Session {
 
     async fn obey(
         &mut self,
-        says: TerminalSays,
+        says: ServerMessage,
         window: &Window,
     ) -> anyhow::Result<Option<Outcome>> {
         Ok(match says {
-            TerminalSays::Snapshot { .. } => {
+            ServerMessage::Snapshot { .. } => {
                 self.snapshot = true;
                 None
             }
-            TerminalSays::Resize { cols, rows, .. } => {
+            ServerMessage::Resize { cols, rows, .. } => {
                 let fits = (cols, rows) == Window::size()?;
                 let again = fits && self.misfit;
                 self.misfit = !fits;
@@ -192,20 +192,22 @@ impl Session {
                 }
                 again.then_some(Outcome::Redraw)
             }
-            TerminalSays::Exit { exit_code, signal } => Some(Outcome::Exited { exit_code, signal }),
+            ServerMessage::Exit { exit_code, signal } => {
+                Some(Outcome::Exited { exit_code, signal })
+            }
             // The daemon restarts; the terminal does not.
-            TerminalSays::Error { code: Code::Unavailable, .. } => Some(Outcome::Lost),
-            TerminalSays::Error { message, .. } => Some(Outcome::Wrong(message)),
-            TerminalSays::Ping => {
-                let sent = self.socket.send(said(&TerminalHears::Pong {})).await;
+            ServerMessage::Error { code: Code::Unavailable, .. } => Some(Outcome::Lost),
+            ServerMessage::Error { message, .. } => Some(Outcome::Wrong(message)),
+            ServerMessage::Ping => {
+                let sent = self.socket.send(said(&ClientMessage::Pong {})).await;
                 sent.is_err().then_some(Outcome::Lost)
             }
             // Our own terminal has them from what was printed.
-            TerminalSays::Title { .. } | TerminalSays::Bell => None,
+            ServerMessage::Title { .. } | ServerMessage::Bell => None,
         })
     }
 }
 
-fn said(hears: &TerminalHears) -> Message {
+fn said(hears: &ClientMessage) -> Message {
     Message::Text(serde_json::to_string(hears).unwrap_or_default().into())
 }

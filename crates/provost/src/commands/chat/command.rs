@@ -1,6 +1,6 @@
 //! What a person types in a conversation. Pure.
 
-use provost_proto::{AnswerScope, Decision};
+use provost_proto::{AnswerScope, ApprovalAnswer};
 
 /// What the commands do.
 pub(super) const HELP: &str = "/help        this\n\
@@ -59,7 +59,7 @@ impl Typed {
 /// What a person answers to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reply {
-    pub(super) decision: Decision,
+    pub(super) decision: ApprovalAnswer,
     pub(super) scope: Option<AnswerScope>,
     pub(super) message: Option<String>,
 }
@@ -69,8 +69,9 @@ impl Reply {
     /// nothing is no answer. `d` is as in `provost approvals watch`; `a`, which may mean
     /// always elsewhere, is not offered and allows nothing.
     pub(super) fn read(line: &str, can: impl Fn(AnswerScope) -> bool) -> Option<Self> {
-        let allow = |scope| Self { decision: Decision::Allow, scope: Some(scope), message: None };
-        let deny = |message| Self { decision: Decision::Deny, scope: None, message };
+        let allow =
+            |scope| Self { decision: ApprovalAnswer::Allow, scope: Some(scope), message: None };
+        let deny = |message| Self { decision: ApprovalAnswer::Deny, scope: None, message };
         Some(match line.trim() {
             "y" | "yes" => allow(AnswerScope::Once),
             "s" | "session" if can(AnswerScope::Session) => allow(AnswerScope::Session),
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn only_a_clear_yes_allows() {
-        let (yes, no) = (Decision::Allow, Decision::Deny);
+        let (yes, no) = (ApprovalAnswer::Allow, ApprovalAnswer::Deny);
         for (line, can, decision, scope, message) in [
             ("y\n", true, yes, Some(AnswerScope::Once), None),
             ("s", true, yes, Some(AnswerScope::Session), None),

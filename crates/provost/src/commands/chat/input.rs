@@ -25,7 +25,7 @@ pub(super) async fn message(prompt: Option<&str>) -> anyhow::Result<Option<Strin
 async fn piped() -> anyhow::Result<Vec<u8>> {
     let mut reading = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
-        let most = u64::try_from(limits::MESSAGE).unwrap_or(u64::MAX).saturating_add(1);
+        let most = u64::try_from(limits::MAX_MESSAGE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
         std::io::stdin().lock().take(most).read_to_end(&mut bytes).map(|_| bytes)
     });
     let soon = tokio::time::timeout(SILENCE, &mut reading).await;
@@ -40,7 +40,7 @@ async fn piped() -> anyhow::Result<Vec<u8>> {
 
 /// First what is asked, then what it is about.
 fn joined(prompt: &str, piped: Vec<u8>) -> anyhow::Result<String> {
-    let most = limits::MESSAGE;
+    let most = limits::MAX_MESSAGE_BYTES;
     ensure!(
         prompt.len().saturating_add(2).saturating_add(piped.len()) <= most,
         "what is piped in and said is longer than a message may be, which is {most} bytes\n\
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_said_says_why() {
-        let long = vec![b'x'; limits::MESSAGE - 8];
+        let long = vec![b'x'; limits::MAX_MESSAGE_BYTES - 8];
         assert!(joined("123456", long.clone()).is_ok());
         for (prompt, piped, why) in [
             ("1234567", long, "262144 bytes"),

@@ -1,7 +1,9 @@
 //! A session that is gone on with: what was said last, what goes on in it, and stopping
 //! that.
 
-use provost_proto::session::{Author, Item, ItemContent, SessionDetail, SessionStatus};
+use provost_proto::session::{
+    ItemContent, MessageAuthor, SessionDetail, SessionItem, SessionStatus,
+};
 use serde_json::{Value, json};
 
 use super::markdown::Markdown;
@@ -13,14 +15,15 @@ impl Chat {
     /// What was said last, what waits, and whether a turn goes on.
     pub(super) async fn recall(&mut self) -> anyhow::Result<()> {
         let SessionDetail { session, items, .. } = self.client.get(&self.path("")).await?;
-        let waits = |item: &Item| session.queued.iter().any(|queued| queued.item == item.item);
+        let waits =
+            |item: &SessionItem| session.queued.iter().any(|queued| queued.item == item.item);
         let (waiting, said): (Vec<_>, Vec<_>) = items.into_iter().partition(waits);
         let mut said: Vec<_> = said.into_iter().filter_map(message).collect();
         let last = said.split_off(said.len().saturating_sub(2));
         for (from, text) in last {
             match from {
-                Author::User => line(&format!("{}{}", bold("> "), plain_lines(&text)))?,
-                Author::Assistant => {
+                MessageAuthor::User => line(&format!("{}{}", bold("> "), plain_lines(&text)))?,
+                MessageAuthor::Assistant => {
                     let mut markdown = Markdown::new();
                     let shown = markdown.push(&text);
                     line(&(shown + &markdown.end()))?;
@@ -72,7 +75,8 @@ impl Chat {
         self.joined = None;
         remark("The turn was stopped.");
         let SessionDetail { session, items, .. } = self.client.get(&self.path("")).await?;
-        let waits = |item: &Item| session.queued.iter().any(|queued| queued.item == item.item);
+        let waits =
+            |item: &SessionItem| session.queued.iter().any(|queued| queued.item == item.item);
         let waiting = items.into_iter().filter(waits).filter_map(message).map(|said| said.1);
         tell_stopped(&waiting.collect::<Vec<_>>());
         Ok(true)
@@ -90,7 +94,7 @@ fn tell_stopped(waiting: &[String]) {
     }
 }
 
-fn message(item: Item) -> Option<(Author, String)> {
+fn message(item: SessionItem) -> Option<(MessageAuthor, String)> {
     match item.content {
         ItemContent::Message { from, parts, .. } => Some((from, text(&parts))),
         ItemContent::Tool { .. } | ItemContent::Compacted { .. } => None,

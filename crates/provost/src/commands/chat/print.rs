@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use provost_proto::session::{Place, ToolReturned, ToolStatus};
+use provost_proto::session::{ItemNumber, ToolCallStatus, ToolReturned};
 use provost_proto::{Event, Fact};
 
 use super::cards::{called, lines, returned};
@@ -27,7 +27,7 @@ pub(super) struct Printer {
     /// Anything else is given the answer, and what is said about it goes beside it.
     piped: Piped,
     /// The tools that were called and have not returned.
-    tools: HashMap<Place, String>,
+    tools: HashMap<ItemNumber, String>,
     /// They were called together, so that each result must say whose it is.
     are_many: bool,
 }
@@ -113,10 +113,10 @@ impl Printer {
     fn returned(&mut self, call: &ToolReturned) -> anyhow::Result<()> {
         let tool = self.tools.remove(&call.item).unwrap_or_default();
         let (how, what) = match call.status {
-            ToolStatus::Ok => ("", returned(&tool, &call.output)),
-            ToolStatus::Error => ("failed", lines(&call.output)),
-            ToolStatus::Denied => ("denied", lines(&call.output)),
-            ToolStatus::Cancelled => ("cancelled", lines(&call.output)),
+            ToolCallStatus::Ok => ("", returned(&tool, &call.output)),
+            ToolCallStatus::Error => ("failed", lines(&call.output)),
+            ToolCallStatus::Denied => ("denied", lines(&call.output)),
+            ToolCallStatus::Cancelled => ("cancelled", lines(&call.output)),
         };
         // What the model is told mostly says it itself.
         let how = if what.starts_with(how) { "→".to_owned() } else { format!("→ {how}:") };

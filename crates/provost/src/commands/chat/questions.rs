@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use provost_proto::{
-    Answer, AnswerScope, Approval, ApprovalId, ApprovalList, Event, Fact, Project, ProjectList,
-    SessionId,
+    AnswerApprovalRequest, AnswerScope, Approval, ApprovalId, ApprovalList, Event, Fact, Project,
+    ProjectList, SessionId,
 };
 use provost_store::Clock;
 use rustix::termios::{QueueSelector, tcflush};
@@ -153,7 +153,14 @@ impl Questions {
         let Some(approval) = self.open.pop_front() else { return Ok(()) };
         let Reply { decision, scope, message } = reply;
         let action_hash = approval.action_hash;
-        let answer = Answer { decision, scope, action_hash, message, minutes: None, rule: None };
+        let answer = AnswerApprovalRequest {
+            decision,
+            scope,
+            action_hash,
+            message,
+            minutes: None,
+            rule: None,
+        };
         let path = format!("/api/approvals/{}", approval.id.uuid());
         let answered: anyhow::Result<Approval> = client.post(&path, &answer).await;
         if let Err(error) = answered {

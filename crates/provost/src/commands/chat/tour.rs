@@ -1,7 +1,7 @@
 //! The tour, for who names it or has no model yet.
 
 use provost_proto::Project;
-use provost_proto::session::{ModelList, SessionView, TakeTour, TourBegun};
+use provost_proto::session::{ModelList, SessionView, StartTourRequest, StartTourResponse};
 pub(super) use provost_runner::tour::MODEL;
 
 use crate::args::ChatArgs;
@@ -16,8 +16,8 @@ pub(super) async fn wanted(
     if args.role.is_some() || !(is_named(args) || is_offered(args, client).await?) {
         return Ok(None);
     }
-    let take = TakeTour { path: None, silent: true };
-    let TourBegun { project, session } = client.post("/api/tour", &take).await?;
+    let take = StartTourRequest { path: None, silent: true };
+    let StartTourResponse { project, session } = client.post("/api/tour", &take).await?;
     remark(&faint(&format!(
         "The tour is a script, not a model; what it does is real, in {}. Say anything to begin.",
         plain(&project.path)

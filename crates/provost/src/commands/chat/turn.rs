@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use provost_proto::session::{SendMessage, Sent, SessionView};
+use provost_proto::session::{SendMessageRequest, SendMessageResponse, SessionView};
 use provost_proto::{Project, TurnId};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -54,8 +54,8 @@ impl Chat {
     async fn begin(&self, begin: Begin) -> anyhow::Result<Which> {
         match begin {
             Begin::Say(text) => {
-                let sent: Sent =
-                    self.client.post(&self.path("/messages"), &SendMessage { text }).await?;
+                let sent: SendMessageResponse =
+                    self.client.post(&self.path("/messages"), &SendMessageRequest { text }).await?;
                 Ok(Which { turn: sent.turn, message: Some(sent.message) })
             }
             Begin::GoOn => {

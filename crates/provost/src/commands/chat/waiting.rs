@@ -1,6 +1,6 @@
 //! What waits to be sent, here and in the session: how it is told, and taken back.
 
-use provost_proto::session::{ItemContent, Part, Queued, SessionDetail};
+use provost_proto::session::{ItemContent, MessagePart, QueuedMessage, SessionDetail};
 
 use super::keyboard::Keyboard;
 use super::turn::Chat;
@@ -27,7 +27,7 @@ impl Chat {
 }
 
 /// What was said and waits, whoever said it.
-fn said_at(detail: &SessionDetail, queued: &Queued) -> Option<String> {
+fn said_at(detail: &SessionDetail, queued: &QueuedMessage) -> Option<String> {
     let item = detail.items.iter().find(|item| item.item == queued.item)?;
     match &item.content {
         ItemContent::Message { parts, .. } => Some(text(parts)),
@@ -36,10 +36,10 @@ fn said_at(detail: &SessionDetail, queued: &Queued) -> Option<String> {
 }
 
 /// The words of a message.
-pub(super) fn text(parts: &[Part]) -> String {
+pub(super) fn text(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text { text } | Part::Refusal { text } => text.as_str(),
-        Part::Reasoning { .. } => "",
+        MessagePart::Text { text } | MessagePart::Refusal { text } => text.as_str(),
+        MessagePart::Reasoning { .. } => "",
     });
     texts.collect()
 }

@@ -40,7 +40,7 @@ async fn an_answer_ends_at_eight_mebibytes_and_what_was_said_stays() {
     let detail = daemon.turn_end(&session, "failed").await;
     let fault = &detail["session"]["turn"]["fault"];
     assert_eq!(fault["code"], "MODEL_FAILED", "{fault}");
-    let most = provost_proto::limits::ANSWER;
+    let most = provost_proto::limits::MAX_COMPLETION_BYTES;
     assert!(fault["message"].as_str().unwrap().contains(&format!("longer than {most} bytes")));
     let kept = texts(&detail).remove(1);
     assert!(text.starts_with(&kept) && kept.len() > most, "{} bytes stay", kept.len());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use provost_fake_model::{Answer, FakeModel, Reply};
 use provost_proto::session::{
-    Author, Budget, HandedOff, MessageAdded, Part, SessionOpened, ToolCalled,
+    HandedOff, MessageAdded, MessageAuthor, MessagePart, SessionBudget, SessionOpened, ToolCalled,
 };
 use provost_proto::{Actor, Fact, SessionId, Stream};
 use provost_store::{Append, Clock, Sqlite, Store as _, StoreOptions};
@@ -33,8 +33,8 @@ async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
         item,
         message: clock.id(),
         turn: Some(turn),
-        from: Author::Assistant,
-        parts: vec![Part::Text { text: "I have it read.".to_owned() }],
+        from: MessageAuthor::Assistant,
+        parts: vec![MessagePart::Text { text: "I have it read.".to_owned() }],
         answer: None,
     };
     let called = ToolCalled {
@@ -51,7 +51,7 @@ async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
         project: parsed(&session["project"]),
         role: "reader".to_owned(),
         model: "fake/model-1".to_owned(),
-        budget: Budget::default(),
+        budget: SessionBudget::default(),
         parent: Some(parent),
         depth: 1,
         only: Some(vec!["fs.readFile".to_owned()]),

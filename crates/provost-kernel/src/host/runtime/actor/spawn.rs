@@ -7,7 +7,7 @@ use std::sync::Arc;
 use provost_core::runtime::plan::Plan;
 use provost_core::runtime::step::{Input, Which};
 use provost_proto::ActionId;
-use provost_proto::kernel::Fault;
+use provost_proto::kernel::ErrorInfo;
 use provost_sandbox::confine::Stdio;
 
 use super::super::super::commands::refused;
@@ -49,7 +49,7 @@ impl Actor {
         let Some(wall) = &self.wall else { return Err("there is no sandbox".to_owned()) };
         let policy = wall.policy();
         let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
-        space.check().map_err(|Fault { message, .. }| message)?;
+        space.check().map_err(|ErrorInfo { message, .. }| message)?;
         let absent = policy.absent();
         let environment: &[(OsString, OsString)] = self.means.commands.environment();
         let mut command = plan::command(plan, which, &self.means.own, environment);

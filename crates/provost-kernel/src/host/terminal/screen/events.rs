@@ -6,7 +6,7 @@ use std::rc::Rc;
 use alacritty_terminal::event::{Event, EventListener, WindowSize};
 use alacritty_terminal::term::color::Colors;
 use alacritty_terminal::vte::ansi::Rgb;
-use provost_proto::limits::TERMINAL_TITLE;
+use provost_proto::limits::MAX_TERMINAL_TITLE_BYTES;
 use provost_sandbox::pty::Size;
 
 use super::Said;
@@ -72,7 +72,7 @@ impl Heard {
 
 /// A title of a bounded length.
 fn cut(title: &str) -> String {
-    let mut end = title.len().min(TERMINAL_TITLE);
+    let mut end = title.len().min(MAX_TERMINAL_TITLE_BYTES);
     while !title.is_char_boundary(end) {
         end -= 1;
     }

@@ -15,7 +15,7 @@ use alacritty_terminal::vte::ansi::{
     KeyboardModes, KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, NamedMode,
     NamedPrivateMode, PrivateMode, Rgb, StandardCharset, TabulationClearMode,
 };
-use provost_proto::limits::TERMINAL_SCROLLBACK;
+use provost_proto::limits::TERMINAL_SCROLLBACK_LINES;
 use provost_sandbox::pty::Size;
 
 use super::events::Events;
@@ -38,7 +38,7 @@ pub(super) struct Handling {
 impl Handling {
     pub(super) fn new(size: Size) -> Self {
         let config = Config {
-            scrolling_history: TERMINAL_SCROLLBACK,
+            scrolling_history: TERMINAL_SCROLLBACK_LINES,
             osc52: Osc52::Disabled,
             ..Config::default()
         };
@@ -113,7 +113,7 @@ impl Handling {
         let rows = self.term.screen_lines();
         let special = TermMode::ALT_SCREEN | TermMode::ORIGIN;
         let plain = self.margins == (0, rows) && !self.term.mode().intersects(special);
-        plain.then_some(TERMINAL_SCROLLBACK + 2 * rows)
+        plain.then_some(TERMINAL_SCROLLBACK_LINES + 2 * rows)
     }
 
     fn in_margins(&self) -> bool {

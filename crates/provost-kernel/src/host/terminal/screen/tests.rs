@@ -44,7 +44,9 @@ fn titles_and_the_bell_are_told_once() {
     assert_eq!((said.title, said.bell), (None, false));
     let long = format!("\x1b]2;{}\x07", "é".repeat(5000));
     let title = screen.draw(long.as_bytes()).title.unwrap();
-    assert!(title.len() <= provost_proto::limits::TERMINAL_TITLE && title.starts_with('é'));
+    assert!(
+        title.len() <= provost_proto::limits::MAX_TERMINAL_TITLE_BYTES && title.starts_with('é')
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::*;
 use crate::question::tests::approval;
 
 /// What a desk did: `say` for each text, and the answers it sent.
-fn sent(effects: &[Effect]) -> Vec<(u128, Decision, Option<String>)> {
+fn sent(effects: &[Effect]) -> Vec<(u128, ApprovalAnswer, Option<String>)> {
     let of = |effect: &Effect| match effect {
         Effect::Say(_) => None,
         Effect::Send(approval, answer) => {
@@ -39,13 +39,13 @@ fn id(number: u128) -> ApprovalId {
 #[test]
 fn the_keys_answer_the_question_that_is_shown() {
     for (typed, decision, message) in [
-        ("a", Decision::Allow, None),
-        (" a ", Decision::Allow, None),
-        ("s", Decision::Allow, None),
-        ("a 1", Decision::Allow, None),
-        ("d", Decision::Deny, None),
-        ("m use npm ci", Decision::Deny, Some("use npm ci")),
-        ("m 1 use npm ci", Decision::Deny, Some("use npm ci")),
+        ("a", ApprovalAnswer::Allow, None),
+        (" a ", ApprovalAnswer::Allow, None),
+        ("s", ApprovalAnswer::Allow, None),
+        ("a 1", ApprovalAnswer::Allow, None),
+        ("d", ApprovalAnswer::Deny, None),
+        ("m use npm ci", ApprovalAnswer::Deny, Some("use npm ci")),
+        ("m 1 use npm ci", ApprovalAnswer::Deny, Some("use npm ci")),
     ] {
         let effects = desk(&[10, 20]).typed(typed, 0);
         assert_eq!(sent(&effects), [(10, decision, message.map(str::to_owned))], "{typed}");
@@ -107,7 +107,7 @@ fn what_cannot_be_remembered_is_not_sent() {
 fn there_is_a_key_for_every_answer_that_is_offered() {
     let offers = |scopes: &[AnswerScope]| {
         let mut question: Approval = approval(10);
-        let choice = |scope: &AnswerScope| provost_proto::Choice {
+        let choice = |scope: &AnswerScope| provost_proto::ApprovalChoice {
             scope: *scope,
             remembers: "this".to_owned(),
             rule: None,

@@ -9,34 +9,34 @@ use serde_json::value::RawValue;
 /// anew, however large it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Raw(Box<RawValue>);
+pub struct RawJson(Box<RawValue>);
 
-impl Raw {
+impl RawJson {
     /// Writes a value.
     pub fn new(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
     /// Reads it.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.0.get())
     }
 
     /// How long its text is, in bytes.
-    pub fn size(&self) -> usize {
+    pub fn byte_len(&self) -> usize {
         self.0.get().len()
     }
 
     /// As a value.
-    pub fn value(&self) -> Value {
+    pub fn to_value(&self) -> Value {
         // What is held is JSON, so that reading it fails at most for its depth.
-        self.read().unwrap_or_default()
+        self.parse().unwrap_or_default()
     }
 }
 
-impl PartialEq for Raw {
+impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
-        self.0.get() == other.0.get() || self.value() == other.value()
+        self.0.get() == other.0.get() || self.to_value() == other.to_value()
     }
 }
 
@@ -48,10 +48,10 @@ mod tests {
     #[test]
     fn what_is_passed_on_is_what_was_written() {
         let value = json!({ "content": "a\n\"b\"", "n": [1.5, null] });
-        let raw = Raw::new(&value).unwrap();
-        assert_eq!(raw.value(), value);
+        let raw = RawJson::new(&value).unwrap();
+        assert_eq!(raw.to_value(), value);
         let inside = serde_json::to_string(&json!({ "result": &raw })).unwrap();
-        let outside: std::collections::BTreeMap<String, Raw> =
+        let outside: std::collections::BTreeMap<String, RawJson> =
             serde_json::from_str(&inside).unwrap();
         assert_eq!(outside["result"], raw);
     }
