@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use provost_core::command::analyze;
+use provost_core::command::analyze_line;
 
 /// How often each line is read.
 const TIMES: usize = 20_000;
@@ -28,7 +28,7 @@ fn measure(name: &str, line: impl Fn(usize) -> String) {
         .map(|n| {
             let line = line(n);
             let start = Instant::now();
-            black_box(analyze(black_box(&line)).unwrap());
+            black_box(analyze_line(black_box(&line)).unwrap());
             start.elapsed()
         })
         .collect();

@@ -6,10 +6,10 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use provost_core::action::Action;
-use provost_core::command::analyze;
-use provost_core::decide::{Acting, Matter, Request, Standing, decide};
-use provost_core::policy::{Layer, Policy, Rules};
-use provost_core::role::{Role, Source};
+use provost_core::command::analyze_line;
+use provost_core::decide::{ActingRole, ActionRequest, BoundAction, PolicyContext, decide};
+use provost_core::policy::{Policy, PolicyRules, RuleLayer};
+use provost_core::role::{Role, RoleSource};
 use provost_proto::{Grant, GrantScope, ProjectMode, TokenClass};
 use serde_json::json;
 use uuid::Uuid;
@@ -24,11 +24,11 @@ const ROLE: &str = "---\nname: dev\nskills: [fs.*, terminal.*]\n---\nYou build.\
 
 fn main() {
     let text: String = (0..100).map(|n| rule(n) + &path_rule(n)).collect();
-    let user = Policy::parse(Layer::User, "policy.toml", &text).unwrap();
-    let rules = Rules::new(Policy::builtin().unwrap(), user, None);
-    let role = Role::parse(".provost/roles/dev.md", ROLE, Source::Provost).unwrap();
+    let user = Policy::parse(RuleLayer::User, "policy.toml", &text).unwrap();
+    let rules = PolicyRules::new(Policy::builtin().unwrap(), user, None);
+    let role = Role::parse(".provost/roles/dev.md", ROLE, RoleSource::Provost).unwrap();
     let grants: Vec<_> = (0..20).map(grant).collect();
-    let standing = Standing {
+    let standing = PolicyContext {
         rules: &rules,
         broken: None,
         folder: Some("/home/me/project"),
@@ -41,7 +41,7 @@ fn main() {
         unseen: None,
         again: 0,
     };
-    let parse = measure(|| drop(black_box(analyze(black_box(LINE)))));
+    let parse = measure(|| drop(black_box(analyze_line(black_box(LINE)))));
     verdict("µs to read a line of five commands, p99", parse, 60.0);
     let run = Action::parse("terminal.runCommand", json!({ "command": LINE })).unwrap();
     let run = measure(|| drop(black_box(one(run.clone(), &role, &standing))));
@@ -52,8 +52,12 @@ fn main() {
 }
 
 /// A decision as the gateway makes it: the request is read, hashed and weighed.
-fn one(action: Action, role: &Role, standing: &Standing<'_>) -> provost_core::decide::Verdict {
-    let request = Request {
+fn one(
+    action: Action,
+    role: &Role,
+    standing: &PolicyContext<'_>,
+) -> provost_core::decide::Decision {
+    let request = ActionRequest {
         id: Uuid::from_u128(1).into(),
         project: Uuid::from_u128(2).into(),
         principal: "token:01a1e1b3-d9e4-7afd-a43c-40ef1e3ef870".to_owned(),
@@ -61,7 +65,7 @@ fn one(action: Action, role: &Role, standing: &Standing<'_>) -> provost_core::de
         session: None,
         action,
     };
-    decide(Matter::new(request).unwrap(), Acting::In(role), standing)
+    decide(BoundAction::new(request).unwrap(), ActingRole::Trusted(role), standing)
 }
 
 /// p99 in microseconds.

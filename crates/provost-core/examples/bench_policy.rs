@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use provost_core::action::Action;
-use provost_core::command::{Analysis, analyze};
-use provost_core::policy::{Asker, Layer, Policy, Rules};
+use provost_core::command::{CommandAnalysis, analyze_line};
+use provost_core::policy::{Policy, PolicyRequester, PolicyRules, RuleLayer};
 use provost_proto::ProjectMode;
 use serde_json::json;
 
@@ -19,12 +19,12 @@ const LINE: &str = "git a1 --foo && prog2 a2 x && make test > out/log.txt && git
 fn main() {
     let text: String = (0..100).map(|n| paths(n) + &command(n)).collect();
     let start = Instant::now();
-    let user = Policy::parse(Layer::User, "policy.toml", &text).unwrap();
+    let user = Policy::parse(RuleLayer::User, "policy.toml", &text).unwrap();
     println!("read: {:?}", start.elapsed());
-    let rules = Rules::new(Policy::builtin().unwrap(), user, None);
+    let rules = PolicyRules::new(Policy::builtin().unwrap(), user, None);
     let run = Action::parse("terminal.runCommand", json!({"command": LINE})).unwrap();
     let read = Action::parse("fs.readFile", json!({"path": "src/deep/er/main.rs"})).unwrap();
-    let analysis = analyze(LINE).unwrap();
+    let analysis = analyze_line(LINE).unwrap();
     measure(&format!("{} demands", analysis.demands.len()), &rules, &run, Some(&analysis));
     measure("a path", &rules, &read, None);
 }
@@ -49,12 +49,12 @@ fn command(n: usize) -> String {
     )
 }
 
-fn measure(name: &str, rules: &Rules, action: &Action, analysis: Option<&Analysis>) {
-    let asker = Asker { role: Some("dev"), mode: ProjectMode::Auto, project: None };
+fn measure(name: &str, rules: &PolicyRules, action: &Action, analysis: Option<&CommandAnalysis>) {
+    let asker = PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
     let mut took: Vec<Duration> = (0..TIMES)
         .map(|_| {
             let start = Instant::now();
-            black_box(rules.evaluate(asker, black_box(action), analysis).verdict());
+            black_box(rules.evaluate(asker, black_box(action), analysis).combined_effect());
             start.elapsed()
         })
         .collect();

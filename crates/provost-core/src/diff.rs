@@ -15,61 +15,63 @@ const LINE: usize = 2000;
 
 /// The most pairs of lines that are compared. Beyond, the lines that differ are
 /// shown as removed and added whole: there is no clock here to stop a search by.
-const WORK: usize = 4_000_000;
+const MAX_LINE_PAIRS: usize = 4_000_000;
 
 /// The lines around a change.
 const CONTEXT: usize = 3;
 
 /// The changes from `old` to `new`, with `name` as the file's name in the head.
 /// Empty if there are none.
-pub fn unified(old: &str, new: &str, name: &str) -> String {
+pub fn unified_diff(old: &str, new: &str, name: &str) -> String {
     if old == new {
         return String::new();
     }
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
-    let mut out = Bounded::default();
-    out.line(&format!("--- a/{name}\n"));
-    out.line(&format!("+++ b/{name}\n"));
-    if differing(&old, &new).is_some_and(|(old, new)| old.saturating_mul(new) > WORK) {
-        coarse(&old, &new, &mut out);
+    let mut out = DiffBuffer::default();
+    out.push_line(&format!("--- a/{name}\n"));
+    out.push_line(&format!("+++ b/{name}\n"));
+    if count_differing_lines(&old, &new)
+        .is_some_and(|(old, new)| old.saturating_mul(new) > MAX_LINE_PAIRS)
+    {
+        write_replacement_diff(&old, &new, &mut out);
     } else {
-        fine(&old, &new, &mut out);
+        write_line_diff(&old, &new, &mut out);
     }
     out.finish()
 }
 
 /// How many lines remain when the same beginning and the same end are put aside.
-fn differing(old: &[&str], new: &[&str]) -> Option<(usize, usize)> {
-    let (start, end) = same(old, new);
+fn count_differing_lines(old: &[&str], new: &[&str]) -> Option<(usize, usize)> {
+    let (start, end) = count_common_lines(old, new);
     Some((old.len().checked_sub(start + end)?, new.len().checked_sub(start + end)?))
 }
 
 /// How many lines are the same at the beginning, and of the rest at the end.
-fn same(old: &[&str], new: &[&str]) -> (usize, usize) {
+fn count_common_lines(old: &[&str], new: &[&str]) -> (usize, usize) {
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
     (start, ends.take_while(|(a, b)| a == b).count())
 }
 
-fn fine(old: &[&str], new: &[&str], out: &mut Bounded) {
+fn write_line_diff(old: &[&str], new: &[&str], out: &mut DiffBuffer) {
     let diff = TextDiff::configure().algorithm(Algorithm::Myers).diff_slices(old, new);
     for hunk in diff.unified_diff().context_radius(CONTEXT).iter_hunks() {
-        out.line(&format!("{}\n", hunk.header()));
+        out.push_line(&format!("{}\n", hunk.header()));
         for change in hunk.iter_changes() {
-            out.change(&change.tag().to_string(), change.value());
+            out.push_change(&change.tag().to_string(), change.value());
         }
     }
 }
 
-fn coarse(old: &[&str], new: &[&str], out: &mut Bounded) {
-    let (start, end) = same(old, new);
+fn write_replacement_diff(old: &[&str], new: &[&str], out: &mut DiffBuffer) {
+    let (start, end) = count_common_lines(old, new);
     let old = &old[start..old.len() - end];
     let new = &new[start..new.len() - end];
     let first = start + 1;
-    out.line(&format!("@@ -{first},{} +{first},{} @@\n", old.len(), new.len()));
+    out.push_line(&format!("@@ -{first},{} +{first},{} @@\n", old.len(), new.len()));
     // Half for each, so that a cut does not hide all that is added.
-    let half = out.left() / 2;
+    let half = out.remaining_bytes() / 2;
     for (sign, lines) in [("-", old), ("+", new)] {
         let mut bytes = 0;
         let fits = |line: &&&str| {
@@ -77,9 +79,9 @@ fn coarse(old: &[&str], new: &[&str], out: &mut Bounded) {
             bytes <= half
         };
         let shown = lines.iter().take_while(fits).count();
-        lines[..shown].iter().for_each(|line| out.change(sign, line));
+        lines[..shown].iter().for_each(|line| out.push_change(sign, line));
         if shown < lines.len() {
-            out.line(&format!(
+            out.push_line(&format!(
                 "… ({} more lines with `{sign}` are not shown)\n",
                 lines.len() - shown
             ));
@@ -89,26 +91,26 @@ fn coarse(old: &[&str], new: &[&str], out: &mut Bounded) {
 
 /// A text that grows to a limit and counts what no longer fits.
 #[derive(Default)]
-struct Bounded {
+struct DiffBuffer {
     text: String,
     left_out: usize,
 }
 
-impl Bounded {
-    fn left(&self) -> usize {
+impl DiffBuffer {
+    fn remaining_bytes(&self) -> usize {
         LONGEST.saturating_sub(self.text.len())
     }
 
-    fn line(&mut self, line: &str) {
+    fn push_line(&mut self, line: &str) {
         // Once a line is left out, all after it are: a gap would not be seen.
-        if self.left_out > 0 || line.len() > self.left() {
+        if self.left_out > 0 || line.len() > self.remaining_bytes() {
             self.left_out += 1;
         } else {
             self.text.push_str(line);
         }
     }
 
-    fn change(&mut self, sign: &str, value: &str) {
+    fn push_change(&mut self, sign: &str, value: &str) {
         let (value, ended) = match value.strip_suffix('\n') {
             Some(value) => (value, true),
             None => (value, false),
@@ -122,7 +124,7 @@ impl Bounded {
             let _ = write!(line, "… ({rest} bytes more in this line)");
         }
         line.push_str(if ended { "\n" } else { "\n\\ No newline at end of file\n" });
-        self.line(&line);
+        self.push_line(&line);
     }
 
     fn finish(mut self) -> String {
@@ -162,7 +164,7 @@ mod tests {
              line 8
              line 9
         "]]
-        .assert_eq(&unified(&old, &new, "notes.md"));
+        .assert_eq(&unified_diff(&old, &new, "notes.md"));
     }
 
     #[test]
@@ -175,15 +177,15 @@ mod tests {
             +a
             \ No newline at end of file
         "]]
-        .assert_eq(&unified("a\n", "a", "x"));
-        assert_eq!(unified("a", "a", "x"), "");
+        .assert_eq(&unified_diff("a\n", "a", "x"));
+        assert_eq!(unified_diff("a", "a", "x"), "");
     }
 
     #[test]
     fn a_large_change_is_cut_and_says_so() {
         let old = lines(0..50_000, |n| format!("old {n}\n"));
         let new = lines(0..60_000, |n| format!("new {n}\n"));
-        let diff = unified(&old, &new, "big");
+        let diff = unified_diff(&old, &new, "big");
         assert!(diff.len() < LONGEST + 200, "{}", diff.len());
         assert!(diff.contains("\n-old 0\n") && diff.contains("\n+new 0\n"));
         for (sign, lines) in [('-', 50_000), ('+', 60_000)] {
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn many_small_changes_are_cut_and_the_count_of_the_rest_is_true() {
         let old = lines(0..1900, |n| format!("{n} {}\n", "x".repeat(60)));
-        let diff = unified(&old, &old.replace('x', "y"), "many");
+        let diff = unified_diff(&old, &old.replace('x', "y"), "many");
         assert!(diff.len() < LONGEST + 200, "{}", diff.len());
         let shown = diff.lines().skip(2).filter(|line| line.starts_with(['-', '+'])).count();
         let mark = format!("… ({} lines of this diff are not shown)\n", 3800 - shown);
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_and_says_so() {
-        let diff = unified("", &"é".repeat(5000), "long");
+        let diff = unified_diff("", &"é".repeat(5000), "long");
         assert!(diff.contains("… (8000 bytes more in this line)"), "{diff}");
     }
 
@@ -213,7 +215,7 @@ mod tests {
         /// The space of small diffs: what is added and removed is all there.
         #[test]
         fn every_line_that_differs_is_in_the_diff(old in "([ab]\n){0,12}", new in "([ac]\n){0,12}") {
-            let diff = unified(&old, &new, "x");
+            let diff = unified_diff(&old, &new, "x");
             let count = |sign: char| {
                 diff.lines().skip(2).filter(|line| line.starts_with(sign)).count()
             };
@@ -224,7 +226,7 @@ mod tests {
 
         #[test]
         fn no_two_texts_make_it_panic(old in "(?s).{0,200}", new in "(?s).{0,200}") {
-            unified(&old, &new, "x");
+            unified_diff(&old, &new, "x");
         }
     }
 }

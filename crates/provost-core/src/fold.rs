@@ -22,12 +22,12 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::canonical::{self, NotCanonical};
-use crate::chain;
+use crate::hash_chain;
 
 /// The views that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum View {
+pub enum ViewKind {
     /// The projects, by id.
     Projects,
     /// The tokens, by id.
@@ -59,7 +59,7 @@ pub enum View {
     Looks,
 }
 
-impl View {
+impl ViewKind {
     /// All of them.
     pub const ALL: [Self; 14] = [
         Self::Projects,
@@ -99,7 +99,7 @@ impl View {
     }
 
     /// As it stands in the keys of documents on disk. Never change one.
-    pub const fn number(self) -> u8 {
+    pub const fn storage_id(self) -> u8 {
         match self {
             Self::Projects => 1,
             Self::Tokens => 2,
@@ -122,9 +122,9 @@ impl View {
 /// The address of one document. Keys are UUIDv7, so a view read in the order of
 /// its keys is in the order of its making.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct DocumentKey {
     /// The view.
-    pub view: View,
+    pub view: ViewKind,
     /// The document in it.
     pub key: Uuid,
 }
@@ -132,63 +132,63 @@ pub struct Key {
 /// One document of a view. Small, because documents are moved about with every event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Doc {
-    /// Of [`View::Projects`].
+pub enum ViewDocument {
+    /// Of [`ViewKind::Projects`].
     Project(Box<Project>),
-    /// Of [`View::Tokens`].
+    /// Of [`ViewKind::Tokens`].
     Token(Box<TokenView>),
-    /// Of [`View::Actions`].
+    /// Of [`ViewKind::Actions`].
     Action(Box<ActionView>),
-    /// Of [`View::Kernels`].
+    /// Of [`ViewKind::Kernels`].
     Kernel(KernelView),
-    /// Of [`View::Modes`].
+    /// Of [`ViewKind::Modes`].
     Mode(ProjectModeView),
-    /// Of [`View::Approvals`].
+    /// Of [`ViewKind::Approvals`].
     Approval(Box<Approval>),
-    /// Of [`View::Grants`].
+    /// Of [`ViewKind::Grants`].
     Grant(Box<Grant>),
-    /// Of [`View::TrustedFile`].
+    /// Of [`ViewKind::TrustedFile`].
     Trusted(Box<TrustedFile>),
-    /// Of [`View::Runtimes`].
+    /// Of [`ViewKind::Runtimes`].
     Runtime(Box<RuntimeView>),
-    /// Of [`View::Sessions`].
+    /// Of [`ViewKind::Sessions`].
     Session(Box<SessionView>),
-    /// Of [`View::Pages`].
+    /// Of [`ViewKind::Pages`].
     Page(Box<SessionPage>),
-    /// Of [`View::Drafts`].
+    /// Of [`ViewKind::Drafts`].
     Draft(Box<CompletionDraft>),
-    /// Of [`View::Usage`].
+    /// Of [`ViewKind::Usage`].
     Usage(Box<DailyUsage>),
-    /// Of [`View::Looks`].
-    Look(Look),
+    /// Of [`ViewKind::Looks`].
+    Look(ReadActionRef),
 }
 
-/// Where it says what came of a look: [`looked`] reads it there.
+/// Where it says what came of a look: [`read_action_view`] reads it there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Look {
+pub struct ReadActionRef {
     /// The event.
     pub event: Seq,
 }
 
-impl Doc {
+impl ViewDocument {
     /// Reads a document of a view from its text.
-    pub fn read(view: View, bytes: &[u8]) -> Result<Self, serde_json::Error> {
+    pub fn parse(view: ViewKind, bytes: &[u8]) -> Result<Self, serde_json::Error> {
         Ok(match view {
-            View::Projects => Self::Project(serde_json::from_slice(bytes)?),
-            View::Tokens => Self::Token(serde_json::from_slice(bytes)?),
-            View::Actions => Self::Action(serde_json::from_slice(bytes)?),
-            View::Kernels => Self::Kernel(serde_json::from_slice(bytes)?),
-            View::Modes => Self::Mode(serde_json::from_slice(bytes)?),
-            View::Approvals => Self::Approval(serde_json::from_slice(bytes)?),
-            View::Grants => Self::Grant(serde_json::from_slice(bytes)?),
-            View::Trusted => Self::Trusted(serde_json::from_slice(bytes)?),
-            View::Runtimes => Self::Runtime(serde_json::from_slice(bytes)?),
-            View::Sessions => Self::Session(serde_json::from_slice(bytes)?),
-            View::Pages => Self::Page(serde_json::from_slice(bytes)?),
-            View::Drafts => Self::Draft(serde_json::from_slice(bytes)?),
-            View::Usage => Self::Usage(serde_json::from_slice(bytes)?),
-            View::Looks => Self::Look(serde_json::from_slice(bytes)?),
+            ViewKind::Projects => Self::Project(serde_json::from_slice(bytes)?),
+            ViewKind::Tokens => Self::Token(serde_json::from_slice(bytes)?),
+            ViewKind::Actions => Self::Action(serde_json::from_slice(bytes)?),
+            ViewKind::Kernels => Self::Kernel(serde_json::from_slice(bytes)?),
+            ViewKind::Modes => Self::Mode(serde_json::from_slice(bytes)?),
+            ViewKind::Approvals => Self::Approval(serde_json::from_slice(bytes)?),
+            ViewKind::Grants => Self::Grant(serde_json::from_slice(bytes)?),
+            ViewKind::Trusted => Self::Trusted(serde_json::from_slice(bytes)?),
+            ViewKind::Runtimes => Self::Runtime(serde_json::from_slice(bytes)?),
+            ViewKind::Sessions => Self::Session(serde_json::from_slice(bytes)?),
+            ViewKind::Pages => Self::Page(serde_json::from_slice(bytes)?),
+            ViewKind::Drafts => Self::Draft(serde_json::from_slice(bytes)?),
+            ViewKind::Usage => Self::Usage(serde_json::from_slice(bytes)?),
+            ViewKind::Looks => Self::Look(serde_json::from_slice(bytes)?),
         })
     }
 
@@ -260,7 +260,7 @@ impl Doc {
 
 /// What a fold may know of an event beside its fact.
 #[derive(Debug, Clone, Copy)]
-pub struct Stamp<'a> {
+pub struct EventMetadata<'a> {
     /// Its place in the log.
     pub seq: Seq,
     /// When.
@@ -271,9 +271,9 @@ pub struct Stamp<'a> {
     pub actor: &'a Actor,
 }
 
-impl<'a> Stamp<'a> {
+impl<'a> EventMetadata<'a> {
     /// That of an event.
-    pub fn of(event: &'a Event) -> Self {
+    pub fn from_event(event: &'a Event) -> Self {
         let Event { seq, at, principal, actor, .. } = event;
         Self { seq: *seq, at: *at, principal, actor }
     }
@@ -281,23 +281,25 @@ impl<'a> Stamp<'a> {
 
 /// Whether the fold of a fact looks at the document as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Before {
+pub enum PriorDocument {
     /// It changes it.
-    Needed,
+    Required,
     /// It makes it anew, whatever was there.
-    Replaced,
+    Ignored,
 }
 
 /// The documents that a fact touches.
 #[expect(clippy::too_many_lines, reason = "a table with every fact there is")]
-pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
-    let one = |view, key: Uuid, before| [Some((Key { view, key }, before)), None, None];
-    let action = |id: &ActionId, before| one(View::Actions, id.uuid(), before);
-    let kernel = |id: &ProjectId, before| one(View::Kernels, id.uuid(), before);
+pub fn affected_documents(
+    fact: &Fact,
+) -> impl Iterator<Item = (DocumentKey, PriorDocument)> + use<> {
+    let one = |view, key: Uuid, before| [Some((DocumentKey { view, key }, before)), None, None];
+    let action = |id: &ActionId, before| one(ViewKind::Actions, id.uuid(), before);
+    let kernel = |id: &ProjectId, before| one(ViewKind::Kernels, id.uuid(), before);
     // What a kernel says of the runtime moves both; what happens to it ends what ran in it.
     let ran = |id: &ProjectId, before| {
-        let runtime = Key { view: View::Runtimes, key: id.uuid() };
-        [kernel(id, before)[0], Some((runtime, Before::Needed)), None]
+        let runtime = DocumentKey { view: ViewKind::Runtimes, key: id.uuid() };
+        [kernel(id, before)[0], Some((runtime, PriorDocument::Required)), None]
     };
     let touched = match fact {
         // How a kernel's heart beats is a state of the moment, which no view keeps.
@@ -306,12 +308,12 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         | Fact::KernelUnresponsive { .. }
         | Fact::KernelResponsive { .. } => [None, None, None],
         Fact::ProjectOpened { project, .. } => {
-            one(View::Projects, project.uuid(), Before::Replaced)
+            one(ViewKind::Projects, project.uuid(), PriorDocument::Ignored)
         }
-        Fact::ProjectClosed { project } => one(View::Projects, project.uuid(), Before::Needed),
-        Fact::TokenCreated { token, .. } => one(View::Tokens, token.uuid(), Before::Replaced),
-        Fact::TokenRevoked { token } => one(View::Tokens, token.uuid(), Before::Needed),
-        Fact::KernelStarted { project, .. } => ran(project, Before::Replaced),
+        Fact::ProjectClosed { project } => one(ViewKind::Projects, project.uuid(), PriorDocument::Required),
+        Fact::TokenCreated { token, .. } => one(ViewKind::Tokens, token.uuid(), PriorDocument::Ignored),
+        Fact::TokenRevoked { token } => one(ViewKind::Tokens, token.uuid(), PriorDocument::Required),
+        Fact::KernelStarted { project, .. } => ran(project, PriorDocument::Ignored),
         Fact::KernelLost { project, .. }
         | Fact::KernelStopped { project, .. }
         | Fact::BuildStarted { project, .. }
@@ -328,33 +330,33 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         | Fact::PreviewLost { project, .. }
         | Fact::TerminalOpened { project, .. }
         | Fact::TerminalResized { project, .. }
-        | Fact::TerminalClosed { project, .. } => ran(project, Before::Needed),
-        Fact::ActionOutput { project, .. } => kernel(project, Before::Needed),
-        Fact::ActionRequested { action: id, .. } => action(id, Before::Replaced),
-        Fact::ActionRead { action: id, .. } => one(View::Looks, id.uuid(), Before::Replaced),
+        | Fact::TerminalClosed { project, .. } => ran(project, PriorDocument::Required),
+        Fact::ActionOutput { project, .. } => kernel(project, PriorDocument::Required),
+        Fact::ActionRequested { action: id, .. } => action(id, PriorDocument::Ignored),
+        Fact::ActionRead { action: id, .. } => one(ViewKind::Looks, id.uuid(), PriorDocument::Ignored),
         Fact::ActionWaiting { action: id, .. }
         | Fact::ActionDenied { action: id, .. }
         | Fact::ActionAllowed { action: id, .. }
         // What ended without a report of the kernel says nothing about it.
-        | Fact::ActionFinished { action: id, report: None, .. } => action(id, Before::Needed),
+        | Fact::ActionFinished { action: id, report: None, .. } => action(id, PriorDocument::Required),
         Fact::ActionStarted { action: id, project, .. }
         | Fact::ActionFinished { action: id, project, .. } => {
-            let [doc, ..] = kernel(project, Before::Needed);
-            [action(id, Before::Needed)[0], doc, None]
+            let [doc, ..] = kernel(project, PriorDocument::Required);
+            [action(id, PriorDocument::Required)[0], doc, None]
         }
-        Fact::ModeChanged { project, .. } => one(View::Modes, project.uuid(), Before::Replaced),
+        Fact::ModeChanged { project, .. } => one(ViewKind::Modes, project.uuid(), PriorDocument::Ignored),
         Fact::ApprovalAsked { approval, .. } => {
-            one(View::Approvals, approval.uuid(), Before::Replaced)
+            one(ViewKind::Approvals, approval.uuid(), PriorDocument::Ignored)
         }
         Fact::ApprovalAnswered { approval, .. }
         | Fact::ApprovalExpired { approval, .. }
         | Fact::ApprovalWithdrawn { approval, .. } => {
-            one(View::Approvals, approval.uuid(), Before::Needed)
+            one(ViewKind::Approvals, approval.uuid(), PriorDocument::Required)
         }
-        Fact::GrantCreated { grant, .. } => one(View::Grants, grant.uuid(), Before::Replaced),
-        Fact::GrantRevoked { grant, .. } => one(View::Grants, grant.uuid(), Before::Needed),
+        Fact::GrantCreated { grant, .. } => one(ViewKind::Grants, grant.uuid(), PriorDocument::Ignored),
+        Fact::GrantRevoked { grant, .. } => one(ViewKind::Grants, grant.uuid(), PriorDocument::Required),
         Fact::FileTrusted { project, what, file, .. } => {
-            one(View::Trusted, governance::trusted_key(*project, *what, file), Before::Replaced)
+            one(ViewKind::Trusted, governance::trusted_file_key(*project, *what, file), PriorDocument::Ignored)
         }
         // Told for people; what they say is read from the files themselves.
         Fact::RoleLoaded { .. } | Fact::RoleRejected { .. } | Fact::PolicyChanged { .. } => {
@@ -379,7 +381,7 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
         | Fact::SessionCompacted(_)
         | Fact::HandedOff(_)
         | Fact::MessageWithdrawn(_)
-        | Fact::SessionClosed(_) => session::touched(fact),
+        | Fact::SessionClosed(_) => session::affected_session_documents(fact),
     };
     touched.into_iter().flatten()
 }
@@ -388,16 +390,21 @@ pub fn touched(fact: &Fact) -> impl Iterator<Item = (Key, Before)> + use<> {
 ///
 /// A fact about a document that is not there changes nothing: a log may begin
 /// in the midst, and a fold never fails.
-pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
-    if view == View::Runtimes {
-        return runtime::fold(doc, stamp, fact);
+pub fn fold_fact(
+    view: ViewKind,
+    doc: Option<ViewDocument>,
+    stamp: EventMetadata<'_>,
+    fact: &Fact,
+) -> Option<ViewDocument> {
+    if view == ViewKind::Runtimes {
+        return runtime::fold_runtime(doc, stamp, fact);
     }
-    if let View::Sessions | View::Pages | View::Drafts | View::Usage = view {
-        return session::fold(view, doc, stamp, fact);
+    if let ViewKind::Sessions | ViewKind::Pages | ViewKind::Drafts | ViewKind::Usage = view {
+        return session::fold_session(view, doc, stamp, fact);
     }
     match (fact, doc) {
         (Fact::ProjectOpened { project, name, slug, path }, _) => {
-            Some(Doc::Project(Box::new(Project {
+            Some(ViewDocument::Project(Box::new(Project {
                 id: *project,
                 name: name.clone(),
                 slug: slug.clone(),
@@ -407,33 +414,43 @@ pub fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Opti
                 opened_by: stamp.principal.to_owned(),
             })))
         }
-        (Fact::TokenCreated { .. }, _) => Some(Doc::Token(Box::new(new_token(stamp, fact)?))),
-        (Fact::KernelStarted { project, boot, pid, version }, _) => Some(Doc::Kernel(KernelView {
-            project: *project,
-            boot: *boot,
-            pid: *pid,
-            version: version.clone(),
-            status: KernelStatus::Connected,
-            reached: 0,
-        })),
-        (Fact::ActionRequested { .. }, _) => Some(Doc::Action(Box::new(new_action(stamp, fact)?))),
-        (Fact::ActionRead { .. }, _) => Some(Doc::Look(Look { event: stamp.seq })),
-        (Fact::ModeChanged { .. }, _) => Some(Doc::Mode(governance::mode(stamp, fact)?)),
+        (Fact::TokenCreated { .. }, _) => {
+            Some(ViewDocument::Token(Box::new(new_token(stamp, fact)?)))
+        }
+        (Fact::KernelStarted { project, boot, pid, version }, _) => {
+            Some(ViewDocument::Kernel(KernelView {
+                project: *project,
+                boot: *boot,
+                pid: *pid,
+                version: version.clone(),
+                status: KernelStatus::Connected,
+                reached: 0,
+            }))
+        }
+        (Fact::ActionRequested { .. }, _) => {
+            Some(ViewDocument::Action(Box::new(new_action(stamp, fact)?)))
+        }
+        (Fact::ActionRead { .. }, _) => {
+            Some(ViewDocument::Look(ReadActionRef { event: stamp.seq }))
+        }
+        (Fact::ModeChanged { .. }, _) => {
+            Some(ViewDocument::Mode(governance::new_mode(stamp, fact)?))
+        }
         (Fact::ApprovalAsked { .. }, _) => {
-            Some(Doc::Approval(Box::new(governance::approval(stamp, fact)?)))
+            Some(ViewDocument::Approval(Box::new(governance::new_approval(stamp, fact)?)))
         }
         (Fact::GrantCreated { .. }, _) => {
-            Some(Doc::Grant(Box::new(governance::grant(stamp, fact)?)))
+            Some(ViewDocument::Grant(Box::new(governance::new_grant(stamp, fact)?)))
         }
         (Fact::FileTrusted { .. }, _) => {
-            Some(Doc::Trusted(Box::new(governance::trusted(stamp, fact)?)))
+            Some(ViewDocument::Trusted(Box::new(governance::new_trusted_file(stamp, fact)?)))
         }
-        (fact, Some(doc)) => Some(change(doc, stamp, fact)),
+        (fact, Some(doc)) => Some(update_document(doc, stamp, fact)),
         (_, None) => None,
     }
 }
 
-fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<TokenView> {
+fn new_token(stamp: EventMetadata<'_>, fact: &Fact) -> Option<TokenView> {
     let Fact::TokenCreated { token, class, project, role, holder, label, digest, page, expires_at } =
         fact
     else {
@@ -456,11 +473,11 @@ fn new_token(stamp: Stamp<'_>, fact: &Fact) -> Option<TokenView> {
 }
 
 /// The action that only looked, of the event that says so.
-pub fn looked(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
+pub fn read_action_view(stamp: EventMetadata<'_>, fact: &Fact) -> Option<ActionView> {
     if let Fact::ActionRead { .. } = fact { new_action(stamp, fact) } else { None }
 }
 
-fn new_action(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
+fn new_action(stamp: EventMetadata<'_>, fact: &Fact) -> Option<ActionView> {
     let (id, project, name, what, action_hash, role, outcome) = if let Fact::ActionRequested {
         action,
         project,
@@ -500,43 +517,43 @@ fn new_action(stamp: Stamp<'_>, fact: &Fact) -> Option<ActionView> {
 }
 
 /// A fact about a document that is there.
-fn change(doc: Doc, stamp: Stamp<'_>, fact: &Fact) -> Doc {
+fn update_document(doc: ViewDocument, stamp: EventMetadata<'_>, fact: &Fact) -> ViewDocument {
     match doc {
-        Doc::Project(mut project) if matches!(fact, Fact::ProjectClosed { .. }) => {
+        ViewDocument::Project(mut project) if matches!(fact, Fact::ProjectClosed { .. }) => {
             project.status = ProjectStatus::Closed;
-            Doc::Project(project)
+            ViewDocument::Project(project)
         }
-        Doc::Token(mut token) if matches!(fact, Fact::TokenRevoked { .. }) => {
+        ViewDocument::Token(mut token) if matches!(fact, Fact::TokenRevoked { .. }) => {
             token.revoked_at = token.revoked_at.or(Some(stamp.at));
-            Doc::Token(token)
+            ViewDocument::Token(token)
         }
-        Doc::Action(mut action) => {
-            change_action(&mut action, stamp, fact);
-            Doc::Action(action)
+        ViewDocument::Action(mut action) => {
+            update_action(&mut action, stamp, fact);
+            ViewDocument::Action(action)
         }
-        Doc::Kernel(kernel) => Doc::Kernel(change_kernel(kernel, fact)),
-        Doc::Approval(approval) => {
-            Doc::Approval(Box::new(governance::change_approval(*approval, stamp, fact)))
+        ViewDocument::Kernel(kernel) => ViewDocument::Kernel(update_kernel(kernel, fact)),
+        ViewDocument::Approval(approval) => {
+            ViewDocument::Approval(Box::new(governance::update_approval(*approval, stamp, fact)))
         }
-        Doc::Grant(grant) if matches!(fact, Fact::GrantRevoked { .. }) => {
+        ViewDocument::Grant(grant) if matches!(fact, Fact::GrantRevoked { .. }) => {
             let revoked_at = grant.revoked_at.or(Some(stamp.at));
-            Doc::Grant(Box::new(Grant { revoked_at, ..*grant }))
+            ViewDocument::Grant(Box::new(Grant { revoked_at, ..*grant }))
         }
-        doc @ (Doc::Project(_)
-        | Doc::Token(_)
-        | Doc::Mode(_)
-        | Doc::Grant(_)
-        | Doc::Trusted(_)
-        | Doc::Runtime(_)
-        | Doc::Session(_)
-        | Doc::Page(_)
-        | Doc::Draft(_)
-        | Doc::Usage(_)
-        | Doc::Look(_)) => doc,
+        doc @ (ViewDocument::Project(_)
+        | ViewDocument::Token(_)
+        | ViewDocument::Mode(_)
+        | ViewDocument::Grant(_)
+        | ViewDocument::Trusted(_)
+        | ViewDocument::Runtime(_)
+        | ViewDocument::Session(_)
+        | ViewDocument::Page(_)
+        | ViewDocument::Draft(_)
+        | ViewDocument::Usage(_)
+        | ViewDocument::Look(_)) => doc,
     }
 }
 
-fn change_action(action: &mut ActionView, stamp: Stamp<'_>, fact: &Fact) {
+fn update_action(action: &mut ActionView, stamp: EventMetadata<'_>, fact: &Fact) {
     // What has ended stays so.
     if let ActionStatus::Denied | ActionStatus::Finished = action.status {
         return;
@@ -557,7 +574,7 @@ fn change_action(action: &mut ActionView, stamp: Stamp<'_>, fact: &Fact) {
     }
 }
 
-fn change_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
+fn update_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
     if let Fact::KernelLost { boot, .. } = fact
         && *boot == kernel.boot
     {
@@ -581,29 +598,29 @@ fn change_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
 
 /// All views in memory: what the log says the world looks like.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct World {
-    docs: BTreeMap<Key, Doc>,
+pub struct MemoryViews {
+    docs: BTreeMap<DocumentKey, ViewDocument>,
 }
 
-impl World {
+impl MemoryViews {
     /// Folds one event; one of a kind we do not know changes nothing.
     pub fn apply(&mut self, event: &Event) {
         if let Some(fact) = event.fact() {
-            self.apply_fact(Stamp::of(event), &fact);
+            self.apply_fact(EventMetadata::from_event(event), &fact);
         }
     }
 
     /// Folds one fact.
-    pub fn apply_fact(&mut self, stamp: Stamp<'_>, fact: &Fact) {
-        for (key, _) in touched(fact) {
-            if let Some(doc) = fold(key.view, self.docs.remove(&key), stamp, fact) {
+    pub fn apply_fact(&mut self, stamp: EventMetadata<'_>, fact: &Fact) {
+        for (key, _) in affected_documents(fact) {
+            if let Some(doc) = fold_fact(key.view, self.docs.remove(&key), stamp, fact) {
                 self.docs.insert(key, doc);
             }
         }
     }
 
     /// The documents of a view, in the order of their keys.
-    pub fn docs(&self, view: View) -> impl Iterator<Item = (&Key, &Doc)> {
+    pub fn docs(&self, view: ViewKind) -> impl Iterator<Item = (&DocumentKey, &ViewDocument)> {
         self.docs.iter().filter(move |(key, _)| key.view == view)
     }
 
@@ -612,6 +629,6 @@ impl World {
     pub fn hash(&self) -> Result<Hash, NotCanonical> {
         let list: Vec<_> =
             self.docs.iter().map(|(key, doc)| (key.view.name(), &key.key, doc)).collect();
-        Ok(chain::digest(&canonical::to_vec(&list)?))
+        Ok(hash_chain::digest(&canonical::to_vec(&list)?))
     }
 }

@@ -7,14 +7,14 @@
 //! in proportion to the product of the two lengths and never more, whatever
 //! either holds.
 
-mod path;
-mod word;
+mod path_pattern;
+mod word_pattern;
 
-pub use path::{Hint, Path};
-pub use word::{Word, escape};
+pub use path_pattern::{PathPattern, PatternHint};
+pub use word_pattern::{WordPattern, escape_pattern};
 
 /// The longest pattern, in bytes; the longest path there is.
-const LONGEST: usize = provost_proto::limits::MAX_PATH_BYTES;
+const MAX_PATTERN_BYTES: usize = provost_proto::limits::MAX_PATH_BYTES;
 
 /// Why a text is not a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -23,11 +23,11 @@ pub enum BadPattern {
     #[error("a pattern is not empty")]
     Empty,
     /// Longer than anything it could match.
-    #[error("a pattern has at most {LONGEST} bytes")]
+    #[error("a pattern has at most {MAX_PATTERN_BYTES} bytes")]
     TooLong,
     /// A backslash with nothing to take.
     #[error("a pattern does not end in a single `\\`; write `\\\\` for a backslash")]
-    Dangling,
+    DanglingEscape,
     /// `a**`, `**b`.
     #[error("`**` stands alone between slashes, as in `src/**` or `**/test`")]
     DoubleStar,
@@ -38,9 +38,12 @@ pub enum BadPattern {
     #[error("`{{` needs its `}}` and holds no other `{{`; write `\\{{` for a brace in a name")]
     Brace,
     /// More alternatives than anyone reads.
-    #[error("a pattern has at most {} alternatives; write several patterns", path::ALTERNATIVES)]
-    TooMany,
+    #[error(
+        "a pattern has at most {} alternatives; write several patterns",
+        path_pattern::MAX_ALTERNATIVES
+    )]
+    TooManyAlternatives,
     /// A path that no file of the project has.
     #[error("a path pattern is relative to the project and has no `.`, `..` or empty name in it")]
-    NotBeneath,
+    NotInProject,
 }

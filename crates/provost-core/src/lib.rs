@@ -7,13 +7,12 @@
 
 pub mod action;
 pub mod canonical;
-pub mod chain;
 pub mod command;
 pub mod decide;
 pub mod diff;
 pub mod fold;
 pub mod glob;
-mod near;
+pub mod hash_chain;
 pub mod permit;
 pub mod policy;
 pub mod redact;
@@ -22,3 +21,4 @@ pub mod runtime;
 pub mod session;
 pub mod skill;
 pub mod slug;
+mod spelling;

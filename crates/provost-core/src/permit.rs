@@ -9,8 +9,8 @@
 use provost_proto::kernel::Preconditions;
 use provost_proto::{ActionId, AllowedBy, Event, Fact, Hash, ProjectId};
 
-use crate::action::{Action, Effect};
-use crate::decide::{Allowed, Request};
+use crate::action::{Action, ActionKind};
+use crate::decide::{ActionRequest, AllowedAction};
 
 /// The right to carry out one action, once.
 ///
@@ -41,14 +41,14 @@ pub struct NotRecorded;
 
 impl Permit {
     /// Makes a permit of what was allowed, given the event that says so.
-    pub fn recorded(allowed: Allowed, event: &Event) -> Result<Self, NotRecorded> {
-        let id = allowed.matter().request().id;
-        let by = allowed.by().clone();
+    pub fn from_recorded(allowed: AllowedAction, event: &Event) -> Result<Self, NotRecorded> {
+        let id = allowed.bound_action().request().id;
+        let by = allowed.allowed_by().clone();
         match event.fact() {
             Some(Fact::ActionAllowed { action, why: Some(why), .. })
                 if action == id && why == by && event.hash != Hash::ZERO =>
             {
-                Ok(Self::of(allowed).0)
+                Ok(Self::from_allowed(allowed).0)
             }
             Some(_) | None => Err(NotRecorded),
         }
@@ -56,17 +56,17 @@ impl Permit {
 
     /// Makes a permit to look at files, which is recorded with what came of it.
     /// There is none for anything else before the log says so.
-    pub fn to_look(allowed: Allowed) -> Result<(Self, AllowedBy), NotRecorded> {
-        if allowed.matter().request().action.effect() == Effect::Read {
-            Ok(Self::of(allowed))
+    pub fn for_read(allowed: AllowedAction) -> Result<(Self, AllowedBy), NotRecorded> {
+        if allowed.bound_action().request().action.kind() == ActionKind::Read {
+            Ok(Self::from_allowed(allowed))
         } else {
             Err(NotRecorded)
         }
     }
 
-    fn of(allowed: Allowed) -> (Self, AllowedBy) {
+    fn from_allowed(allowed: AllowedAction) -> (Self, AllowedBy) {
         let (request, hash, by, terms) = allowed.into_parts();
-        let Request { id, project, action, .. } = request;
+        let ActionRequest { id, project, action, .. } = request;
         (Self { id, project, action, hash, terms }, by)
     }
 

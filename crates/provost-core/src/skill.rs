@@ -7,16 +7,17 @@
 
 use std::fmt;
 
-use crate::action::{Action, Effect};
-use crate::glob::Word;
-use crate::near;
+use crate::action::{Action, ActionKind};
+use crate::glob::WordPattern;
+use crate::spelling;
 
 /// A name for several skills.
-const SHORTHANDS: &[(&str, Effect)] = &[("fs.read", Effect::Read), ("fs.write", Effect::Write)];
+const SHORTHANDS: &[(&str, ActionKind)] =
+    &[("fs.read", ActionKind::Read), ("fs.write", ActionKind::Write)];
 
 /// A set of skills. The empty one permits nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Skills {
+pub struct SkillSet {
     /// Sorted, each once.
     names: Vec<&'static str>,
 }
@@ -25,7 +26,7 @@ pub struct Skills {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownSkill {
     /// No skill has this name.
-    #[error("unknown skill {}{}", crate::action::text::excerpt(.name), near::suggestion(*.similar))]
+    #[error("unknown skill {}{}", crate::action::text::excerpt(.name), spelling::suggestion(*.similar))]
     Name {
         /// What was written.
         name: String,
@@ -42,14 +43,14 @@ pub enum UnknownSkill {
 }
 
 /// Every skill there is, by name.
-pub fn known() -> impl Iterator<Item = &'static str> {
+pub fn known_skills() -> impl Iterator<Item = &'static str> {
     Action::NAMES.iter().copied()
 }
 
-impl Skills {
+impl SkillSet {
     /// Adds what a name, a shorthand or a pattern stands for.
     pub fn add(&mut self, text: &str) -> Result<(), UnknownSkill> {
-        let found = resolve(text)?;
+        let found = resolve_skills(text)?;
         self.names.extend(found);
         self.names.sort_unstable();
         self.names.dedup();
@@ -58,7 +59,7 @@ impl Skills {
 
     /// Takes away what a name, a shorthand or a pattern stands for.
     pub fn remove(&mut self, text: &str) -> Result<(), UnknownSkill> {
-        let lost = resolve(text)?;
+        let lost = resolve_skills(text)?;
         self.names.retain(|name| !lost.contains(name));
         Ok(())
     }
@@ -79,26 +80,26 @@ impl Skills {
     }
 }
 
-fn resolve(text: &str) -> Result<Vec<&'static str>, UnknownSkill> {
-    if let Some(name) = known().find(|name| *name == text) {
+fn resolve_skills(text: &str) -> Result<Vec<&'static str>, UnknownSkill> {
+    if let Some(name) = known_skills().find(|name| *name == text) {
         return Ok(vec![name]);
     }
     if let Some((_, effect)) = SHORTHANDS.iter().find(|(name, _)| *name == text) {
-        let meant = Action::EFFECTS.iter().filter(|(_, known)| known == effect);
+        let meant = Action::KINDS.iter().filter(|(_, known)| known == effect);
         return Ok(meant.map(|(name, _)| *name).collect());
     }
     if !text.contains('*') {
-        let names = SHORTHANDS.iter().map(|(name, _)| *name).chain(known());
-        let similar = near::nearest(text, names);
+        let names = SHORTHANDS.iter().map(|(name, _)| *name).chain(known_skills());
+        let similar = spelling::nearest_name(text, names);
         return Err(UnknownSkill::Name { name: text.to_owned(), similar });
     }
     let unmatched = || UnknownSkill::Pattern(text.to_owned());
-    let pattern = Word::new(text).map_err(|_| unmatched())?;
-    let found: Vec<_> = known().filter(|name| pattern.matches(name)).collect();
+    let pattern = WordPattern::new(text).map_err(|_| unmatched())?;
+    let found: Vec<_> = known_skills().filter(|name| pattern.matches(name)).collect();
     if found.is_empty() { Err(unmatched()) } else { Ok(found) }
 }
 
-impl fmt::Display for Skills {
+impl fmt::Display for SkillSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names.join(", "))
     }
@@ -108,8 +109,8 @@ impl fmt::Display for Skills {
 mod tests {
     use super::*;
 
-    fn skills(texts: &[&str]) -> Skills {
-        let mut skills = Skills::default();
+    fn skills(texts: &[&str]) -> SkillSet {
+        let mut skills = SkillSet::default();
         for text in texts {
             skills.add(text).unwrap();
         }
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn no_skills_have_nothing_and_a_name_is_no_prefix() {
-        assert!(!Skills::default().has("fs.readFile"));
+        assert!(!SkillSet::default().has("fs.readFile"));
         let one = skills(&["fs.readFile"]);
         assert!(one.has("fs.readFile"));
         for other in ["fs.read", "fs.readFileX", "fs", "", "FS.READFILE"] {
@@ -158,7 +159,7 @@ mod tests {
                  patterns like `fs.*`",
             ),
         ] {
-            let error = Skills::default().add(text).unwrap_err();
+            let error = SkillSet::default().add(text).unwrap_err();
             assert_eq!(error.to_string(), expected);
         }
     }

@@ -4,7 +4,7 @@
 const LONGEST: usize = 40;
 
 /// The label for `name`, made different from all that are `taken`.
-pub fn slug(name: &str, taken: impl Fn(&str) -> bool) -> String {
+pub fn unique_slug(name: &str, taken: impl Fn(&str) -> bool) -> String {
     let base = label(name);
     if !taken(&base) {
         return base;
@@ -45,7 +45,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, taken: &[&str], expected: &str) {
-        assert_eq!(slug(name, |s| taken.contains(&s)), expected);
+        assert_eq!(unique_slug(name, |s| taken.contains(&s)), expected);
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_slug_is_a_dns_label(name in ".*") {
-            let slug = slug(&name, |_| false);
+            let slug = unique_slug(&name, |_| false);
             prop_assert!((1..=LONGEST).contains(&slug.len()));
             prop_assert!(slug.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-')));
             prop_assert!(!slug.starts_with('-') && !slug.ends_with('-') && !slug.contains("--"));

@@ -2,7 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use provost_core::fold::{Before, Doc, Stamp, View, World, fold as fold_one, touched};
+use provost_core::fold::{
+    EventMetadata, MemoryViews, PriorDocument, ViewDocument, ViewKind, affected_documents,
+    fold_fact as fold_one,
+};
 use provost_proto::runtime::{
     BuildFailed, BuildFailureCause, BuildStarted, BuildSucceeded, CrashPhase, CrashReport,
     PortSource, PreviewDetection, PreviewLost, RunCause, RuntimeChange, RuntimeCrashed,
@@ -143,7 +146,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
     prop_oneof![any_spine(), runtime, kernel]
 }
 
-fn fold<'a>(mut world: World, events: impl IntoIterator<Item = &'a Event>) -> World {
+fn fold<'a>(mut world: MemoryViews, events: impl IntoIterator<Item = &'a Event>) -> MemoryViews {
     for event in events {
         world.apply(event);
     }
@@ -157,8 +160,8 @@ proptest! {
     ) {
         let events: Vec<_> = (1..).zip(&facts).map(|(seq, fact)| recorded(seq, fact)).collect();
         let cut = cut.index(events.len() + 1);
-        let whole = fold(World::default(), &events);
-        let halves = fold(fold(World::default(), &events[..cut]), &events[cut..]);
+        let whole = fold(MemoryViews::default(), &events);
+        let halves = fold(fold(MemoryViews::default(), &events[..cut]), &events[cut..]);
         prop_assert_eq!(whole.hash().unwrap(), halves.hash().unwrap());
     }
 
@@ -166,14 +169,14 @@ proptest! {
     fn a_fact_that_says_it_replaces_a_document_does_not_look_at_it(
         facts in prop::collection::vec(any_fact(), 1..20), last in any_fact(),
     ) {
-        let stamp = Stamp { seq: 1, at: 1, principal: "local:0", actor: &Actor::Cli };
-        let mut world = World::default();
+        let stamp = EventMetadata { seq: 1, at: 1, principal: "local:0", actor: &Actor::Cli };
+        let mut world = MemoryViews::default();
         for fact in &facts {
             world.apply_fact(stamp, fact);
         }
-        for (key, before) in touched(&last) {
+        for (key, before) in affected_documents(&last) {
             let had = world.docs(key.view).find(|(k, _)| **k == key).map(|(_, doc)| doc.clone());
-            if before == Before::Replaced {
+            if before == PriorDocument::Ignored {
                 prop_assert_eq!(fold_one(key.view, had, stamp, &last),
                     fold_one(key.view, None, stamp, &last));
             }
@@ -189,8 +192,8 @@ proptest! {
     fn a_runtime_whose_kernel_is_gone_runs_nothing(
         facts in prop::collection::vec(any_fact(), 0..30), which in 0..3_u8,
     ) {
-        let stamp = Stamp { seq: 1, at: 9, principal: "local:0", actor: &Actor::Kernel };
-        let mut world = World::default();
+        let stamp = EventMetadata { seq: 1, at: 9, principal: "local:0", actor: &Actor::Kernel };
+        let mut world = MemoryViews::default();
         for fact in &facts {
             world.apply_fact(stamp, fact);
         }
@@ -200,7 +203,7 @@ proptest! {
             1 => Fact::KernelLost { project, boot, why: "it ended".to_owned() },
             _ => Fact::KernelStopped { project, boot },
         });
-        let docs = world.docs(View::Runtimes).filter_map(|(_, doc)| doc.clone().into_runtime());
+        let docs = world.docs(ViewKind::Runtimes).filter_map(|(_, doc)| doc.clone().into_runtime());
         for runtime in docs.filter(|runtime: &RuntimeView| runtime.project == project) {
             let gone = matches!(runtime.status, RuntimeStatus::Stopped | RuntimeStatus::Crashed);
             prop_assert!(gone, "{:?}", runtime);
@@ -215,14 +218,14 @@ proptest! {
     fn every_report_of_the_runtime_moves_the_cursor(
         changes in prop::collection::vec(any_change(), 1..20),
     ) {
-        let stamp = Stamp { seq: 1, at: 9, principal: "local:0", actor: &Actor::Kernel };
+        let stamp = EventMetadata { seq: 1, at: 9, principal: "local:0", actor: &Actor::Kernel };
         let (project, boot) = (Uuid::from_u128(1).into(), Uuid::from_u128(1));
-        let mut world = World::default();
+        let mut world = MemoryViews::default();
         let started = Fact::KernelStarted { project, boot, pid: 1, version: "1".to_owned() };
         world.apply_fact(stamp, &started);
         for (report, change) in (1..).zip(changes) {
             world.apply_fact(stamp, &change.into_fact(project, Uuid::from_u128(7).into(), report));
-            let docs: Vec<_> = world.docs(View::Kernels).collect();
+            let docs: Vec<_> = world.docs(ViewKind::Kernels).collect();
             prop_assert_eq!(docs.len(), 1);
             let reached = docs[0].1.clone().into_kernel().map(|kernel| kernel.reached);
             prop_assert_eq!(reached, Some(report));
@@ -234,9 +237,9 @@ proptest! {
         facts in prop::collection::vec(any_fact(), 0..20), at in any::<prop::sample::Index>(),
     ) {
         let mut events: Vec<_> = (1..).zip(&facts).map(|(seq, fact)| recorded(seq, fact)).collect();
-        let plain = fold(World::default(), &events);
+        let plain = fold(MemoryViews::default(), &events);
         events.insert(at.index(events.len() + 1), event(99, "FROM_THE_FUTURE", serde_json::json!({})));
-        prop_assert_eq!(fold(World::default(), &events), plain);
+        prop_assert_eq!(fold(MemoryViews::default(), &events), plain);
     }
 }
 
@@ -252,10 +255,10 @@ fn a_project_closed_and_opened_again_is_the_same_project() {
     let events =
         [recorded(1, &opened), recorded(2, &Fact::ProjectClosed { project }), recorded(3, &opened)];
     let status = |n: usize| {
-        let world = fold(World::default(), &events[..n]);
-        let docs: Vec<_> = world.docs(View::Projects).collect();
+        let world = fold(MemoryViews::default(), &events[..n]);
+        let docs: Vec<_> = world.docs(ViewKind::Projects).collect();
         match docs[..] {
-            [(_, Doc::Project(project))] => project.status,
+            [(_, ViewDocument::Project(project))] => project.status,
             _ => panic!("expected one project, got {docs:?}"),
         }
     };

@@ -2,9 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use provost_core::fold::{Stamp, View, World};
-use provost_core::session::budget::{Pot, Unit};
-use provost_core::session::ledger::{Amount, ENOUGH, Key, Ledger, Most, Payer, Refused, Wish};
+use provost_core::fold::{EventMetadata, MemoryViews, ViewKind};
+use provost_core::session::budget::{BudgetScope, BudgetUnit};
+use provost_core::session::reservation_ledger::{
+    AccountKey, BudgetAmount, BudgetLimit, BudgetPayer, ReservationError, ReservationLedger,
+    ReservationRequest, SHARED_OUTPUT_TOKENS,
+};
 use provost_proto::session::{
     CompletionPurpose, SessionBudget, SessionOpened, SessionView, TaskUsed, TokenUsage,
     TurnStarted, UsageRecorded,
@@ -20,44 +23,53 @@ fn turn(n: usize) -> TurnId {
     Uuid::from_u128(n as u128 + 1000).into()
 }
 
-fn payer(key: Key, pot: Pot, most: Most, is_shared: bool) -> Payer {
-    Payer { key, pot, most, is_shared }
+fn payer(key: AccountKey, pot: BudgetScope, most: BudgetLimit, is_shared: bool) -> BudgetPayer {
+    BudgetPayer { key, pot, most, is_shared }
 }
 
-fn most(nanos: u64) -> Most {
-    Most { nanos: Some(nanos), ..Most::default() }
+fn most(nanos: u64) -> BudgetLimit {
+    BudgetLimit { nanos: Some(nanos), ..BudgetLimit::default() }
 }
 
 /// One token is one nano, and an answer is between 10 and 100 tokens long.
-fn reserve(ledger: &mut Ledger, payers: &[Payer], input: u64) -> Result<(u64, u32), Refused> {
+fn reserve(
+    ledger: &mut ReservationLedger,
+    payers: &[BudgetPayer],
+    input: u64,
+) -> Result<(u64, u32), ReservationError> {
     let price = |output: u32| input + u64::from(output);
-    ledger.reserve(&Wish { payers, input, shortest: 10, longest: 100, price: &price })
+    ledger.reserve(&ReservationRequest { payers, input, shortest: 10, longest: 100, price: &price })
 }
 
-fn amount(tokens: u64) -> Amount {
-    Amount { nanos: tokens, tokens, calls: 1 }
+fn amount(tokens: u64) -> BudgetAmount {
+    BudgetAmount { nanos: tokens, tokens, calls: 1 }
 }
 
 #[test]
 fn what_is_reserved_is_not_there_for_others_until_it_is_settled() {
-    let mut ledger = Ledger::default();
-    let day = [payer(Key::Day(1), Pot::Day, most(115), true)];
+    let mut ledger = ReservationLedger::default();
+    let day = [payer(AccountKey::Day(1), BudgetScope::Day, most(115), true)];
     let (first, output) = reserve(&mut ledger, &day, 5).unwrap();
     assert_eq!(output, 100);
     // Five tokens are left, and the shortest answer needs fifteen.
-    let Err(Refused::NotYet(little)) = reserve(&mut ledger, &day, 5) else { panic!() };
+    let Err(ReservationError::InsufficientForNow(little)) = reserve(&mut ledger, &day, 5) else {
+        panic!()
+    };
     assert_eq!(
         (little.pot, little.unit, little.taken, little.needed),
-        (Pot::Day, Unit::Nanos, 105, 15)
+        (BudgetScope::Day, BudgetUnit::Nanos, 105, 15)
     );
-    ledger.settle(first, Some(amount(110)));
-    assert!(matches!(reserve(&mut ledger, &day, 5), Err(Refused::Never(_))));
-    assert!(reserve(&mut ledger, &[payer(Key::Day(2), Pot::Day, most(115), true)], 5).is_ok());
+    ledger.settle_reservation(first, Some(amount(110)));
+    assert!(matches!(reserve(&mut ledger, &day, 5), Err(ReservationError::Insufficient(_))));
+    assert!(
+        reserve(&mut ledger, &[payer(AccountKey::Day(2), BudgetScope::Day, most(115), true)], 5)
+            .is_ok()
+    );
     // What was not asked in the end costs nothing.
-    let mut ledger = Ledger::default();
+    let mut ledger = ReservationLedger::default();
     let (first, _) = reserve(&mut ledger, &day, 5).unwrap();
-    ledger.settle(first, None);
-    assert_eq!(ledger.spent(Key::Day(1)), Amount::default());
+    ledger.settle_reservation(first, None);
+    assert_eq!(ledger.spent(AccountKey::Day(1)), BudgetAmount::default());
     assert!(reserve(&mut ledger, &day, 5).is_ok());
 }
 
@@ -67,30 +79,32 @@ fn an_answer_leaves_something_of_what_others_draw_from_and_takes_all_of_its_own(
     for (left, is_shared, output) in [
         (100_000, true, 16_384),
         (10_000, true, 5_000),
-        (3_000, true, ENOUGH),
+        (3_000, true, SHARED_OUTPUT_TOKENS),
         (1_000, true, 1_000),
         (10_000, false, 10_000),
     ] {
-        let payers = [payer(Key::Day(1), Pot::Day, most(left), is_shared)];
+        let payers = [payer(AccountKey::Day(1), BudgetScope::Day, most(left), is_shared)];
         let (input, shortest, longest) = (0, 256, 16_384);
-        let wish = Wish { payers: &payers, input, shortest, longest, price: &price };
-        let got = Ledger::default().reserve(&wish);
+        let wish = ReservationRequest { payers: &payers, input, shortest, longest, price: &price };
+        let got = ReservationLedger::default().reserve(&wish);
         assert_eq!(got.map(|(_, output)| output), Ok(output), "{left} {is_shared}");
     }
 }
 
 #[test]
 fn questions_and_tokens_are_counted_as_money_is() {
-    let limits = Most { calls: Some(2), tokens: Some(60), nanos: None };
-    let payers = [payer(Key::Turn(turn(0)), Pot::Turn, limits, true)];
-    let mut ledger = Ledger::default();
+    let limits = BudgetLimit { calls: Some(2), tokens: Some(60), nanos: None };
+    let payers = [payer(AccountKey::Turn(turn(0)), BudgetScope::Turn, limits, true)];
+    let mut ledger = ReservationLedger::default();
     let (first, output) = reserve(&mut ledger, &payers, 20).unwrap();
     assert_eq!(output, 40);
-    ledger.settle(first, Some(amount(25)));
+    ledger.settle_reservation(first, Some(amount(25)));
     let (_, output) = reserve(&mut ledger, &payers, 20).unwrap();
     assert_eq!(output, 15);
-    let Err(Refused::NotYet(little)) = reserve(&mut ledger, &payers, 0) else { panic!() };
-    assert_eq!((little.unit, little.taken), (Unit::Calls, 2));
+    let Err(ReservationError::InsufficientForNow(little)) = reserve(&mut ledger, &payers, 0) else {
+        panic!()
+    };
+    assert_eq!((little.unit, little.taken), (BudgetUnit::Calls, 2));
 }
 
 /// A tree: of each session the one above it, and its budget.
@@ -111,14 +125,14 @@ fn chain(tree: &Tree, n: usize) -> Vec<usize> {
     std::iter::successors(Some(n), |n| tree[*n].0).collect()
 }
 
-fn payers(tree: &Tree, n: usize, calls: u64) -> Vec<Payer> {
-    let own = |at: usize| if at == n { Pot::Session } else { Pot::Above };
-    let limits = Most { calls: Some(calls), ..Most::default() };
+fn payers(tree: &Tree, n: usize, calls: u64) -> Vec<BudgetPayer> {
+    let own = |at: usize| if at == n { BudgetScope::Session } else { BudgetScope::ParentSession };
+    let limits = BudgetLimit { calls: Some(calls), ..BudgetLimit::default() };
     let pays = |at: usize| {
-        let budget = Most { nanos: tree[at].1, tokens: tree[at].1, calls: None };
+        let budget = BudgetLimit { nanos: tree[at].1, tokens: tree[at].1, calls: None };
         [
-            payer(Key::Session(session(at)), own(at), budget, at != n),
-            payer(Key::Turn(turn(at)), Pot::Turn, limits, at != n),
+            payer(AccountKey::Session(session(at)), own(at), budget, at != n),
+            payer(AccountKey::Turn(turn(at)), BudgetScope::Turn, limits, at != n),
         ]
     };
     chain(tree, n).into_iter().flat_map(pays).collect()
@@ -145,8 +159,8 @@ fn facts(tree: &Tree, n: usize, cost: u64) -> Vec<Fact> {
     facts
 }
 
-fn opened(tree: &Tree) -> World {
-    let (mut world, stamp) = (World::default(), stamp());
+fn opened(tree: &Tree) -> MemoryViews {
+    let (mut world, stamp) = (MemoryViews::default(), stamp());
     for (n, (parent, tokens)) in tree.iter().enumerate() {
         world.apply_fact(
             stamp,
@@ -167,12 +181,13 @@ fn opened(tree: &Tree) -> World {
     world
 }
 
-fn stamp() -> Stamp<'static> {
-    Stamp { seq: 1, at: 1, principal: "local:ann", actor: &Actor::Cli }
+fn stamp() -> EventMetadata<'static> {
+    EventMetadata { seq: 1, at: 1, principal: "local:ann", actor: &Actor::Cli }
 }
 
-fn view(world: &World, n: usize) -> SessionView {
-    let mut views = world.docs(View::Sessions).filter_map(|(_, doc)| doc.clone().into_session());
+fn view(world: &MemoryViews, n: usize) -> SessionView {
+    let mut views =
+        world.docs(ViewKind::Sessions).filter_map(|(_, doc)| doc.clone().into_session());
     views.find(|view| view.id == session(n)).unwrap()
 }
 
@@ -185,26 +200,26 @@ proptest! {
         steps in prop::collection::vec((0..5_u8, any::<prop::sample::Index>(), 0..60_u64), 0..80),
         calls in 1..12_u64,
     ) {
-        let (mut ledger, mut world) = (Ledger::default(), opened(&tree));
+        let (mut ledger, mut world) = (ReservationLedger::default(), opened(&tree));
         let mut under_way: Vec<(usize, u64, u64)> = Vec::new();
         for (what, which, size) in steps {
             if what == 0 && !under_way.is_empty() {
                 let (n, number, most) = under_way.swap_remove(which.index(under_way.len()));
                 let cost = size.min(most);
-                ledger.settle(number, Some(amount(cost)));
+                ledger.settle_reservation(number, Some(amount(cost)));
                 for fact in facts(&tree, n, cost) {
                     world.apply_fact(stamp(), &fact);
                 }
             } else if what == 1 {
                 under_way.clear();
-                ledger = Ledger::default();
+                ledger = ReservationLedger::default();
                 for n in 0..tree.len() {
                     let view = view(&world, n);
-                    let spent = |nanos, tokens, calls| Amount { nanos, tokens, calls };
-                    ledger.know(Key::Session(view.id), spent(view.cost, view.usage.total(), 0));
+                    let spent = |nanos, tokens, calls| BudgetAmount { nanos, tokens, calls };
+                    ledger.seed_spent(AccountKey::Session(view.id), spent(view.cost, view.usage.total(), 0));
                     let now = view.turn.unwrap();
                     let turn = spent(now.cost, now.usage.total(), now.calls.into());
-                    ledger.know(Key::Turn(now.id), turn);
+                    ledger.seed_spent(AccountKey::Turn(now.id), turn);
                 }
             } else {
                 let n = which.index(tree.len());
@@ -213,7 +228,7 @@ proptest! {
                 }
             }
             for (n, (_, budget)) in tree.iter().enumerate() {
-                let (own, turn) = (Key::Session(session(n)), Key::Turn(turn(n)));
+                let (own, turn) = (AccountKey::Session(session(n)), AccountKey::Turn(turn(n)));
                 let taken = ledger.spent(own).plus(ledger.reserved(own));
                 let most = budget.unwrap_or(u64::MAX);
                 prop_assert!(taken.nanos <= most && taken.tokens <= most, "{n}: {taken:?} of {most}");
@@ -248,7 +263,7 @@ proptest! {
             prop_assert_eq!(view.cost - view.handed.cost, own[n]);
             prop_assert_eq!(view.usage.total() - view.handed.usage.total(), own[n]);
         }
-        let rows = world.docs(View::Usage).filter_map(|(_, doc)| doc.clone().into_usage());
+        let rows = world.docs(ViewKind::Usage).filter_map(|(_, doc)| doc.clone().into_usage());
         prop_assert_eq!(rows.map(|row| row.cost).sum::<u64>(), own.iter().sum::<u64>());
     }
 }

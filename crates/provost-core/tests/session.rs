@@ -1,7 +1,7 @@
 //! Sessions, as properties over any log of them.
 
 use proptest::prelude::*;
-use provost_core::fold::{Stamp, View, World};
+use provost_core::fold::{EventMetadata, MemoryViews, ViewKind};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{
     AttemptFailed, AttemptRestarted, CompletionDraft, CompletionPurpose, ContentDelta,
@@ -14,8 +14,8 @@ use provost_proto::session::{
 use provost_proto::{Actor, Code, Fact, SessionId, TurnId};
 use uuid::Uuid;
 
-fn stamp(at: u64) -> Stamp<'static> {
-    Stamp { seq: 1, at, principal: "local:ann", actor: &Actor::Cli }
+fn stamp(at: u64) -> EventMetadata<'static> {
+    EventMetadata { seq: 1, at, principal: "local:ann", actor: &Actor::Cli }
 }
 
 fn session(n: u128) -> SessionId {
@@ -147,16 +147,16 @@ fn any_fact() -> impl Strategy<Value = Fact> {
     })
 }
 
-fn view(world: &World) -> Option<SessionView> {
-    world.docs(View::Sessions).find_map(|(_, doc)| doc.clone().into_session())
+fn view(world: &MemoryViews) -> Option<SessionView> {
+    world.docs(ViewKind::Sessions).find_map(|(_, doc)| doc.clone().into_session())
 }
 
-fn draft(world: &World) -> Option<CompletionDraft> {
-    world.docs(View::Drafts).find_map(|(_, doc)| doc.clone().into_draft())
+fn draft(world: &MemoryViews) -> Option<CompletionDraft> {
+    world.docs(ViewKind::Drafts).find_map(|(_, doc)| doc.clone().into_draft())
 }
 
-fn folded(facts: &[Fact]) -> World {
-    let mut world = World::default();
+fn folded(facts: &[Fact]) -> MemoryViews {
+    let mut world = MemoryViews::default();
     for (at, fact) in (1..).zip(facts) {
         world.apply_fact(stamp(at), fact);
     }
@@ -168,10 +168,10 @@ proptest! {
     fn no_log_makes_the_fold_fail_and_pages_stay_sorted(
         facts in prop::collection::vec(any_fact(), 0..60),
     ) {
-        let mut world = World::default();
+        let mut world = MemoryViews::default();
         for (at, fact) in (1..).zip(&facts) {
             world.apply_fact(stamp(at), fact);
-            for (_, doc) in world.docs(View::Pages) {
+            for (_, doc) in world.docs(ViewKind::Pages) {
                 let page = doc.clone().into_page().unwrap();
                 prop_assert!(page.items.is_sorted_by(|a, b| a.item < b.item));
             }
@@ -237,7 +237,7 @@ fn a_message_waits_until_its_turn_begins_and_names_the_session() {
     let now = view(&world).unwrap();
     assert!(now.queued.is_empty());
     assert_eq!(now.status, SessionStatus::Running);
-    let page = world.docs(View::Pages).next().unwrap().1.clone().into_page().unwrap();
+    let page = world.docs(ViewKind::Pages).next().unwrap().1.clone().into_page().unwrap();
     assert_eq!(page.items[0].turn, Some(turn(1)));
 }
 
@@ -250,8 +250,8 @@ fn a_message_that_is_taken_back_waits_no_more_and_was_never_said() {
     ];
     let world = folded(&[&said[..], &[withdrawn(1)]].concat());
     assert_eq!(view(&world).unwrap().queued.len(), 1);
-    let items = |world: &World| {
-        let page = world.docs(View::Pages).next().unwrap().1.clone().into_page().unwrap();
+    let items = |world: &MemoryViews| {
+        let page = world.docs(ViewKind::Pages).next().unwrap().1.clone().into_page().unwrap();
         page.items.iter().map(|item| item.item).collect::<Vec<_>>()
     };
     assert_eq!(items(&world), [0]);
@@ -272,7 +272,7 @@ fn what_was_said_leaves_the_draft_and_stays_as_an_item() {
     assert_eq!(draft(&folded(&facts[..4])).unwrap().text, "Hello you");
     let world = folded(&facts);
     assert_eq!(draft(&world).unwrap().text, "");
-    let page = world.docs(View::Pages).next().unwrap().1.clone().into_page().unwrap();
+    let page = world.docs(ViewKind::Pages).next().unwrap().1.clone().into_page().unwrap();
     assert!(matches!(&page.items[0].content, ItemContent::Message { parts, .. }
         if parts == &[MessagePart::Text { text: "Hello you".to_owned() }]));
     assert_eq!(view(&world).unwrap().items, 4);
@@ -297,6 +297,6 @@ fn usage_adds_up_and_an_unknown_price_is_counted_not_guessed() {
     let now = view(&world).unwrap();
     assert_eq!((now.cost, now.unpriced, now.context), (5, 1, 12));
     assert_eq!(now.turn.unwrap().calls, 2);
-    let row = world.docs(View::Usage).next().unwrap().1.clone().into_usage().unwrap();
+    let row = world.docs(ViewKind::Usage).next().unwrap().1.clone().into_usage().unwrap();
     assert_eq!((row.calls, row.cost, row.unpriced, row.usage.input), (2, 5, 1, 20));
 }

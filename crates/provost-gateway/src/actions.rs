@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::action::{Action, BadAction, Effect};
-use provost_core::decide::{Acting, Allowed, Denied, Matter, Request as Asked, Verdict};
+use provost_core::action::{Action, ActionKind, BadAction};
+use provost_core::decide::{
+    ActingRole, ActionRequest as Asked, AllowedAction, BoundAction, Decision, Denial,
+};
 use provost_core::permit::Permit;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
@@ -102,7 +104,7 @@ impl Gateway {
             }
             parsed => parsed?,
         };
-        let matter = Matter::new(Asked {
+        let matter = BoundAction::new(Asked {
             id,
             project: known.project.id,
             principal: behalf.principal.clone(),
@@ -125,7 +127,7 @@ impl Gateway {
         self: &Arc<Self>,
         governed: &Governed,
         behalf: Behalf,
-        matter: Matter,
+        matter: BoundAction,
         wait: Duration,
     ) -> Result<Done, GatewayError> {
         let (id, hash) = (matter.request().id, matter.hash());
@@ -140,14 +142,16 @@ impl Gateway {
             Some(_) => None,
         };
         match self.weigh(governed, behalf.role.as_deref(), matter).await? {
-            Verdict::Deny(denied) => {
+            Decision::Deny(denied) => {
                 let fault = refusal(&denied);
                 let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
                 self.write(&behalf, Durability::Power, vec![requested, denied]).await?;
                 Err(GatewayError::Fault(fault))
             }
-            Verdict::Ask(asking) => {
-                if let Some(fault) = self.fails_anyway(governed, &behalf, asking.matter()).await? {
+            Decision::RequireApproval(asking) => {
+                if let Some(fault) =
+                    self.fails_anyway(governed, &behalf, asking.bound_action()).await?
+                {
                     let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
                     self.write(&behalf, Durability::Power, vec![requested, denied]).await?;
                     return Err(GatewayError::Fault(fault));
@@ -156,9 +160,9 @@ impl Gateway {
                 let asked = self.ask(governed, &behalf, asking, facts).await?;
                 self.wait_for_person(asked, (id, hash), wait).await
             }
-            Verdict::Allow(allowed) => {
-                self.remember(&behalf.principal, allowed.matter().sameness());
-                if is_look(allowed.matter()) {
+            Decision::Allow(allowed) => {
+                self.remember(&behalf.principal, allowed.bound_action().repeat_key());
+                if is_look(allowed.bound_action()) {
                     return self.look(&behalf, allowed).await;
                 }
                 let command = behalf.command.clone();
@@ -202,7 +206,7 @@ impl Gateway {
             role: behalf.role.clone(),
             session: behalf.session,
         };
-        let fault = if let Acting::In(_) = acting(governed, behalf.role.as_deref()) {
+        let fault = if let ActingRole::Trusted(_) = acting(governed, behalf.role.as_deref()) {
             ErrorInfo { code: Code::InvalidAction, message: error.to_string(), details: None }
         } else {
             let message = "this token has no skill for that".to_owned();
@@ -305,7 +309,7 @@ impl Gateway {
 }
 
 /// Someone asks for this.
-pub(crate) fn requested(behalf: &Behalf, matter: &Matter) -> Fact {
+pub(crate) fn requested(behalf: &Behalf, matter: &BoundAction) -> Fact {
     let request = matter.request();
     Fact::ActionRequested {
         action: request.id,
@@ -321,21 +325,21 @@ pub(crate) fn requested(behalf: &Behalf, matter: &Matter) -> Fact {
 
 /// What must be in the log before this may run, and for whoever used up an answer
 /// on disk too.
-pub(crate) fn allowing(behalf: &Behalf, allowed: &Allowed, mut facts: Vec<Fact>) -> Append {
-    let effect = allowed.matter().request().action.effect();
-    facts.push(allowed.fact(profile(allowed.matter())));
+pub(crate) fn allowing(behalf: &Behalf, allowed: &AllowedAction, mut facts: Vec<Fact>) -> Append {
+    let effect = allowed.bound_action().request().action.kind();
+    facts.push(allowed.fact(profile(allowed.bound_action())));
     // What changes the world is not answered before the disk knows of it.
     let durability = match effect {
-        Effect::Read | Effect::Process => Durability::Process,
-        Effect::Write | Effect::Run | Effect::Start => Durability::Power,
+        ActionKind::Read | ActionKind::Process => Durability::Process,
+        ActionKind::Write | ActionKind::Run | ActionKind::Start => Durability::Power,
     };
     events(behalf, durability, facts)
 }
 
 /// The permit, given that the log says so.
-pub(crate) fn permit(allowed: Allowed, recorded: &Appended) -> Result<Permit, GatewayError> {
+pub(crate) fn permit(allowed: AllowedAction, recorded: &Appended) -> Result<Permit, GatewayError> {
     let last = recorded.events().last().ok_or(GatewayError::Stopping)?;
-    Permit::recorded(allowed, &last.event()?).map_err(|_| GatewayError::Stopping)
+    Permit::from_recorded(allowed, &last.event()?).map_err(|_| GatewayError::Stopping)
 }
 
 pub(crate) fn events(behalf: &Behalf, durability: Durability, facts: Vec<Fact>) -> Append {
@@ -373,7 +377,7 @@ pub(crate) fn repeated() -> GatewayError {
     GatewayError::Fault(ErrorInfo { code: Code::Conflict, message, details: None })
 }
 
-pub(crate) fn refusal(denied: &Denied) -> ErrorInfo {
+pub(crate) fn refusal(denied: &Denial) -> ErrorInfo {
     let details = (!denied.rules.is_empty()).then(|| json!({ "rules": denied.rules }));
     ErrorInfo { code: denied.code, message: denied.why.clone(), details }
 }

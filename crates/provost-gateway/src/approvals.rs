@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_core::action::Action;
-use provost_core::decide::{Asking, Matter};
-use provost_core::fold::{Doc, Key, View};
+use provost_core::decide::{BoundAction, UnapprovedAction};
+use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::permit::Permit;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
@@ -52,7 +52,11 @@ pub(crate) struct Approvals {
 
 impl Approvals {
     pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
-        let all = store.docs(View::Approvals).await?.into_iter().filter_map(Doc::into_approval);
+        let all = store
+            .docs(ViewKind::Approvals)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_approval);
         let open = all.filter(|approval| approval.status == ApprovalStatus::Pending);
         let pending = open.map(|approval| (approval.id, Arc::new(approval))).collect();
         Ok(Self { pending: Mutex::new(pending), ..Self::default() })
@@ -110,11 +114,11 @@ impl Gateway {
         &self,
         governed: &Governed,
         behalf: &Behalf,
-        asking: Asking,
+        asking: UnapprovedAction,
         facts: Vec<Fact>,
     ) -> Result<Placed, GatewayError> {
         let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
-        self.put(behalf, asking.matter(), question, facts).await
+        self.put(behalf, asking.bound_action(), question, facts).await
     }
 
     /// Asks a person whether the role's file may govern; the action waits for it.
@@ -122,7 +126,7 @@ impl Gateway {
         &self,
         governed: &Governed,
         behalf: &Behalf,
-        matter: &Matter,
+        matter: &BoundAction,
         trust: TrustPrompt,
     ) -> Result<Placed, GatewayError> {
         let question = self.question_of_trust(governed, matter, trust).await?;
@@ -133,7 +137,7 @@ impl Gateway {
     async fn put(
         &self,
         behalf: &Behalf,
-        matter: &Matter,
+        matter: &BoundAction,
         question: ApprovalPrompt,
         facts: Vec<Fact>,
     ) -> Result<Placed, GatewayError> {
@@ -163,7 +167,7 @@ impl Gateway {
     fn asked(
         &self,
         behalf: &Behalf,
-        matter: &Matter,
+        matter: &BoundAction,
         question: ApprovalPrompt,
     ) -> (ApprovalId, [Fact; 2]) {
         let approval: ApprovalId = self.clock.id();
@@ -184,12 +188,16 @@ impl Gateway {
     }
 
     /// Takes a question that is in the log into the copy.
-    async fn adopt_question(&self, id: ApprovalId, matter: &Matter) -> Result<(), GatewayError> {
+    async fn adopt_question(
+        &self,
+        id: ApprovalId,
+        matter: &BoundAction,
+    ) -> Result<(), GatewayError> {
         if let Some(action) = self.unkept(matter) {
             self.approvals.hold(matter.request().id, action);
         }
-        let doc = self.store.doc(View::Approvals, id.uuid()).await?;
-        if let Some(approval) = doc.and_then(Doc::into_approval) {
+        let doc = self.store.doc(ViewKind::Approvals, id.uuid()).await?;
+        if let Some(approval) = doc.and_then(ViewDocument::into_approval) {
             self.approvals.add(approval);
         }
         Ok(())
@@ -197,8 +205,8 @@ impl Gateway {
 
     /// Writes how a question was resolved, if it is still open.
     async fn resolve(&self, approval: &Approval, append: Append) -> Result<Appended, GatewayError> {
-        let key = Key { view: View::Approvals, key: approval.id.uuid() };
-        let unchanged = vec![(key, Doc::Approval(Box::new(approval.clone())))];
+        let key = DocumentKey { view: ViewKind::Approvals, key: approval.id.uuid() };
+        let unchanged = vec![(key, ViewDocument::Approval(Box::new(approval.clone())))];
         let done = self.append(Append { unchanged, ..append }).await;
         match done {
             Err(StoreError::Changed { .. }) => {
@@ -229,16 +237,16 @@ impl Gateway {
             let open = self.approvals.list();
             return Ok(open.iter().filter(|open| wanted(open)).map(|a| (**a).clone()).collect());
         }
-        let docs = self.store.docs(View::Approvals).await?.into_iter();
-        Ok(docs.filter_map(Doc::into_approval).filter(wanted).collect())
+        let docs = self.store.docs(ViewKind::Approvals).await?.into_iter();
+        Ok(docs.filter_map(ViewDocument::into_approval).filter(wanted).collect())
     }
 
     /// One question, open or not.
     pub async fn approval(&self, id: &str) -> Result<Approval, GatewayError> {
         let missing = || GatewayError::Missing { what: "question", name: id.to_owned() };
         let parsed: ApprovalId = id.parse().map_err(|_| missing())?;
-        let doc = self.store.doc(View::Approvals, parsed.uuid()).await?;
-        doc.and_then(Doc::into_approval).ok_or_else(missing)
+        let doc = self.store.doc(ViewKind::Approvals, parsed.uuid()).await?;
+        doc.and_then(ViewDocument::into_approval).ok_or_else(missing)
     }
 
     /// Takes a question back, because whoever asked no longer wants it.

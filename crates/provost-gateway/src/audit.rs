@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::runtime::RuntimeChange;
 use provost_proto::{
     ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, Seq, UnixMicros,
@@ -164,8 +164,8 @@ impl Gateway {
         if let Some(known) = search.about.get(&id) {
             return Ok(*known);
         }
-        let doc = self.store.doc(View::Approvals, id.uuid()).await?;
-        let action = doc.and_then(Doc::into_approval).map(|approval| approval.action);
+        let doc = self.store.doc(ViewKind::Approvals, id.uuid()).await?;
+        let action = doc.and_then(ViewDocument::into_approval).map(|approval| approval.action);
         search.about.insert(id, action);
         Ok(action)
     }

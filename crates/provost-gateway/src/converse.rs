@@ -7,9 +7,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use provost_core::fold::{Doc, View};
-use provost_core::session::instructions::{GUIDE, GUIDES, Guide, folders};
-use provost_core::skill::Skills;
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::session::instructions::{
+    GUIDE_FILE_NAMES, GuideFile, MAX_GUIDE_BYTES, ancestor_folders,
+};
+use provost_core::skill::SkillSet;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{SessionStatus, SessionView};
 use provost_proto::{
@@ -49,7 +51,7 @@ pub struct Part {
     /// The model it asks for.
     pub model: Option<String>,
     /// What it may ask for.
-    pub skills: Skills,
+    pub skills: SkillSet,
     /// What its file tells the model.
     pub instructions: String,
 }
@@ -89,8 +91,8 @@ impl Gateway {
 
     /// A session, as it is now.
     pub async fn session(&self, id: SessionId) -> Result<Option<SessionView>, GatewayError> {
-        let doc = self.store.doc(View::Sessions, id.uuid()).await?;
-        Ok(doc.and_then(Doc::into_session))
+        let doc = self.store.doc(ViewKind::Sessions, id.uuid()).await?;
+        Ok(doc.and_then(ViewDocument::into_session))
     }
 
     /// Whether the session that this principal is still may ask.
@@ -145,18 +147,18 @@ impl Gateway {
         &self,
         project: &Project,
         touched: &[String],
-    ) -> Result<Vec<Guide>, GatewayError> {
-        let (folder, on_the_way) = (PathBuf::from(&project.path), folders(touched));
+    ) -> Result<Vec<GuideFile>, GatewayError> {
+        let (folder, on_the_way) = (PathBuf::from(&project.path), ancestor_folders(touched));
         let read = tokio::task::spawn_blocking(move || read_guides(&folder, on_the_way)).await;
         let mut guides = read.map_err(|_| GatewayError::Stopping)?;
         for guide in &mut guides {
-            self.redactor.string(&mut guide.text);
+            self.redactor.redact_string(&mut guide.text);
         }
         Ok(guides)
     }
 }
 
-fn read_guides(folder: &Path, on_the_way: BTreeSet<String>) -> Vec<Guide> {
+fn read_guides(folder: &Path, on_the_way: BTreeSet<String>) -> Vec<GuideFile> {
     let Ok(root) = Root::open(folder) else { return Vec::new() };
     let mut folders = on_the_way;
     folders.insert(String::new());
@@ -169,10 +171,10 @@ fn read_guides(folder: &Path, on_the_way: BTreeSet<String>) -> Vec<Guide> {
 }
 
 /// The first guide in a folder. One that is not text, or too long, is none.
-fn guide_in(root: &Root, folder: &str) -> Option<Guide> {
-    GUIDES.iter().find_map(|name| {
+fn guide_in(root: &Root, folder: &str) -> Option<GuideFile> {
+    GUIDE_FILE_NAMES.iter().find_map(|name| {
         let file = format!("{folder}{name}");
-        let bytes = root.read(Path::new(&file), GUIDE as u64).ok()?;
-        Some(Guide { text: String::from_utf8(bytes).ok()?, file })
+        let bytes = root.read(Path::new(&file), MAX_GUIDE_BYTES as u64).ok()?;
+        Some(GuideFile { text: String::from_utf8(bytes).ok()?, file })
     })
 }

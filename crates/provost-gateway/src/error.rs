@@ -1,7 +1,7 @@
 //! Why the gateway said no.
 
 use provost_core::action::BadAction;
-use provost_core::redact::TooMuch;
+use provost_core::redact::TooManySecrets;
 use provost_proto::TokenClass;
 use provost_proto::kernel::ErrorInfo;
 use provost_store::StoreError;
@@ -88,7 +88,7 @@ pub enum GatewayError {
     Fault(ErrorInfo),
     /// The secrets in the environment cannot be looked for.
     #[error(transparent)]
-    Secrets(#[from] TooMuch),
+    Secrets(#[from] TooManySecrets),
     /// The machine gave no random numbers.
     #[error("the machine gives no random numbers: {0}")]
     NoRandomness(String),

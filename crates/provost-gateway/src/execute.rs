@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::action::{Action, Effect, RuntimeAction};
-use provost_core::decide::Matter;
+use provost_core::action::{Action, ActionKind, RuntimeAction};
+use provost_core::decide::BoundAction;
 use provost_core::permit::Permit;
-use provost_core::policy::Asker;
+use provost_core::policy::PolicyRequester;
 use provost_kernel::KernelError;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputStream, VisibilityRule};
 use provost_proto::{Actor, Code, Fact, RawJson};
@@ -18,13 +18,13 @@ use crate::kernels::{Finished, Waiting};
 use crate::{Gateway, GatewayError};
 
 /// The profile under which a command runs, as its kernel will report it.
-pub(crate) fn profile(matter: &Matter) -> Option<&'static str> {
-    match matter.request().action.effect() {
-        Effect::Read | Effect::Write | Effect::Process => None,
-        Effect::Run if matter.network() => Some("build+network"),
-        Effect::Run => Some("build"),
-        Effect::Start if matter.own_shell() => Some("terminal"),
-        Effect::Start => Some("serve"),
+pub(crate) fn profile(matter: &BoundAction) -> Option<&'static str> {
+    match matter.request().action.kind() {
+        ActionKind::Read | ActionKind::Write | ActionKind::Process => None,
+        ActionKind::Run if matter.needs_network() => Some("build+network"),
+        ActionKind::Run => Some("build"),
+        ActionKind::Start if matter.touches_user_shell() => Some("terminal"),
+        ActionKind::Start => Some("serve"),
     }
 }
 
@@ -43,7 +43,7 @@ impl Gateway {
         permit: Permit,
         waiting: Option<Waiting>,
     ) -> Result<Ended, GatewayError> {
-        if permit.action().effect() == Effect::Run {
+        if permit.action().kind() == ActionKind::Run {
             self.run_command(behalf, permit, waiting).await
         } else {
             self.on_the_spot(behalf, permit).await
@@ -52,7 +52,7 @@ impl Gateway {
 
     /// Someone waits for the end of a command and for what it prints.
     pub(crate) fn wait_for(&self, permit: &Permit) -> Option<Waiting> {
-        let command = permit.action().effect() == Effect::Run && !permit.action().is_background();
+        let command = permit.action().kind() == ActionKind::Run && !permit.action().is_background();
         command.then(|| self.kernels.expect(permit.id()))
     }
 
@@ -85,8 +85,9 @@ impl Gateway {
             return Vec::new();
         };
         let mode = governed.mode(self.clock.now());
-        let asker = Asker { role: Some(role), mode, project: Some(&governed.project.path) };
-        governed.rules.limits(asker, action)
+        let asker =
+            PolicyRequester { role: Some(role), mode, project: Some(&governed.project.path) };
+        governed.rules.visibility_rules(asker, action)
     }
 
     /// An action whose answer comes at once.
@@ -95,7 +96,7 @@ impl Gateway {
         behalf: &Behalf,
         permit: Permit,
     ) -> Result<Ended, GatewayError> {
-        let (id, effect, began) = (permit.id(), permit.action().effect(), Instant::now());
+        let (id, effect, began) = (permit.id(), permit.action().kind(), Instant::now());
         let lists = permit.action().name() == "terminal.list";
         let changes = matches!(permit.action(), Action::Runtime(_));
         let mut result = self.execute(behalf, permit).await;
@@ -142,12 +143,12 @@ impl Gateway {
 
 /// How an action that was answered at once ended.
 pub(crate) fn outcome_of(
-    effect: Effect,
+    effect: ActionKind,
     result: &Result<RawJson, ErrorInfo>,
     began: Instant,
 ) -> ActionOutcome {
     // Only what writes changes anything, and says so.
-    let writes = result.as_ref().ok().filter(|_| effect == Effect::Write);
+    let writes = result.as_ref().ok().filter(|_| effect == ActionKind::Write);
     let changed = writes.and_then(|result| result.to_value().get_mut("changed").map(Value::take));
     ActionOutcome {
         exit_code: None,

@@ -12,8 +12,8 @@ mod watch;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use provost_core::fold::{Doc, View};
-use provost_core::policy::{Layer, Policy, Rules};
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::policy::{Policy, PolicyRules, RuleLayer};
 use provost_proto::{
     Fact, GovernanceFileKind, Grant, GrantId, Project, ProjectId, ProjectMode, ProjectModeView,
     ProjectStatus, TrustedFile, UnixMicros,
@@ -35,7 +35,7 @@ pub(crate) struct Governed {
     /// The roles and rules, as they were read last.
     pub(crate) files: Option<Arc<Files>>,
     /// The rules of all layers.
-    pub(crate) rules: Arc<Rules>,
+    pub(crate) rules: Arc<PolicyRules>,
     /// Why some rules could not be read.
     pub(crate) broken: Option<String>,
 }
@@ -63,9 +63,9 @@ impl Governed {
             grants: Vec::new(),
             trusted: HashMap::new(),
             files: None,
-            rules: Arc::new(Rules::new(
-                Policy::empty(Layer::Builtin),
-                Policy::empty(Layer::User),
+            rules: Arc::new(PolicyRules::new(
+                Policy::empty(RuleLayer::Builtin),
+                Policy::empty(RuleLayer::User),
                 None,
             )),
             broken: None,
@@ -96,29 +96,29 @@ impl Governed {
     }
 
     /// Folds what the log says into this copy.
-    fn apply(&mut self, doc: Doc) {
+    fn apply(&mut self, doc: ViewDocument) {
         match doc {
-            Doc::Mode(mode) => self.mode = Some(mode),
-            Doc::Grant(grant) => {
+            ViewDocument::Mode(mode) => self.mode = Some(mode),
+            ViewDocument::Grant(grant) => {
                 self.grants.retain(|known| known.id != grant.id);
                 if grant.revoked_at.is_none() {
                     self.grants.push(*grant);
                 }
             }
-            Doc::Trusted(trusted) => {
+            ViewDocument::Trusted(trusted) => {
                 self.trusted.insert((trusted.what, trusted.file.clone()), *trusted);
             }
-            Doc::Project(project) => self.project = Arc::new(*project),
-            Doc::Token(_)
-            | Doc::Action(_)
-            | Doc::Kernel(_)
-            | Doc::Approval(_)
-            | Doc::Runtime(_)
-            | Doc::Session(_)
-            | Doc::Page(_)
-            | Doc::Draft(_)
-            | Doc::Usage(_)
-            | Doc::Look(_) => {}
+            ViewDocument::Project(project) => self.project = Arc::new(*project),
+            ViewDocument::Token(_)
+            | ViewDocument::Action(_)
+            | ViewDocument::Kernel(_)
+            | ViewDocument::Approval(_)
+            | ViewDocument::Runtime(_)
+            | ViewDocument::Session(_)
+            | ViewDocument::Page(_)
+            | ViewDocument::Draft(_)
+            | ViewDocument::Usage(_)
+            | ViewDocument::Look(_) => {}
         }
     }
 }
@@ -126,10 +126,12 @@ impl Governed {
 impl Governance {
     pub(crate) async fn load(store: &dyn Store, user: UserRules) -> Result<Self, GatewayError> {
         let mut projects = HashMap::new();
-        for project in store.docs(View::Projects).await?.into_iter().filter_map(Doc::into_project) {
+        for project in
+            store.docs(ViewKind::Projects).await?.into_iter().filter_map(ViewDocument::into_project)
+        {
             projects.insert(project.id, Governed::new(project));
         }
-        for view in [View::Modes, View::Grants, View::Trusted] {
+        for view in [ViewKind::Modes, ViewKind::Grants, ViewKind::Trusted] {
             for doc in store.docs(view).await? {
                 if let Some(governed) = project_of(&doc).and_then(|id| projects.get_mut(&id)) {
                     governed.apply(doc);
@@ -172,14 +174,14 @@ impl Governance {
     }
 
     /// Takes what the log says now into the copy.
-    pub(crate) fn learn(&self, doc: Doc) {
+    pub(crate) fn learn(&self, doc: ViewDocument) {
         let mut projects = self.projects.write().unwrap_or_else(PoisonError::into_inner);
-        if let Doc::Project(project) = &doc
+        if let ViewDocument::Project(project) = &doc
             && !projects.contains_key(&project.id)
         {
             projects.insert(project.id, Arc::new(Governed::new(Project::clone(project))));
         }
-        if let Doc::Project(_) = &doc {
+        if let ViewDocument::Project(_) = &doc {
             self.opened.notify_one();
         }
         if let Some(governed) = project_of(&doc).and_then(|id| projects.get_mut(&id)) {
@@ -195,22 +197,22 @@ impl Governance {
     }
 }
 
-fn project_of(doc: &Doc) -> Option<ProjectId> {
+fn project_of(doc: &ViewDocument) -> Option<ProjectId> {
     match doc {
-        Doc::Mode(mode) => Some(mode.project),
-        Doc::Grant(grant) => Some(grant.project),
-        Doc::Trusted(trusted) => Some(trusted.project),
-        Doc::Project(project) => Some(project.id),
-        Doc::Token(_)
-        | Doc::Action(_)
-        | Doc::Kernel(_)
-        | Doc::Approval(_)
-        | Doc::Runtime(_)
-        | Doc::Session(_)
-        | Doc::Page(_)
-        | Doc::Draft(_)
-        | Doc::Usage(_)
-        | Doc::Look(_) => None,
+        ViewDocument::Mode(mode) => Some(mode.project),
+        ViewDocument::Grant(grant) => Some(grant.project),
+        ViewDocument::Trusted(trusted) => Some(trusted.project),
+        ViewDocument::Project(project) => Some(project.id),
+        ViewDocument::Token(_)
+        | ViewDocument::Action(_)
+        | ViewDocument::Kernel(_)
+        | ViewDocument::Approval(_)
+        | ViewDocument::Runtime(_)
+        | ViewDocument::Session(_)
+        | ViewDocument::Page(_)
+        | ViewDocument::Draft(_)
+        | ViewDocument::Usage(_)
+        | ViewDocument::Look(_) => None,
     }
 }
 
@@ -224,8 +226,9 @@ impl Gateway {
     /// Takes what these facts changed into the copy. They are in the log.
     pub(crate) async fn learn(&self, facts: &[Fact]) -> Result<(), GatewayError> {
         for fact in facts {
-            for (key, _) in provost_core::fold::touched(fact) {
-                if let View::Modes | View::Grants | View::Trusted | View::Projects = key.view
+            for (key, _) in provost_core::fold::affected_documents(fact) {
+                if let ViewKind::Modes | ViewKind::Grants | ViewKind::Trusted | ViewKind::Projects =
+                    key.view
                     && let Some(doc) = self.store.doc(key.view, key.key).await?
                 {
                     self.governance.learn(doc);
@@ -239,8 +242,8 @@ impl Gateway {
     pub(crate) async fn find_grant(&self, id: &str) -> Result<Grant, GatewayError> {
         let missing = || GatewayError::Missing { what: "grant", name: id.to_owned() };
         let parsed: GrantId = id.parse().map_err(|_| missing())?;
-        let doc = self.store.doc(View::Grants, parsed.uuid()).await?;
-        doc.and_then(Doc::into_grant).ok_or_else(missing)
+        let doc = self.store.doc(ViewKind::Grants, parsed.uuid()).await?;
+        doc.and_then(ViewDocument::into_grant).ok_or_else(missing)
     }
 }
 
@@ -249,7 +252,7 @@ fn put_together(
     user: &UserRules,
     files: &Files,
     trusted: Option<&TrustedFile>,
-) -> (Rules, Option<String>) {
+) -> (PolicyRules, Option<String>) {
     let mut broken = user.errors.first().cloned();
     let project = files.policy.as_ref().and_then(|file| match &file.parsed {
         Ok(policy) => {
@@ -264,8 +267,8 @@ fn put_together(
     let builtin = Policy::builtin().unwrap_or_else(|errors| {
         // A test reads them; were they broken all the same, everything asks.
         broken = Some(errors.to_string());
-        Policy::empty(Layer::Builtin)
+        Policy::empty(RuleLayer::Builtin)
     });
-    let own = user.policy.clone().unwrap_or_else(|| Policy::empty(Layer::User));
-    (Rules::new(builtin, own, project), broken)
+    let own = user.policy.clone().unwrap_or_else(|| Policy::empty(RuleLayer::User));
+    (PolicyRules::new(builtin, own, project), broken)
 }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use provost_core::fold::{Doc, Stamp, View, looked};
+use provost_core::fold::{EventMetadata, ViewDocument, ViewKind, read_action_view};
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
 use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, RawJson, Seq, Stream};
 use provost_store::Scope;
@@ -73,18 +73,19 @@ impl Gateway {
 
     /// An action, if it ever arrived.
     pub async fn find_action(&self, id: ActionId) -> Result<Option<ActionView>, GatewayError> {
-        if let Some(doc) = self.store.doc(View::Actions, id.uuid()).await? {
+        if let Some(doc) = self.store.doc(ViewKind::Actions, id.uuid()).await? {
             return Ok(doc.into_action());
         }
         // All that is known of a look stands in one event.
-        let Some(Doc::Look(look)) = self.store.doc(View::Looks, id.uuid()).await? else {
+        let Some(ViewDocument::Look(look)) = self.store.doc(ViewKind::Looks, id.uuid()).await?
+        else {
             return Ok(None);
         };
         let page = self.store.read(Scope::All, look.event.saturating_sub(1), 1).await?;
         let Some(event) = page.events.first() else { return Ok(None) };
         let event = event.event()?;
         let fact = self.fact_of(&event).await?;
-        Ok(fact.and_then(|fact| looked(Stamp::of(&event), &fact)))
+        Ok(fact.and_then(|fact| read_action_view(EventMetadata::from_event(&event), &fact)))
     }
 
     async fn with_end(&self, action: ActionView) -> Result<ActionView, GatewayError> {

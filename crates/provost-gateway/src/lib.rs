@@ -38,7 +38,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::fold::View as Folded;
+use provost_core::fold::ViewKind as Folded;
 use provost_core::redact::{Redactor, Secrets};
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
 use provost_store::{Append, Clock, Store, StoreError};

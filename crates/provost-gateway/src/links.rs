@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use provost_core::action::{Action, FileAction, RelPath};
-use provost_core::decide::{Lead, Matter};
+use provost_core::decide::{BoundAction, ResolvedLink};
 use provost_proto::kernel::ObservedLink;
 use provost_sandbox::beneath::{Links, Root};
 
@@ -15,8 +15,11 @@ use crate::governance::Governed;
 const LINKS: u32 = 40;
 
 /// The same matter, knowing where links lead the paths that its command names.
-pub(crate) async fn followed(governed: &Governed, matter: Matter) -> Result<Matter, GatewayError> {
-    let named = matter.named();
+pub(crate) async fn followed(
+    governed: &Governed,
+    matter: BoundAction,
+) -> Result<BoundAction, GatewayError> {
+    let named = matter.named_paths();
     if named.is_empty() {
         return Ok(matter);
     }
@@ -27,12 +30,12 @@ pub(crate) async fn followed(governed: &Governed, matter: Matter) -> Result<Matt
         let Ok(root) = Root::open(&folder) else { return Vec::new() };
         let lead = |path: String| {
             let place = led(&root, &folder, &Path::new(cwd.as_str()).join(&path))?;
-            Some(Lead { path, place })
+            Some(ResolvedLink { path, place })
         };
         named.into_iter().filter_map(lead).collect()
     };
     let leads = tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)?;
-    Ok(matter.led(&leads))
+    Ok(matter.with_resolved_links(&leads))
 }
 
 /// Where links lead a path, seen from the project, if there are any. Unlike those of file
@@ -63,7 +66,7 @@ fn led(root: &Root, folder: &Path, path: &Path) -> Option<String> {
 
 /// The links on the way to the paths that a file action names. What leads out of
 /// the project is not among them, and the kernel refuses it.
-pub(crate) fn links(folder: &Path, matter: &Matter) -> Links {
+pub(crate) fn links(folder: &Path, matter: &BoundAction) -> Links {
     let Action::File(_) = &matter.request().action else { return Links::default() };
     let paths = matter.request().action.paths();
     // A folder that is gone has no links, and the kernel says that it is gone.
@@ -73,7 +76,7 @@ pub(crate) fn links(folder: &Path, matter: &Matter) -> Links {
 }
 
 /// Where links lead the paths that a file action names.
-pub(crate) fn leads_to(folder: &Path, matter: &Matter) -> Vec<RelPath> {
+pub(crate) fn leads_to(folder: &Path, matter: &BoundAction) -> Vec<RelPath> {
     through(&links(folder, matter), matter)
 }
 
@@ -92,12 +95,13 @@ pub(crate) fn real_places(folder: &Path, action: &Action, links: &Links) -> Vec<
         if let Some(there) = place.to_str().and_then(|place| RelPath::new(place).ok())
             && there != path
         {
-            let (path, there) = (path.shown(), there.shown());
+            let (path, there) = (path.display_quoted(), there.display_quoted());
             return Some(format!("{path} is really {there}: a link leads there"));
         }
         let (above, leaf) = (path.parent()?, Path::new(path.as_str()).file_name()?);
         let there = real(&folder.join(above.as_str()), LINKS)?.join(leaf);
-        let outside = || format!("{} is outside the project: a link leads there", path.shown());
+        let outside =
+            || format!("{} is outside the project: a link leads there", path.display_quoted());
         (!there.starts_with(folder)).then(outside)
     };
     action.paths().into_iter().filter_map(elsewhere).collect()
@@ -126,7 +130,7 @@ fn real(path: &Path, links: u32) -> Option<PathBuf> {
 }
 
 /// The places where links lead these paths, and where the names themselves are.
-pub(crate) fn through(links: &Links, matter: &Matter) -> Vec<RelPath> {
+pub(crate) fn through(links: &Links, matter: &BoundAction) -> Vec<RelPath> {
     let Action::File(_) = &matter.request().action else { return Vec::new() };
     let mut places = Vec::new();
     for path in matter.request().action.paths() {
@@ -141,8 +145,8 @@ pub(crate) fn through(links: &Links, matter: &Matter) -> Vec<RelPath> {
 }
 
 /// The links that a decision was made about, or those that are there now.
-pub(crate) fn decided(folder: &Path, matter: &Matter) -> Links {
-    match matter.terms() {
+pub(crate) fn decided(folder: &Path, matter: &BoundAction) -> Links {
+    match matter.preconditions() {
         Some(terms) => {
             let all = terms.links.iter();
             Links::new(all.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())))

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::action::Effect;
-use provost_core::decide::{Allowed, Matter, Verdict};
+use provost_core::action::ActionKind;
+use provost_core::decide::{AllowedAction, BoundAction, Decision};
 use provost_core::permit::Permit;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{ActionId, ActionStatus, AllowedBy, Code, Fact, Hash, RawJson};
@@ -18,7 +18,7 @@ use crate::governance::Governed;
 use crate::{Gateway, GatewayError};
 
 /// Whether an action is one of those.
-pub(crate) fn is_look(matter: &Matter) -> bool {
+pub(crate) fn is_look(matter: &BoundAction) -> bool {
     matches!(matter.request().action.name(), "fs.readFile" | "fs.stat" | "fs.listFiles")
 }
 
@@ -31,15 +31,15 @@ impl Gateway {
         self: &Arc<Self>,
         governed: &Governed,
         behalf: &Behalf,
-        matter: &Matter,
+        matter: &BoundAction,
     ) -> Result<Option<Done>, GatewayError> {
         let Some(role) = behalf.role.as_deref().filter(|_| is_look(matter)) else {
             return Ok(None);
         };
-        let Verdict::Allow(allowed) = self.weigh_straight(governed, role, matter.clone()) else {
+        let Decision::Allow(allowed) = self.weigh_straight(governed, role, matter.clone()) else {
             return Ok(None);
         };
-        let sameness = allowed.matter().sameness();
+        let sameness = allowed.bound_action().repeat_key();
         let (looking, permit) = Looking::of(allowed)?;
         let underway = Underway { gateway: self, behalf, looking: Some(looking) };
         let result = self.execute(behalf, permit).await;
@@ -55,7 +55,7 @@ impl Gateway {
     pub(crate) async fn look(
         self: &Arc<Self>,
         behalf: &Behalf,
-        allowed: Allowed,
+        allowed: AllowedAction,
     ) -> Result<Done, GatewayError> {
         let (looking, permit) = Looking::of(allowed)?;
         let underway = Underway { gateway: self, behalf, looking: Some(looking) };
@@ -132,10 +132,10 @@ struct Looking {
 }
 
 impl Looking {
-    fn of(allowed: Allowed) -> Result<(Self, Permit), GatewayError> {
-        let action = &allowed.matter().request().action;
+    fn of(allowed: AllowedAction) -> Result<(Self, Permit), GatewayError> {
+        let action = &allowed.bound_action().request().action;
         let (name, params, what) = (action.name(), action.params(), action.describe());
-        let (permit, by) = Permit::to_look(allowed).map_err(|_| GatewayError::Stopping)?;
+        let (permit, by) = Permit::for_read(allowed).map_err(|_| GatewayError::Stopping)?;
         let (action, hash) = (permit.id(), permit.hash());
         let began = Instant::now();
         Ok((Self { action, name, params, what, hash, by, began }, permit))
@@ -152,7 +152,7 @@ impl Looking {
             role: behalf.role.clone(),
             session: behalf.session,
             why: self.by,
-            outcome: outcome_of(Effect::Read, result, self.began),
+            outcome: outcome_of(ActionKind::Read, result, self.began),
         }
     }
 }

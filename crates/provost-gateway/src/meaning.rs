@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use provost_core::action::{Action, RuntimeAction, TerminalAction, WriteProcess};
-use provost_core::command::{Hears, hears};
-use provost_core::decide::Matter;
+use provost_core::action::{Action, ProcessAction, RuntimeAction, WriteProcess};
+use provost_core::command::{StdinInterpretation, classify_stdin};
+use provost_core::decide::BoundAction;
 use provost_core::role::Role;
-use provost_core::runtime::plan::{FILE, Listing, Plan, Program};
+use provost_core::runtime::plan::{DevServerProgram, PLAN_FILE, ProjectFiles, RuntimePlan};
 use provost_kernel::Project;
 use provost_proto::{ActionId, Fact, GovernanceFileKind};
 use provost_sandbox::beneath::Root;
@@ -23,10 +23,10 @@ const PROCESSES: usize = 4096;
 /// What processes do with what they read, as far as it is known. One that is not known
 /// here, because it is of another daemon's time, is asked about.
 #[derive(Debug, Default)]
-pub(crate) struct Listeners(Mutex<HashMap<ActionId, Hears>>);
+pub(crate) struct Listeners(Mutex<HashMap<ActionId, StdinInterpretation>>);
 
 impl Listeners {
-    fn add(&self, id: ActionId, hears: Hears) {
+    fn add(&self, id: ActionId, hears: StdinInterpretation) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= PROCESSES {
             known.clear();
@@ -34,7 +34,7 @@ impl Listeners {
         known.insert(id, hears);
     }
 
-    fn get(&self, id: ActionId) -> Option<Hears> {
+    fn get(&self, id: ActionId) -> Option<StdinInterpretation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 }
@@ -44,8 +44,8 @@ impl Gateway {
     pub(crate) async fn meant(
         &self,
         governed: &Governed,
-        matter: Matter,
-    ) -> Result<Matter, GatewayError> {
+        matter: BoundAction,
+    ) -> Result<BoundAction, GatewayError> {
         match &matter.request().action {
             Action::Runtime(action) if matter.runs_project() => {
                 let builds = matches!(action, RuntimeAction::Build(_));
@@ -53,26 +53,27 @@ impl Gateway {
                 let plan = tokio::task::spawn_blocking(move || plan(&folder));
                 let plan = plan.await.map_err(|_| GatewayError::Stopping)?;
                 Ok(match plan.and_then(|plan| line(&plan, builds)) {
-                    Some((line, env, why)) => matter.meaning(&line, env, why),
+                    Some((line, env, why)) => matter.with_implied_command(&line, env, why),
                     None => matter,
                 })
             }
-            Action::Terminal(TerminalAction::Write(write)) => {
+            Action::Process(ProcessAction::Write(write)) => {
                 let write = write.clone();
                 Ok(self.typed(matter, &write))
             }
-            Action::Terminal(TerminalAction::RunCommand(_)) => {
-                let heard = matter.analysis().map(hears);
-                let unread = || Hears::Code("a command that cannot be read".to_owned());
+            Action::Process(ProcessAction::RunCommand(_)) => {
+                let heard = matter.analysis().map(classify_stdin);
+                let unread =
+                    || StdinInterpretation::Code("a command that cannot be read".to_owned());
                 self.listeners.add(matter.request().id, heard.unwrap_or_else(unread));
                 Ok(matter)
             }
-            Action::File(_) | Action::Terminal(_) | Action::Runtime(_) => Ok(matter),
+            Action::File(_) | Action::Process(_) | Action::Runtime(_) => Ok(matter),
         }
     }
 
     /// What is typed into a process.
-    fn typed(&self, matter: Matter, write: &WriteProcess) -> Matter {
+    fn typed(&self, matter: BoundAction, write: &WriteProcess) -> BoundAction {
         let WriteProcess { id, text, .. } = write;
         let Ok(id) = id.parse::<ActionId>() else { return matter };
         // To end the input is no command.
@@ -80,19 +81,23 @@ impl Gateway {
             return matter;
         }
         match self.listeners.get(id) {
-            Some(Hears::Data) => matter,
-            Some(Hears::Code(name)) => {
-                matter.unread(text, format!("it is typed into `{name}`, which takes it for code"))
-            }
+            Some(StdinInterpretation::Data) => matter,
+            Some(StdinInterpretation::Code(name)) => matter.with_unreadable_command(
+                text,
+                format!("it is typed into `{name}`, which takes it for code"),
+            ),
             // What is left of a line goes on with what is typed next.
-            Some(Hears::Lines) if !text.ends_with('\n') || text.ends_with("\\\n") => {
-                matter.unread(text, "it is a part of a line for a shell".to_owned())
+            Some(StdinInterpretation::ShellLines)
+                if !text.ends_with('\n') || text.ends_with("\\\n") =>
+            {
+                matter
+                    .with_unreadable_command(text, "it is a part of a line for a shell".to_owned())
             }
-            Some(Hears::Lines) => {
+            Some(StdinInterpretation::ShellLines) => {
                 let source = "it is typed into a shell, which runs it".to_owned();
-                matter.meaning(text, BTreeMap::new(), source)
+                matter.with_implied_command(text, BTreeMap::new(), source)
             }
-            None => matter.unread(
+            None => matter.with_unreadable_command(
                 text,
                 "what this process does with what is typed into it is not known".to_owned(),
             ),
@@ -104,15 +109,17 @@ impl Gateway {
     pub(crate) async fn unseen(
         &self,
         governed: &Governed,
-        matter: &Matter,
+        matter: &BoundAction,
     ) -> Result<Option<String>, GatewayError> {
         if !matter.runs_project() {
             return Ok(None);
         }
         Ok(self.planted(governed).await?.map(|_| {
-            match governed.trusted(GovernanceFileKind::Runtime, FILE) {
-                Some(_) => format!("{FILE} changed since a person last ran it or said yes to it"),
-                None => format!("no person has run what {FILE} says, or said yes to it"),
+            match governed.trusted(GovernanceFileKind::Runtime, PLAN_FILE) {
+                Some(_) => {
+                    format!("{PLAN_FILE} changed since a person last ran it or said yes to it")
+                }
+                None => format!("no person has run what {PLAN_FILE} says, or said yes to it"),
             }
         }))
     }
@@ -122,7 +129,7 @@ impl Gateway {
     pub(crate) async fn seen_by_person(
         &self,
         governed: &Governed,
-        matter: &Matter,
+        matter: &BoundAction,
     ) -> Result<Option<Fact>, GatewayError> {
         if !matter.runs_project() {
             return Ok(None);
@@ -130,7 +137,7 @@ impl Gateway {
         Ok(self.planted(governed).await?.map(|text| Fact::FileTrusted {
             project: governed.project.id,
             what: GovernanceFileKind::Runtime,
-            file: FILE.to_owned(),
+            file: PLAN_FILE.to_owned(),
             hash: Role::hash(text.as_bytes()),
             text,
         }))
@@ -140,27 +147,27 @@ impl Gateway {
     /// is no text is refused by the kernel.
     async fn planted(&self, governed: &Governed) -> Result<Option<String>, GatewayError> {
         let folder = PathBuf::from(&governed.project.path);
-        let read = move || Project(&Root::open(&folder).ok()?).read(FILE);
+        let read = move || Project(&Root::open(&folder).ok()?).read_text(PLAN_FILE);
         let text = tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
         let trusted =
-            governed.trusted(GovernanceFileKind::Runtime, FILE).map(|trusted| trusted.hash);
+            governed.trusted(GovernanceFileKind::Runtime, PLAN_FILE).map(|trusted| trusted.hash);
         Ok(text.filter(|text| trusted != Some(Role::hash(text.as_bytes()))))
     }
 }
 
 /// What would run. Where the files say nothing that can be read, the kernel refuses.
-fn plan(folder: &Path) -> Option<Plan> {
+fn plan(folder: &Path) -> Option<RuntimePlan> {
     let root = Root::open(folder).ok()?;
-    Plan::find(&Project(&root)).ok().flatten()
+    RuntimePlan::from_project(&Project(&root)).ok().flatten()
 }
 
 /// The commands of a plan, one in each line, with their variables, and why just these.
-fn line(plan: &Plan, builds: bool) -> Option<(String, BTreeMap<String, String>, String)> {
+fn line(plan: &RuntimePlan, builds: bool) -> Option<(String, BTreeMap<String, String>, String)> {
     let build = plan.build.iter().filter(|_| builds || plan.build_first).cloned();
     let dev = plan.dev.iter().filter(|_| !builds).filter_map(|dev| match dev {
-        Program::Shell(line) => Some(line.clone()),
+        DevServerProgram::Shell(line) => Some(line.clone()),
         // Our own server, which runs nothing.
-        Program::Static { .. } => None,
+        DevServerProgram::Static { .. } => None,
     });
     let lines: Vec<String> = build.chain(dev).collect();
     if lines.is_empty() {

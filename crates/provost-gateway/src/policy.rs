@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use provost_core::action::Action;
-use provost_core::decide::{Acting, Matter, Request as Asked, Standing, Verdict, decide, in_words};
-use provost_core::policy::{self, Layer, Policy, Rules, Trust};
+use provost_core::decide::{
+    ActingRole, ActionRequest as Asked, BoundAction, Decision, PolicyContext, decide,
+    describe_allowed_by,
+};
+use provost_core::policy::{self, Policy, PolicyRules, PolicyTrust, RuleLayer};
 use provost_proto::{
     ActionId, AllowedBy, Approval, BlobRef, DecisionDifference, ExplainPolicyRequest, Fact,
     GovernanceFileKind, PolicyExplanation, PolicyLayer, PolicySimulation, PolicyView, Project,
@@ -75,16 +78,18 @@ impl Gateway {
         let matter = self.meant(&governed, self.hypothetical(project, action)?).await?;
         let matter = followed(&governed, matter).await?;
         let stands = self.stands(&governed, &matter, mode).await?;
-        let (what, demands) = (matter.request().action.describe(), matter.shown(|_| None));
+        let (what, demands) =
+            (matter.request().action.describe(), matter.describe_effects(|_| None));
         let anyone = anyone();
         let acting = match wanted.role.as_deref() {
             Some(role) => acting(&governed, Some(role)),
-            None => Acting::In(&anyone),
+            None => ActingRole::Trusted(&anyone),
         };
         let standing = stands.about(&governed, &governed.rules);
         let granted = granted(&matter, acting, &standing);
         let name = wanted.role.as_deref().unwrap_or(&anyone.name);
-        let asker = policy::Asker { role: Some(name), mode, project: Some(&project.path) };
+        let asker =
+            policy::PolicyRequester { role: Some(name), mode, project: Some(&project.path) };
         let open = uncovered(&governed.rules, asker, &matter);
         let (verdict, mut why, rules) = in_short(decide(matter, acting, &standing));
         let allows = |rule: &provost_proto::RuleRef| rule.effect == "allow";
@@ -117,13 +122,15 @@ impl Gateway {
             let Ok(action) = Action::parse(&past.name, past.params.clone()) else { continue };
             let mode = past.mode;
             let acting = match past.role.as_deref().map(|role| acting(&governed, Some(role))) {
-                Some(Acting::In(role)) => Acting::In(role),
-                Some(Acting::Oneself | Acting::Nobody { .. }) | None => Acting::In(&anyone),
+                Some(ActingRole::Trusted(role)) => ActingRole::Trusted(role),
+                Some(ActingRole::NoRole | ActingRole::Unusable { .. }) | None => {
+                    ActingRole::Trusted(&anyone)
+                }
             };
             let matter = followed(&governed, self.hypothetical(project, action)?).await?;
             let stands = self.stands(&governed, &matter, mode).await?;
             let now = stands.about(&governed, &governed.rules);
-            let then = Standing { broken: None, ..stands.about(&governed, &changed) };
+            let then = PolicyContext { broken: None, ..stands.about(&governed, &changed) };
             let (now, _, _) = in_short(decide(matter.clone(), acting, &now));
             let (then, why, _) = in_short(decide(matter, acting, &then));
             if now != then {
@@ -144,10 +151,10 @@ impl Gateway {
         &self,
         governed: &Governed,
         wanted: &SimulatePolicyRequest,
-    ) -> Result<Rules, GatewayError> {
+    ) -> Result<PolicyRules, GatewayError> {
         let layer = match wanted.layer.as_str() {
-            "user" => Layer::User,
-            "project" => Layer::Project,
+            "user" => RuleLayer::User,
+            "project" => RuleLayer::Project,
             other => {
                 let why = format!("is `user` or `project`, not `{other}`");
                 return Err(GatewayError::Invalid { field: "layer", why });
@@ -158,17 +165,17 @@ impl Gateway {
         let user = self.governance.user().policy.clone();
         let own = own_rules(governed);
         let builtin = Policy::builtin().map_err(|errors| bad(errors.to_string()))?;
-        let empty = || Policy::empty(Layer::User);
+        let empty = || Policy::empty(RuleLayer::User);
         Ok(match layer {
-            Layer::Project => {
+            RuleLayer::Project => {
                 // Whoever tries it out wants to know what it does once it is trusted.
-                Rules::new(builtin, user.unwrap_or_else(empty), Some((changed, trust(true))))
+                PolicyRules::new(builtin, user.unwrap_or_else(empty), Some((changed, trust(true))))
             }
-            Layer::Builtin | Layer::User => Rules::new(builtin, changed, own),
+            RuleLayer::Builtin | RuleLayer::User => PolicyRules::new(builtin, changed, own),
         })
     }
 
-    fn hypothetical(&self, project: &Project, action: Action) -> Result<Matter, GatewayError> {
+    fn hypothetical(&self, project: &Project, action: Action) -> Result<BoundAction, GatewayError> {
         let asked = Asked {
             id: self.clock.id(),
             project: project.id,
@@ -177,7 +184,7 @@ impl Gateway {
             session: None,
             action,
         };
-        Ok(Matter::new(asked).map_err(StoreError::from)?)
+        Ok(BoundAction::new(asked).map_err(StoreError::from)?)
     }
 
     /// Whether these rules allow what is asked. Fails if they are no rules.
@@ -187,23 +194,29 @@ impl Gateway {
         file: &Path,
         text: &str,
     ) -> Result<(), GatewayError> {
-        let policy = Policy::parse(Layer::User, &file.display().to_string(), text)
+        let policy = Policy::parse(RuleLayer::User, &file.display().to_string(), text)
             .map_err(|errors| bad(errors.to_string()))?;
         let missing = || GatewayError::ProjectNotFound(approval.project.to_string());
         let governed = self.governance.of(approval.project).ok_or_else(missing)?;
         let builtin = Policy::builtin().map_err(|errors| bad(errors.to_string()))?;
-        let rules = Rules::new(builtin, policy, own_rules(&governed));
+        let rules = PolicyRules::new(builtin, policy, own_rules(&governed));
         let mode = governed.mode(self.clock.now());
         let action = Action::parse(&approval.question.name, approval.question.params.clone())?;
         let matter = followed(&governed, self.hypothetical(&governed.project, action)?).await?;
         let stands = self.stands(&governed, &matter, mode).await?;
         // Neither a grant nor a row of the same makes this a rule that allows it.
-        let standing =
-            Standing { broken: None, grants: &[], again: 0, ..stands.about(&governed, &rules) };
+        let standing = PolicyContext {
+            broken: None,
+            grants: &[],
+            again: 0,
+            ..stands.about(&governed, &rules)
+        };
         match decide(matter, acting(&governed, approval.role.as_deref()), &standing) {
             // That the mode allows it just now does not make this a rule that does.
-            Verdict::Allow(allowed) if matches!(allowed.by(), AllowedBy::Rules { .. }) => Ok(()),
-            Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => Err(bad(
+            Decision::Allow(allowed) if matches!(allowed.allowed_by(), AllowedBy::Rules { .. }) => {
+                Ok(())
+            }
+            Decision::Allow(_) | Decision::RequireApproval(_) | Decision::Deny(_) => Err(bad(
                 "with this rule the action would still be asked for; widen it, or answer once"
                     .to_owned(),
             )),
@@ -277,7 +290,7 @@ struct Past {
 }
 
 /// The project's rules as they are now, if they can be read.
-fn own_rules(governed: &Governed) -> Option<(Policy, Trust)> {
+fn own_rules(governed: &Governed) -> Option<(Policy, PolicyTrust)> {
     let file = governed.files.as_ref()?.policy.as_ref()?;
     let trusted = governed.trusted(GovernanceFileKind::Policy, POLICY).map(|trusted| trusted.hash);
     Some((file.parsed.as_ref().ok()?.clone(), trust(trusted == Some(file.hash))))
@@ -292,63 +305,72 @@ fn project_layer(governed: &Governed, file: &PolicyFile) -> PolicyLayer {
         file: Some(POLICY.to_owned()),
         hash: Some(file.hash),
         trusted,
-        diff: (!trusted).then(|| provost_core::diff::unified(old, &file.text, POLICY)),
+        diff: (!trusted).then(|| provost_core::diff::unified_diff(old, &file.text, POLICY)),
         rules: file.parsed.as_ref().map(|policy| views(policy, trusted)).unwrap_or_default(),
         errors: file.parsed.as_ref().err().cloned().unwrap_or_default(),
     }
 }
 
 fn views(policy: &Policy, trusted: bool) -> Vec<RuleView> {
-    let view = |rule: &provost_core::policy::Rule| RuleView {
+    let view = |rule: &provost_core::policy::PolicyRule| RuleView {
         id: rule.id().to_owned(),
         effect: rule.effect().as_str().to_owned(),
         text: rule.to_toml(),
         reason: rule.reason().map(str::to_owned),
-        active: trusted || rule.effect() != provost_core::policy::Verdict::Allow,
+        active: trusted || rule.effect() != provost_core::policy::RuleEffect::Allow,
     };
     policy.rules().iter().map(view).collect()
 }
 
 /// Who was granted this, if whoever else asks is asked.
-fn granted(matter: &Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Option<String> {
+fn granted(
+    matter: &BoundAction,
+    acting: ActingRole<'_>,
+    standing: &PolicyContext<'_>,
+) -> Option<String> {
     let mut grantees: Vec<_> = standing.grants.iter().map(|grant| &grant.grantee).collect();
     grantees.sort();
     grantees.dedup();
     let lets = |grantee: &&&provost_proto::Principal| {
         let asked = Asked { principal: (**grantee).clone(), ..matter.request().clone() };
-        let Ok(matter) = Matter::new(asked) else { return false };
+        let Ok(matter) = BoundAction::new(asked) else { return false };
         let verdict = decide(matter, acting, standing);
-        matches!(&verdict, Verdict::Allow(allowed) if matches!(allowed.by(), AllowedBy::Grant { .. }))
+        matches!(&verdict, Decision::Allow(allowed) if matches!(allowed.allowed_by(), AllowedBy::Grant { .. }))
     };
     grantees.iter().find(lets).map(|grantee| (*grantee).clone())
 }
 
 /// The parts of an action that no rule is about, in words.
-fn uncovered(rules: &Rules, asker: policy::Asker<'_>, matter: &Matter) -> Vec<String> {
+fn uncovered(
+    rules: &PolicyRules,
+    asker: policy::PolicyRequester<'_>,
+    matter: &BoundAction,
+) -> Vec<String> {
     let action = &matter.request().action;
     let evaluation = rules.evaluate(asker, action, matter.analysis());
-    let open = evaluation.demands.iter().filter(|judged| judged.matched.verdict().is_none());
+    let open =
+        evaluation.demands.iter().filter(|judged| judged.matched.combined_effect().is_none());
     open.map(|judged| judged.demanded.to_string()).collect()
 }
 
 /// A verdict as a word, why, and the rules that had a say.
-fn in_short(verdict: Verdict) -> (&'static str, String, Vec<provost_proto::RuleRef>) {
+fn in_short(verdict: Decision) -> (&'static str, String, Vec<provost_proto::RuleRef>) {
     match verdict {
-        Verdict::Allow(allowed) => {
-            let by = allowed.by().clone();
+        Decision::Allow(allowed) => {
+            let by = allowed.allowed_by().clone();
             let rules =
                 if let AllowedBy::Rules { rules } = &by { rules.clone() } else { Vec::new() };
-            ("allow", format!("allowed by {}", in_words(&by)), rules)
+            ("allow", format!("allowed by {}", describe_allowed_by(&by)), rules)
         }
-        Verdict::Ask(asking) => ("ask", asking.why.clone(), asking.rules),
-        Verdict::Deny(denied) => ("deny", denied.why, denied.rules),
+        Decision::RequireApproval(asking) => ("ask", asking.why.clone(), asking.rules),
+        Decision::Deny(denied) => ("deny", denied.why, denied.rules),
     }
 }
 
 /// A role with every skill, for asking what the rules alone say.
 fn anyone() -> provost_core::role::Role {
-    let mut skills = provost_core::skill::Skills::default();
-    for skill in provost_core::skill::known() {
+    let mut skills = provost_core::skill::SkillSet::default();
+    for skill in provost_core::skill::known_skills() {
         // Every one of them is known.
         drop(skills.add(skill));
     }
@@ -358,7 +380,7 @@ fn anyone() -> provost_core::role::Role {
         model: None,
         skills,
         instructions: String::new(),
-        source: provost_core::role::Source::Provost,
+        source: provost_core::role::RoleSource::Provost,
         file: String::new(),
         notes: Vec::new(),
     }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-use provost_core::chain;
+use provost_core::hash_chain;
 use provost_proto::{Hash, Project, ProjectId, ProjectStatus, TokenId, UnixMicros};
 
 use crate::{Bearer, Gateway, GatewayError, Pass, Reader, Secret, secret};
@@ -136,7 +136,7 @@ impl Gateway {
 
     fn preview_mark(&self, value: &str) -> Hash {
         let secret = self.owner.digest.to_string();
-        chain::digest(format!("provost preview\n{secret}\n{value}").as_bytes())
+        hash_chain::digest(format!("provost preview\n{secret}\n{value}").as_bytes())
     }
 
     /// Whether this is a token of Provost's, valid or not: it goes nowhere else.

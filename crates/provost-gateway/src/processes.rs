@@ -1,8 +1,8 @@
 //! Whose process it is: an agent reaches those that it started, a person all.
 
-use provost_core::action::{Action, TerminalAction};
-use provost_core::decide::{Denied, Request};
-use provost_core::fold::{Doc, View};
+use provost_core::action::{Action, ProcessAction};
+use provost_core::decide::{ActionRequest, Denial};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::{ActionId, Code, TokenClass};
 use serde_json::Value;
 
@@ -11,10 +11,13 @@ use crate::{Gateway, GatewayError};
 impl Gateway {
     /// Why an agent may not touch the process that it names, if it may not. One
     /// that was never started is the kernel's to say.
-    pub(crate) async fn foreign(&self, request: &Request) -> Result<Option<Denied>, GatewayError> {
+    pub(crate) async fn foreign(
+        &self,
+        request: &ActionRequest,
+    ) -> Result<Option<Denial>, GatewayError> {
         let id = match (&request.action, request.class) {
             (
-                Action::Terminal(action),
+                Action::Process(action),
                 TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer,
             ) => match process(action) {
                 Some(id) => id,
@@ -32,7 +35,7 @@ impl Gateway {
             "process `{id}` was started by somebody else, and an agent reaches only its own; \
              `terminal.list` shows those, and a person reaches the others"
         );
-        Ok(Some(Denied::new(Code::Forbidden, why)))
+        Ok(Some(Denial::new(Code::Forbidden, why)))
     }
 
     /// Leaves in a list of processes those that this principal started.
@@ -61,18 +64,18 @@ impl Gateway {
 
     /// On whose authority a process was started: it has the name of its action.
     async fn started_by(&self, id: ActionId) -> Result<Option<String>, GatewayError> {
-        let doc = self.store.doc(View::Actions, id.uuid()).await?;
-        Ok(doc.and_then(Doc::into_action).map(|action| action.principal))
+        let doc = self.store.doc(ViewKind::Actions, id.uuid()).await?;
+        Ok(doc.and_then(ViewDocument::into_action).map(|action| action.principal))
     }
 }
 
 /// The process that an action names.
-fn process(action: &TerminalAction) -> Option<&str> {
+fn process(action: &ProcessAction) -> Option<&str> {
     match action {
-        TerminalAction::RunCommand(_) | TerminalAction::List(_) => None,
-        TerminalAction::Read(read) => Some(&read.id),
-        TerminalAction::Write(write) => Some(&write.id),
-        TerminalAction::Signal(signal) => Some(&signal.id),
-        TerminalAction::Stop(stop) => Some(&stop.id),
+        ProcessAction::RunCommand(_) | ProcessAction::List(_) => None,
+        ProcessAction::Read(read) => Some(&read.id),
+        ProcessAction::Write(write) => Some(&write.id),
+        ProcessAction::Signal(signal) => Some(&signal.id),
+        ProcessAction::Stop(stop) => Some(&stop.id),
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use provost_core::fold::{Doc, View};
-use provost_core::slug::slug;
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::slug::unique_slug;
 use provost_proto::{Fact, Project, ProjectId, ProjectStatus, Stream};
 use provost_store::{Append, Appended, Idempotency, Recorded, StoreError};
 
@@ -63,7 +63,7 @@ impl Gateway {
                 opened(project.id, &project.slug, &folder)
             } else {
                 let taken = |slug: &str| known.iter().any(|project| project.slug == slug);
-                opened(self.clock.id(), &slug(&folder_name(&folder), taken), &folder)
+                opened(self.clock.id(), &unique_slug(&folder_name(&folder), taken), &folder)
             };
             let append = Append {
                 expect: vec![(Stream::Sys, version)],
@@ -144,7 +144,7 @@ impl Gateway {
     async fn take_over(&self, id: ProjectId) -> Result<(), GatewayError> {
         // With the turn in hand, so that what is older never comes after what is newer.
         let _turn = self.turn().await?;
-        if let Some(doc) = self.store.doc(View::Projects, id.uuid()).await? {
+        if let Some(doc) = self.store.doc(ViewKind::Projects, id.uuid()).await? {
             self.governance.learn(doc);
         }
         Ok(())
@@ -154,16 +154,16 @@ impl Gateway {
     pub async fn project(&self, name: &str) -> Result<Project, GatewayError> {
         let not_found = || GatewayError::ProjectNotFound(name.to_owned());
         if let Ok(id) = name.parse::<ProjectId>() {
-            let doc = self.store.doc(View::Projects, id.uuid()).await?;
-            return doc.and_then(Doc::into_project).ok_or_else(not_found);
+            let doc = self.store.doc(ViewKind::Projects, id.uuid()).await?;
+            return doc.and_then(ViewDocument::into_project).ok_or_else(not_found);
         }
         self.all_projects().await?.into_iter().find(|p| p.slug == name).ok_or_else(not_found)
     }
 
     /// All projects, open and closed, the first opened first.
     pub async fn all_projects(&self) -> Result<Vec<Project>, GatewayError> {
-        let docs = self.store.docs(View::Projects).await?;
-        Ok(docs.into_iter().filter_map(Doc::into_project).collect())
+        let docs = self.store.docs(ViewKind::Projects).await?;
+        Ok(docs.into_iter().filter_map(ViewDocument::into_project).collect())
     }
 }
 

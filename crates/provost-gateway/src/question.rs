@@ -6,10 +6,10 @@ mod futile;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use provost_core::action::{Action, RelPath, TerminalAction};
-use provost_core::command::Run;
-use provost_core::decide::{Asking, Matter};
-use provost_core::policy::Rule;
+use provost_core::action::{Action, ProcessAction, RelPath};
+use provost_core::command::CommandInvocation;
+use provost_core::decide::{BoundAction, UnapprovedAction};
+use provost_core::policy::PolicyRule;
 use provost_proto::{AnswerScope, ApprovalChoice, ApprovalPrompt, TrustPrompt};
 
 use crate::execute::profile;
@@ -27,9 +27,9 @@ impl Gateway {
         &self,
         governed: &Governed,
         role: Option<&str>,
-        asking: &Asking,
+        asking: &UnapprovedAction,
     ) -> Result<ApprovalPrompt, GatewayError> {
-        let matter = asking.matter();
+        let matter = asking.bound_action();
         let mut question = self.about(governed, matter).await?;
         question.why.clone_from(&asking.why);
         question.rules.clone_from(&asking.rules);
@@ -42,7 +42,7 @@ impl Gateway {
         let (_, linked) = programs(folder, matter, &question.pins).await?;
         let through = through(&decided(Path::new(folder), matter), matter);
         let linked = linked.first().map(|path| format!("{path} lies behind a link"));
-        let loose = matter.unpinned(folder, &question.pins).or(linked);
+        let loose = matter.unpinned_reason(folder, &question.pins).or(linked);
         let once = asking.gate.is_some()
             || governed.broken.is_some()
             || unkept
@@ -57,7 +57,7 @@ impl Gateway {
     pub(crate) async fn question_of_trust(
         &self,
         governed: &Governed,
-        matter: &Matter,
+        matter: &BoundAction,
         trust: TrustPrompt,
     ) -> Result<ApprovalPrompt, GatewayError> {
         let mut question = self.about(governed, matter).await?;
@@ -75,14 +75,14 @@ impl Gateway {
     pub(crate) async fn about(
         &self,
         governed: &Governed,
-        matter: &Matter,
+        matter: &BoundAction,
     ) -> Result<ApprovalPrompt, GatewayError> {
         let action = &matter.request().action;
         let folder = PathBuf::from(&governed.project.path);
         let path = self.places.path.clone();
-        let demands = matter.shown(|run| program(&folder, &path, matter, run));
+        let demands = matter.describe_effects(|run| program(&folder, &path, matter, run));
         let wanted = action.clone();
-        let source = matter.source().map(str::to_owned);
+        let source = matter.implied_command_source().map(str::to_owned);
         let links = decided(&folder, matter);
         let look = move || {
             let mut change = change::change(&folder, &wanted);
@@ -103,7 +103,7 @@ impl Gateway {
             diff,
             notes,
             profile: profile(matter).unwrap_or("none").to_owned(),
-            network: matter.network(),
+            network: matter.needs_network(),
             rules: Vec::new(),
             gate: None,
             pins: pins(&governed.project.path, matter).await?,
@@ -119,7 +119,7 @@ fn once_only() -> ApprovalChoice {
 }
 
 /// The answers that allow, and what each remembers.
-fn choices(governed: &Governed, matter: &Matter, role: Option<&str>) -> Vec<ApprovalChoice> {
+fn choices(governed: &Governed, matter: &BoundAction, role: Option<&str>) -> Vec<ApprovalChoice> {
     let again = again(matter);
     let session = if matter.request().session.is_some() { "this session" } else { "its token" };
     let choice = |scope, remembers| ApprovalChoice { scope, remembers, rule: None };
@@ -131,7 +131,7 @@ fn choices(governed: &Governed, matter: &Matter, role: Option<&str>) -> Vec<Appr
     // A rule knows no pin: it would allow whatever the script holds by then, also one that
     // is not there yet.
     let folder = &governed.project.path;
-    let runs_code = !matter.scripts(folder).is_empty();
+    let runs_code = !matter.script_paths(folder).is_empty();
     if let (false, Some(rule)) = (runs_code, rule(folder, matter, role)) {
         let remembers = format!(
             "{again}, in the role {} and in the project {folder} only, by this rule in your \
@@ -144,21 +144,21 @@ fn choices(governed: &Governed, matter: &Matter, role: Option<&str>) -> Vec<Appr
 }
 
 /// "The same again", in words.
-pub(crate) fn again(matter: &Matter) -> String {
+pub(crate) fn again(matter: &BoundAction) -> String {
     let action = &matter.request().action;
     match action {
         Action::File(_) => {
-            let paths: Vec<_> = action.paths().iter().map(RelPath::shown).collect();
+            let paths: Vec<_> = action.paths().iter().map(RelPath::display_quoted).collect();
             format!("{} on {}", action.name(), paths.join(", "))
         }
-        Action::Terminal(_) if matter.is_opaque() => "exactly this command line".to_owned(),
-        Action::Terminal(_) | Action::Runtime(_) => format!("to {}", action.describe()),
+        Action::Process(_) if matter.is_opaque() => "exactly this command line".to_owned(),
+        Action::Process(_) | Action::Runtime(_) => format!("to {}", action.describe()),
     }
 }
 
 /// The narrowest rule that allows this, if a rule can: in this project and role
 /// only, and of a command exactly this line, or exactly these words, in this folder.
-pub(crate) fn rule(project: &str, matter: &Matter, role: Option<&str>) -> Option<String> {
+pub(crate) fn rule(project: &str, matter: &BoundAction, role: Option<&str>) -> Option<String> {
     let role = role?;
     let action = &matter.request().action;
     let mut rules = Vec::new();
@@ -166,14 +166,14 @@ pub(crate) fn rule(project: &str, matter: &Matter, role: Option<&str>) -> Option
     match action {
         Action::File(_) => {
             for path in action.paths() {
-                let named = Rule::for_path(action.name(), path.as_str()).ok()?;
-                rules.push(named.only_in(project, None).ok()?);
+                let named = PolicyRule::allow_path(action.name(), path.as_str()).ok()?;
+                rules.push(named.restrict_to_project(project, None).ok()?);
             }
         }
-        Action::Terminal(TerminalAction::RunCommand(run)) => {
+        Action::Process(ProcessAction::RunCommand(run)) => {
             // Variables are allowed by no rule, and what is given to read is not part of one.
             if matter.is_opaque()
-                || matter.network()
+                || matter.needs_network()
                 || !run.env.is_empty()
                 || run.stdin.is_some()
                 || run.background
@@ -181,24 +181,29 @@ pub(crate) fn rule(project: &str, matter: &Matter, role: Option<&str>) -> Option
                 return None;
             }
             let exact = match (&run.command, &run.argv) {
-                (Some(line), _) => Rule::for_exact_line(line),
+                (Some(line), _) => PolicyRule::allow_exact_line(line),
                 // What it writes would take a rule about files, which allows more than this.
-                (None, _) if matter.demands().len() > 1 => return None,
-                (None, argv) => Rule::for_exact_command(argv.as_deref()?),
+                (None, _) if matter.command_effects().len() > 1 => return None,
+                (None, argv) => PolicyRule::allow_exact_command(argv.as_deref()?),
             };
-            rules.push(exact.ok()?.only_in(project, Some(cwd.as_str())).ok()?);
+            rules.push(exact.ok()?.restrict_to_project(project, Some(cwd.as_str())).ok()?);
         }
         // What a project runs changes with its files; a rule would not see that.
-        Action::Terminal(_) | Action::Runtime(_) => return None,
+        Action::Process(_) | Action::Runtime(_) => return None,
     }
     let texts: Option<Vec<_>> =
-        rules.into_iter().map(|rule| Some(rule.for_role(role).ok()?.to_toml())).collect();
+        rules.into_iter().map(|rule| Some(rule.restrict_to_role(role).ok()?.to_toml())).collect();
     texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\n"))
 }
 
 /// The program that would run, if it is found: the first on the path, or the
 /// file that is named.
-fn program(folder: &Path, path: &[PathBuf], matter: &Matter, run: &Run) -> Option<String> {
+fn program(
+    folder: &Path,
+    path: &[PathBuf],
+    matter: &BoundAction,
+    run: &CommandInvocation,
+) -> Option<String> {
     let name = run.argv.first()?;
     if name.contains('/') {
         let start = folder.join(matter.cwd().as_str());

@@ -2,8 +2,8 @@
 //! store, and what it tells those who asked.
 
 use provost_core::action::Action;
-use provost_core::decide::Matter;
-use provost_core::redact::{Redactor, Secrets, TooMuch, given};
+use provost_core::decide::BoundAction;
+use provost_core::redact::{Redactor, Secrets, TooManySecrets, find_action_secrets};
 use provost_proto::kernel::{ErrorInfo, OutputChunk, OutputData};
 use provost_proto::{ApprovalPrompt, Code, Fact};
 use provost_store::{Append, Appended, StoreError};
@@ -29,9 +29,9 @@ impl Gateway {
         let unfit = |error: serde_json::Error| StoreError::NotCanonical(error.to_string());
         let own = own(std::iter::once(&question.params))?;
         let mut value = serde_json::to_value(question).map_err(unfit)?;
-        self.redactor.json(&mut value);
+        self.redactor.redact_json(&mut value);
         if let Some(own) = own {
-            own.json(&mut value);
+            own.redact_json(&mut value);
         }
         serde_json::from_value(value).map_err(unfit)
     }
@@ -39,11 +39,12 @@ impl Gateway {
     /// Whether the log cannot keep this action as it is.
     pub(crate) fn holds_secret(&self, action: &Action) -> bool {
         let mut params = action.params();
-        self.redactor.json(&mut params) > 0 || !given(&params).known().is_empty()
+        self.redactor.redact_json(&mut params) > 0
+            || !find_action_secrets(&params).known().is_empty()
     }
 
     /// The action of a question, if the log cannot keep it.
-    pub(crate) fn unkept(&self, matter: &Matter) -> Option<Action> {
+    pub(crate) fn unkept(&self, matter: &BoundAction) -> Option<Action> {
         let action = &matter.request().action;
         self.holds_secret(action).then(|| action.clone())
     }
@@ -54,16 +55,16 @@ impl Gateway {
         let mut fault = if let GatewayError::Fault(fault) = error {
             fault
         } else if matches!(error, GatewayError::BadAction(_))
-            && self.redactor.suspects(said.as_bytes())
+            && self.redactor.may_contain_secret(said.as_bytes())
         {
             // What was sent is quoted in these.
             ErrorInfo { code: Code::InvalidAction, message: said, details: None }
         } else {
             return error;
         };
-        self.redactor.string(&mut fault.message);
+        self.redactor.redact_string(&mut fault.message);
         if let Some(details) = &mut fault.details {
-            self.redactor.json(details);
+            self.redactor.redact_json(details);
         }
         GatewayError::Fault(fault)
     }
@@ -82,11 +83,12 @@ fn params(fact: &Fact) -> Option<&Value> {
 
 /// Finds the secrets that actions bring along themselves, if they do.
 fn own<'a>(params: impl Iterator<Item = &'a Value>) -> Result<Option<Redactor>, StoreError> {
-    let mut known = params.flat_map(|params| given(params).known().to_vec()).peekable();
+    let mut known =
+        params.flat_map(|params| find_action_secrets(params).known().to_vec()).peekable();
     if known.peek().is_none() {
         return Ok(None);
     }
-    let unfit = |error: TooMuch| StoreError::NotCanonical(error.to_string());
+    let unfit = |error: TooManySecrets| StoreError::NotCanonical(error.to_string());
     Redactor::new(&Secrets::new(known)).map(Some).map_err(unfit)
 }
 
@@ -106,11 +108,11 @@ fn redact(redactor: &Redactor, fact: &mut Fact) -> Result<(), StoreError> {
         StoreError::NotCanonical(format!("a secret cannot be taken out of it: {error}"))
     };
     let text = serde_json::to_vec(&*fact).map_err(unfit)?;
-    if !redactor.suspects(&text) {
+    if !redactor.may_contain_secret(&text) {
         return Ok(());
     }
     let mut value = serde_json::to_value(&*fact).map_err(unfit)?;
-    if redactor.json(&mut value) > 0 {
+    if redactor.redact_json(&mut value) > 0 {
         *fact = serde_json::from_value(value).map_err(unfit)?;
     }
     Ok(())
@@ -118,7 +120,7 @@ fn redact(redactor: &Redactor, fact: &mut Fact) -> Result<(), StoreError> {
 
 fn redact_output(redactor: &Redactor, output: &mut OutputChunk) {
     if let OutputData::Bytes(bytes) = &output.data
-        && let Some((kept, _)) = redactor.replace(bytes)
+        && let Some((kept, _)) = redactor.try_redact(bytes)
     {
         output.data = kept.into();
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::kernel::{ErrorInfo, ReportNumber};
 use provost_proto::runtime::{
     RuntimeKernelStatus, RuntimeLogPage, RuntimeSnapshot, RuntimeStatusResponse, RuntimeView,
@@ -88,8 +88,8 @@ impl Gateway {
             }
             KernelState::Unresponsive { pid } => (KernelStatus::Unresponsive, Some(pid), None),
             KernelState::None => {
-                let doc = self.store.doc(View::Kernels, project.uuid()).await?;
-                let ended = doc.and_then(Doc::into_kernel).map(|kernel| kernel.status);
+                let doc = self.store.doc(ViewKind::Kernels, project.uuid()).await?;
+                let ended = doc.and_then(ViewDocument::into_kernel).map(|kernel| kernel.status);
                 // One that the log has as connected was lost a moment ago.
                 let status = match ended {
                     None | Some(KernelStatus::Stopped) => KernelStatus::Stopped,
@@ -132,8 +132,9 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         let until = Instant::now() + CATCH_UP;
         while Instant::now() < until {
-            let doc = self.store.doc(View::Kernels, project.uuid()).await?;
-            let reached = doc.and_then(Doc::into_kernel).map_or(0, |kernel| kernel.reached);
+            let doc = self.store.doc(ViewKind::Kernels, project.uuid()).await?;
+            let reached =
+                doc.and_then(ViewDocument::into_kernel).map_or(0, |kernel| kernel.reached);
             if reached >= report {
                 return Ok(());
             }
@@ -166,8 +167,8 @@ impl Gateway {
     }
 
     async fn read_runtime(&self, project: ProjectId) -> Result<Arc<RuntimeView>, GatewayError> {
-        let doc = self.store.doc(View::Runtimes, project.uuid()).await?;
-        let view = doc.and_then(Doc::into_runtime);
+        let doc = self.store.doc(ViewKind::Runtimes, project.uuid()).await?;
+        let view = doc.and_then(ViewDocument::into_runtime);
         Ok(Arc::new(view.unwrap_or_else(|| RuntimeView::new(project))))
     }
 

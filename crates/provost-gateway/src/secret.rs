@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use provost_core::chain;
+use provost_core::hash_chain;
 use provost_proto::Hash;
 use subtle::ConstantTimeEq;
 
@@ -46,7 +46,7 @@ impl Secret {
 
 /// What may be stored of a secret.
 pub(crate) fn digest(secret: &str) -> Hash {
-    chain::digest(secret.as_bytes())
+    hash_chain::digest(secret.as_bytes())
 }
 
 /// Whether two digests are equal, in a time that does not tell where they differ.

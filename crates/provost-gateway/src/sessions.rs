@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::{Principal, SessionId};
 use provost_store::Store;
 
@@ -30,11 +30,17 @@ impl Sessions {
     /// The sessions in which a person was asked, as the log has them.
     pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
         let sessions = Self::default();
-        for session in store.docs(View::Sessions).await?.into_iter().filter_map(Doc::into_session) {
+        for session in
+            store.docs(ViewKind::Sessions).await?.into_iter().filter_map(ViewDocument::into_session)
+        {
             // A session with a model is its own principal, and nobody else's.
             let _taken = sessions.enter(session.id, &principal_of(session.id));
         }
-        let all = store.docs(View::Approvals).await?.into_iter().filter_map(Doc::into_approval);
+        let all = store
+            .docs(ViewKind::Approvals)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_approval);
         let mut all: Vec<_> = all.collect();
         all.sort_by_key(|approval| approval.asked_at);
         for approval in all {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::{
     Actor, CreateTokenRequest, Fact, Hash, Principal, Stream, TokenClass, TokenId, TokenView,
     UnixMicros, limits,
@@ -31,7 +31,8 @@ pub(crate) struct Keyring {
 
 impl Keyring {
     pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
-        let tokens = store.docs(View::Tokens).await?.into_iter().filter_map(Doc::into_token);
+        let tokens =
+            store.docs(ViewKind::Tokens).await?.into_iter().filter_map(ViewDocument::into_token);
         let alive = tokens.filter(|token| token.revoked_at.is_none());
         let tokens = RwLock::new(alive.map(|token| (token.digest, token)).collect());
         Ok(Self { tokens, revoked: watch::Sender::default() })
@@ -244,7 +245,7 @@ impl Gateway {
             project,
             role,
             holder,
-            label: self.redactor.text(&label.unwrap_or_default()).into_owned(),
+            label: self.redactor.redact_text(&label.unwrap_or_default()).into_owned(),
             digest: secret.digest(),
             page,
             created_by: principal.clone(),
@@ -278,8 +279,9 @@ impl Gateway {
         for _ in 0..ROUNDS {
             // First the version, then the look: what changes after is a conflict.
             let version = self.store.version(Stream::Sys).await?;
-            let doc = self.store.doc(View::Tokens, token.uuid()).await?;
-            if doc.and_then(Doc::into_token).is_none_or(|known| known.revoked_at.is_some()) {
+            let doc = self.store.doc(ViewKind::Tokens, token.uuid()).await?;
+            if doc.and_then(ViewDocument::into_token).is_none_or(|known| known.revoked_at.is_some())
+            {
                 return Err(not_found());
             }
             let (principal, actor): (Principal, _) =

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use provost_core::fold::{Doc, View};
-use provost_core::role::{Source, set_model};
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::role::{RoleSource, set_model};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
     ChangeRoleRequest, Code, Fact, GovernanceFileKind, Grant, Hash, Project, ProjectMode,
@@ -59,7 +59,12 @@ impl Gateway {
     /// What was granted in a project.
     pub async fn grants(&self, project: &Project, all: bool) -> Result<Vec<Grant>, GatewayError> {
         let now = self.clock.now();
-        let docs = self.store.docs(View::Grants).await?.into_iter().filter_map(Doc::into_grant);
+        let docs = self
+            .store
+            .docs(ViewKind::Grants)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_grant);
         let holds = |grant: &Grant| {
             all || (grant.revoked_at.is_none() && grant.until.is_none_or(|end| now < end))
         };
@@ -235,7 +240,7 @@ fn role_view(governed: &Governed, file: &RoleFile) -> RoleView {
         model: role.model.clone(),
         skills: role.skills.iter().map(str::to_owned).collect(),
         file: role.file.clone(),
-        imported: role.source == Source::Claude,
+        imported: role.source == RoleSource::Claude,
         hash: file.hash,
         trusted,
         diff: (!trusted).then(|| trust_question(governed, file).diff),
@@ -247,7 +252,9 @@ fn role_view(governed: &Governed, file: &RoleFile) -> RoleView {
 fn write_if(folder: &Path, file: &str, before: &str, text: &str) -> Result<(), GatewayError> {
     let failed = |error: beneath::BeneathError| bad(format!("cannot write {file}: {error}"));
     let root = Root::open(folder).map_err(failed)?;
-    let now = root.read(Path::new(file), provost_core::role::FILE as u64).map_err(failed)?;
+    let now = root
+        .read(Path::new(file), provost_core::role::MAX_ROLE_FILE_BYTES as u64)
+        .map_err(failed)?;
     if now != before.as_bytes() {
         return Err(bad(format!("{file} was changed by someone else just now; try again")));
     }

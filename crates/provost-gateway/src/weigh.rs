@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use provost_core::action::RelPath;
-use provost_core::decide::{Acting, Matter, Standing, Verdict, decide};
-use provost_core::policy::Rules;
+use provost_core::decide::{ActingRole, BoundAction, Decision, PolicyContext, decide};
+use provost_core::policy::PolicyRules;
 use provost_proto::kernel::Preconditions;
 use provost_proto::{
     GovernanceFileKind, Hash, PinnedFile, Principal, ProjectMode, TrustPrompt, UnixMicros,
@@ -51,8 +51,8 @@ impl Gateway {
         &self,
         governed: &Governed,
         role: Option<&str>,
-        matter: Matter,
-    ) -> Result<Verdict, GatewayError> {
+        matter: BoundAction,
+    ) -> Result<Decision, GatewayError> {
         let matter = self.meant(governed, matter).await?;
         // A person's own action follows whatever links there are when it runs.
         let matter = if role.is_some() { followed(governed, matter).await? } else { matter };
@@ -60,15 +60,17 @@ impl Gateway {
         let matter = if role.is_some() {
             let (programs, _) = programs(&governed.project.path, &matter, &stands.pins).await?;
             let (links, pins) = (seen(&stands.links), stands.pins.clone());
-            matter.on(Preconditions { links, pins, programs })
+            matter.with_preconditions(Preconditions { links, pins, programs })
         } else {
             matter
         };
         let foreign = self.foreign(matter.request()).await?;
         let standing = stands.about(governed, &governed.rules);
         Ok(match (decide(matter, acting(governed, role), &standing), foreign) {
-            (denied @ Verdict::Deny(_), _) => denied,
-            (Verdict::Allow(_) | Verdict::Ask(_), Some(denied)) => Verdict::Deny(denied),
+            (denied @ Decision::Deny(_), _) => denied,
+            (Decision::Allow(_) | Decision::RequireApproval(_), Some(denied)) => {
+                Decision::Deny(denied)
+            }
             (decided, None) => decided,
         })
     }
@@ -79,8 +81,8 @@ impl Gateway {
         &self,
         governed: &Governed,
         role: &str,
-        matter: Matter,
-    ) -> Verdict {
+        matter: BoundAction,
+    ) -> Decision {
         let now = self.clock.now();
         let stands = Stands {
             homes: &self.homes,
@@ -88,12 +90,16 @@ impl Gateway {
             links: Links::default(),
             leads_to: Vec::new(),
             unseen: None,
-            again: self.rows.again(&matter.request().principal, matter.sameness()),
+            again: self.rows.again(&matter.request().principal, matter.repeat_key()),
             mode: governed.mode(now),
             now,
         };
         let standing = stands.about(governed, &governed.rules);
-        decide(matter.on(Preconditions::default()), acting(governed, Some(role)), &standing)
+        decide(
+            matter.with_preconditions(Preconditions::default()),
+            acting(governed, Some(role)),
+            &standing,
+        )
     }
 
     /// How things stand for a matter, in this mode: for the decision itself, and
@@ -101,7 +107,7 @@ impl Gateway {
     pub(crate) async fn stands(
         &self,
         governed: &Governed,
-        matter: &Matter,
+        matter: &BoundAction,
         mode: ProjectMode,
     ) -> Result<Stands<'_>, GatewayError> {
         let links = links(Path::new(&governed.project.path), matter);
@@ -111,7 +117,7 @@ impl Gateway {
             leads_to: through(&links, matter),
             links,
             unseen: self.unseen(governed, matter).await?,
-            again: self.rows.again(&matter.request().principal, matter.sameness()),
+            again: self.rows.again(&matter.request().principal, matter.repeat_key()),
             mode,
             now: self.clock.now(),
         })
@@ -142,8 +148,12 @@ pub(crate) struct Stands<'g> {
 
 impl Stands<'_> {
     /// All that a decision needs, under these rules.
-    pub(crate) fn about<'a>(&'a self, governed: &'a Governed, rules: &'a Rules) -> Standing<'a> {
-        Standing {
+    pub(crate) fn about<'a>(
+        &'a self,
+        governed: &'a Governed,
+        rules: &'a PolicyRules,
+    ) -> PolicyContext<'a> {
+        PolicyContext {
             rules,
             broken: governed.broken.as_deref(),
             folder: Some(&governed.project.path),
@@ -160,12 +170,12 @@ impl Stands<'_> {
 }
 
 /// In which role something is asked for, if it can be used.
-pub(crate) fn acting<'a>(governed: &'a Governed, role: Option<&'a str>) -> Acting<'a> {
-    let Some(role) = role else { return Acting::Oneself };
+pub(crate) fn acting<'a>(governed: &'a Governed, role: Option<&'a str>) -> ActingRole<'a> {
+    let Some(role) = role else { return ActingRole::NoRole };
     match governed.files.as_ref().and_then(|files| files.role(role)) {
-        None => Acting::Nobody { role, why: "is missing or cannot be read" },
-        Some(file) if is_trusted(governed, file) => Acting::In(&file.role),
-        Some(_) => Acting::Nobody { role, why: "is not trusted as it is now" },
+        None => ActingRole::Unusable { role, why: "is missing or cannot be read" },
+        Some(file) if is_trusted(governed, file) => ActingRole::Trusted(&file.role),
+        Some(_) => ActingRole::Unusable { role, why: "is not trusted as it is now" },
     }
 }
 
@@ -191,7 +201,7 @@ pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustPromp
         file: file.role.file.clone(),
         hash: file.hash,
         before: before.map(|before| before.hash),
-        diff: provost_core::diff::unified(old, &file.text, &file.role.file),
+        diff: provost_core::diff::unified_diff(old, &file.text, &file.role.file),
     }
 }
 
@@ -199,10 +209,10 @@ pub(crate) fn trust_question(governed: &Governed, file: &RoleFile) -> TrustPromp
 /// it does, and behind a link, in the place of which another can be put.
 pub(crate) async fn programs(
     folder: &str,
-    matter: &Matter,
+    matter: &BoundAction,
     pins: &[PinnedFile],
 ) -> Result<(Vec<String>, Vec<String>), GatewayError> {
-    let all = matter.programs(folder, pins);
+    let all = matter.pinned_programs(folder, pins);
     if all.is_empty() {
         return Ok((all, Vec::new()));
     }
@@ -215,8 +225,11 @@ pub(crate) async fn programs(
 }
 
 /// The scripts that a command would run, as they are now.
-pub(crate) async fn pins(folder: &str, matter: &Matter) -> Result<Vec<PinnedFile>, GatewayError> {
-    let scripts = matter.scripts(folder);
+pub(crate) async fn pins(
+    folder: &str,
+    matter: &BoundAction,
+) -> Result<Vec<PinnedFile>, GatewayError> {
+    let scripts = matter.script_paths(folder);
     if scripts.is_empty() {
         return Ok(Vec::new());
     }

@@ -20,8 +20,8 @@ mod undo;
 mod walk;
 mod write_file;
 
-use provost_core::action::{Action, Effect, FileAction, ReadFile, RelPath, protected};
-use provost_core::policy::Sight;
+use provost_core::action::{Action, ActionKind, FileAction, ReadFile, RelPath, protection_reason};
+use provost_core::policy::PathVisibility;
 use provost_proto::kernel::Preconditions;
 use provost_proto::{Code, Hash};
 use provost_sandbox::beneath::{BeneathError, Kind, Links, Root};
@@ -59,7 +59,7 @@ pub fn execute(
 pub fn execute_within(
     root: &Root,
     action: &FileAction,
-    sight: Option<&Sight>,
+    sight: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Value, ActionError> {
     match action {
@@ -92,7 +92,7 @@ pub fn bound(root: &Root, terms: &Preconditions) -> Root {
 
 /// Whether it changes something.
 pub fn writes(action: &FileAction) -> bool {
-    Action::File(action.clone()).effect() == Effect::Write
+    Action::File(action.clone()).kind() == ActionKind::Write
 }
 
 /// Refuses what would change a protected path. The gateway does not permit it in
@@ -103,8 +103,8 @@ pub fn guard(root: &Root, action: &FileAction) -> Result<(), ActionError> {
         let real = links.map(|links| [links.real(path.as_ref()), links.real_name(path.as_ref())]);
         let real = real.into_iter().flatten().filter_map(|real| RelPath::new(real.to_str()?).ok());
         for place in real.chain([path.clone()]) {
-            if let Some(why) = protected(&place) {
-                let message = format!("{} is protected from agents: {why}", place.shown());
+            if let Some(why) = protection_reason(&place) {
+                let message = format!("{} is protected from agents: {why}", place.display_quoted());
                 return Err(ActionError::new(Code::ProtectedPath, message));
             }
         }

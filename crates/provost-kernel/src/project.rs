@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use provost_core::runtime::plan::Listing;
+use provost_core::runtime::plan::ProjectFiles;
 use provost_sandbox::beneath::Root;
 
 /// The longest file that is looked into.
@@ -16,16 +16,16 @@ const NAMES: usize = 256;
 #[derive(Debug, Clone, Copy)]
 pub struct Project<'a>(pub &'a Root);
 
-impl Listing for Project<'_> {
-    fn has(&self, path: &str) -> bool {
+impl ProjectFiles for Project<'_> {
+    fn exists(&self, path: &str) -> bool {
         self.0.stat(Path::new(path)).is_ok()
     }
 
-    fn read(&self, path: &str) -> Option<String> {
+    fn read_text(&self, path: &str) -> Option<String> {
         String::from_utf8(self.0.read(Path::new(path), SIZE).ok()?).ok()
     }
 
-    fn names(&self, folder: &str) -> Vec<String> {
+    fn list_names(&self, folder: &str) -> Vec<String> {
         let listed = self.0.list(Path::new(folder), NAMES);
         let entries = listed.map(|listing| listing.entries).unwrap_or_default();
         let mut names: Vec<_> =

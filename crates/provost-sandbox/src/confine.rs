@@ -13,7 +13,7 @@
 //! There is no helper program to execute first, which would cost as much as the
 //! command itself. What is required and missing is
 //! [`SandboxError::Unavailable`]; nothing is ever left out silently, so
-//! [`Applied`] is true whenever there is a [`Child`].
+//! [`Applied`] is true whenever there is a [`ProcessPhase`].
 //!
 //! A run that may listen can connect to what it listens on itself: the filter asks
 //! a thread of the parent, which makes the connection (`exchange`).

@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 
 pub use nested::Nested;
 pub use paths::secrets;
-use provost_core::action::protected::REPOSITORY;
+use provost_core::action::protected_paths::REPOSITORY;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Who is calling: a handler that takes [`Op`] or [`Look`] cannot be reached
+//! Who is calling: a handler that takes [`LineOp`] or [`ReadActionRef`] cannot be reached
 //! by anyone else.
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use bytes::Bytes;
-use provost_core::chain;
+use provost_core::hash_chain;
 use provost_proto::{Code, Hash, limits};
 use provost_store::Idempotency;
 use serde::de::DeserializeOwned;
@@ -68,7 +68,7 @@ fn target(request: &Request) -> String {
 }
 
 fn digest(target: &str, body: &[u8]) -> Hash {
-    chain::digest(&[target.as_bytes(), body].concat())
+    hash_chain::digest(&[target.as_bytes(), body].concat())
 }
 
 fn key(request: &Request) -> Result<Option<String>, Failure> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::session::{FinishReason, SessionStatus};
 use provost_proto::{Code, ErrorResponse, Fact, MessageId, SessionId, Stream, TurnId};
 use provost_runner::session::Taken;
@@ -96,8 +96,8 @@ impl Talk {
 
     /// The turn before was stopped: the end, if the message waits until somebody goes on.
     async fn held(&self) -> Result<Option<Ended>, StoreError> {
-        let doc = self.store.doc(View::Sessions, self.session.uuid()).await?;
-        let waits = doc.and_then(Doc::into_session).is_some_and(|session| {
+        let doc = self.store.doc(ViewKind::Sessions, self.session.uuid()).await?;
+        let waits = doc.and_then(ViewDocument::into_session).is_some_and(|session| {
             let is_queued = session.queued.iter().any(|queued| queued.message == self.message);
             is_queued && session.status != SessionStatus::Running
         });

@@ -15,8 +15,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use provost_core::chain::{self, Record};
-use provost_core::fold::World;
+use provost_core::fold::MemoryViews;
+use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::kernel::ActionOutcome;
 use provost_proto::{ActionId, Actor, Fact, Hash, ProjectId, Stream};
 use provost_store::{
@@ -351,12 +351,12 @@ fn replay(runtime: &tokio::runtime::Runtime) {
     let began = Instant::now();
     let views = runtime.block_on(async {
         let mut tail = Tail::new(Arc::clone(&store) as Arc<dyn Store>, Scope::All, 0);
-        let (mut world, mut prev, mut seen) = (World::default(), Hash::ZERO, 0);
+        let (mut world, mut prev, mut seen) = (MemoryViews::default(), Hash::ZERO, 0);
         while seen < EVENTS {
             for event in tail.next().await.unwrap() {
-                prev = chain::link(&prev, event.record());
+                prev = hash_chain::hash_record(&prev, event.record());
                 assert_eq!(prev, event.hash);
-                let read = Record::read(event.record()).unwrap().into_event(event.prev, prev);
+                let read = EventRecord::parse(event.record()).unwrap().into_event(event.prev, prev);
                 world.apply(&read);
                 seen += 1;
             }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use provost_core::chain;
-use provost_core::fold::{Doc, Key};
+use provost_core::fold::{DocumentKey, ViewDocument};
+use provost_core::hash_chain;
 use provost_proto::kernel::OutputData;
 use provost_proto::{
     Actor, BlobRef, EventId, Fact, Hash, Principal, Stream, StreamVersion, limits,
@@ -54,7 +54,7 @@ pub struct Append {
     pub expect: Vec<(Stream, StreamVersion)>,
     /// What these documents must be, still, or nothing is appended: a decision
     /// that was made by looking at them is not carried out on others.
-    pub unchanged: Vec<(Key, Doc)>,
+    pub unchanged: Vec<(DocumentKey, ViewDocument)>,
     /// How sure it must be.
     pub durability: Durability,
     /// The events.
@@ -110,14 +110,14 @@ impl Prepared {
         let NewEvent { stream, mut fact, cause } = event;
         // Much output is not even tried as JSON.
         let mut blob = lift_output(&mut fact, limits::MAX_INLINE_BODY_BYTES)?;
-        let mut body = chain::body(&fact)?;
+        let mut body = hash_chain::encode_fact_body(&fact)?;
         if body.len() > limits::MAX_INLINE_BODY_BYTES {
             blob = lift_output(&mut fact, 0)?;
-            body = if blob.is_some() { chain::body(&fact)? } else { body };
+            body = if blob.is_some() { hash_chain::encode_fact_body(&fact)? } else { body };
         }
         if body.len() > limits::MAX_INLINE_BODY_BYTES {
             check_blob(&body)?;
-            let hash = chain::digest(&body);
+            let hash = hash_chain::digest(&body);
             let reference = format!("{{\"$blob\":\"{hash}\",\"size\":{}}}", body.len());
             let bytes = std::mem::replace(&mut body, reference.into_bytes());
             blob = Some((hash, bytes.into()));
@@ -134,7 +134,7 @@ fn lift_output(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Bytes)>, St
         && bytes.len() > over
     {
         check_blob(bytes)?;
-        let (hash, bytes) = (chain::digest(bytes), bytes.clone());
+        let (hash, bytes) = (hash_chain::digest(bytes), bytes.clone());
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         output.data = OutputData::Blob(BlobRef { hash, size });
         return Ok(Some((hash, bytes)));

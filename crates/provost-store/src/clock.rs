@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use provost_core::chain;
+use provost_core::hash_chain;
 use provost_proto::{Hash, UnixMicros};
 use uuid::Uuid;
 
@@ -52,7 +52,7 @@ fn id_at(at: UnixMicros) -> Uuid {
     static SECRET: LazyLock<[u8; 16]> = LazyLock::new(|| *Uuid::new_v4().as_bytes());
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    let hash = chain::digest(&[&SECRET[..], &count].concat());
+    let hash = hash_chain::digest(&[&SECRET[..], &count].concat());
     event_id(at, &hash, &[0; 16])
 }
 

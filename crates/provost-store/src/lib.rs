@@ -19,7 +19,7 @@ mod tail;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -86,10 +86,14 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn version(&self, stream: Stream) -> BoxFuture<'_, Result<StreamVersion, StoreError>>;
 
     /// One document of a view.
-    fn doc(&self, view: View, key: Uuid) -> BoxFuture<'_, Result<Option<Doc>, StoreError>>;
+    fn doc(
+        &self,
+        view: ViewKind,
+        key: Uuid,
+    ) -> BoxFuture<'_, Result<Option<ViewDocument>, StoreError>>;
 
     /// All documents of a view, in the order they were made.
-    fn docs(&self, view: View) -> BoxFuture<'_, Result<Vec<Doc>, StoreError>>;
+    fn docs(&self, view: ViewKind) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>>;
 
     /// Keeps bytes under their hash.
     fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobRef, StoreError>>;

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use provost_core::chain::{self, Record};
+use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::{BlobRef, Event, Fact, Hash, Seq, Stream};
 
 use crate::{Store, StoreError};
@@ -38,12 +38,14 @@ impl Recorded {
 
     /// The JSON that clients see; made once, however many clients there are.
     pub fn wire(&self) -> Bytes {
-        self.wire.get_or_init(|| chain::wire(&self.record, &self.prev, &self.hash).into()).clone()
+        self.wire
+            .get_or_init(|| hash_chain::encode_event(&self.record, &self.prev, &self.hash).into())
+            .clone()
     }
 
     /// The event, read.
     pub fn event(&self) -> Result<Event, StoreError> {
-        let record = Record::read(&self.record)
+        let record = EventRecord::parse(&self.record)
             .map_err(|error| StoreError::Damaged(format!("event {}: {error}", self.seq)))?;
         Ok(record.into_event(self.prev, self.hash))
     }

@@ -16,9 +16,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use provost_core::action::Action;
-use provost_core::decide::{Acting, Matter, Request, Standing, Verdict, decide};
+use provost_core::decide::{
+    ActingRole, ActionRequest, BoundAction, Decision, PolicyContext, decide,
+};
 use provost_core::permit::Permit;
-use provost_core::policy::{Layer, Policy, Rules};
+use provost_core::policy::{Policy, PolicyRules, RuleLayer};
 use provost_core::redact::Secrets;
 use provost_kernel::{Kernel, Place, Reports};
 use provost_proto::kernel::{OutputData, ReportPayload};
@@ -244,7 +246,7 @@ fn verdict(what: &str, value: f64, bound: Bound) {
 
 /// A person's own action, as if the log had said so: there is no log here.
 fn permit(action: Action) -> Permit {
-    let request = Request {
+    let request = ActionRequest {
         id: uuid::Uuid::new_v4().into(),
         project: uuid::Uuid::nil().into(),
         principal: "local:bench".to_owned(),
@@ -252,8 +254,9 @@ fn permit(action: Action) -> Permit {
         session: None,
         action,
     };
-    let rules = Rules::new(Policy::empty(Layer::Builtin), Policy::empty(Layer::User), None);
-    let standing = Standing {
+    let rules =
+        PolicyRules::new(Policy::empty(RuleLayer::Builtin), Policy::empty(RuleLayer::User), None);
+    let standing = PolicyContext {
         rules: &rules,
         broken: None,
         folder: None,
@@ -266,8 +269,8 @@ fn permit(action: Action) -> Permit {
         unseen: None,
         again: 0,
     };
-    let verdict = decide(Matter::new(request).unwrap(), Acting::Oneself, &standing);
-    let Verdict::Allow(allowed) = verdict else { panic!("a person may run seq") };
+    let verdict = decide(BoundAction::new(request).unwrap(), ActingRole::NoRole, &standing);
+    let Decision::Allow(allowed) = verdict else { panic!("a person may run seq") };
     let fact = allowed.fact(None);
     let event = Event {
         seq: 1,
@@ -284,5 +287,5 @@ fn permit(action: Action) -> Permit {
         prev: Hash::ZERO,
         hash: Hash::new([1; 32]),
     };
-    Permit::recorded(allowed, &event).unwrap()
+    Permit::from_recorded(allowed, &event).unwrap()
 }

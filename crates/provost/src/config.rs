@@ -217,7 +217,9 @@ impl Config {
             passwd_home: passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: user_name(),
             browser: browser(),
-            secrets: keys.iter().fold(secrets(), |all, key| all.with("a key of config.toml", key)),
+            secrets: keys
+                .iter()
+                .fold(secrets(), |all, key| all.with_secret("a key of config.toml", key)),
             path: env::var_os("PATH"),
             daemon: matches!(cli.command, Command::Serve(_)),
         };
@@ -402,7 +404,7 @@ fn secrets() -> Secrets {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    Secrets::in_environment(env::vars_os().filter_map(text))
+    Secrets::from_environment(env::vars_os().filter_map(text))
 }
 
 fn browser() -> Browser {

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use anstream::stream::IsTerminal as _;
 use anyhow::Context as _;
-use provost_core::action::visible;
+use provost_core::action::escape_invisible;
 use provost_proto::UnixMicros;
 
 /// Prints a line; a closed pipe is not an error worth a word.
@@ -126,7 +126,7 @@ pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut place = [0; 4];
     for c in text.chars() {
-        let spelled = visible(c.encode_utf8(&mut place));
+        let spelled = escape_invisible(c.encode_utf8(&mut place));
         if c.is_control() || (!c.is_ascii() && spelled.starts_with('\\')) {
             let _ = write!(out, "{}", c.escape_unicode());
         } else {
@@ -139,7 +139,7 @@ pub(crate) fn plain(text: &str) -> String {
 /// Text from outside as one word: between backquotes, with everything in it
 /// that could look like something else spelled out.
 pub(crate) fn quoted(text: &str) -> String {
-    format!("`{}`", visible(text))
+    format!("`{}`", escape_invisible(text))
 }
 
 /// The same for text of many lines: they stay lines.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{BadValue, Checked, no_longer};
-use super::{Params, RelPath, WRITTEN, patch};
+use super::error::{InvalidParam, ValidationResult, check_max_len};
+use super::{ActionParams, MAX_FILE_WRITE_BYTES, RelPath, patch};
 
 /// How many files a description names.
 const NAMED: usize = 5;
@@ -15,25 +15,25 @@ pub struct ApplyPatch {
     /// The diff.
     pub patch: String,
     /// Whether all of it is applied or nothing.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub atomic: bool,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-impl Params for ApplyPatch {
-    fn check(&self) -> Checked {
-        no_longer("patch", &self.patch, WRITTEN)?;
-        patch::read(&self.patch)
+impl ActionParams for ApplyPatch {
+    fn validate(&self) -> ValidationResult {
+        check_max_len("patch", &self.patch, MAX_FILE_WRITE_BYTES)?;
+        patch::parse_patch(&self.patch)
             .map(drop)
-            .map_err(|error| BadValue::new("patch", format!("cannot be read: {error}")))
+            .map_err(|error| InvalidParam::new("patch", format!("cannot be read: {error}")))
     }
 
     fn describe(&self) -> String {
         let paths = self.paths();
-        let mut named: Vec<_> = paths.iter().take(NAMED).map(RelPath::shown).collect();
+        let mut named: Vec<_> = paths.iter().take(NAMED).map(RelPath::display_quoted).collect();
         if paths.len() > NAMED {
             named.push(format!("and {} more", paths.len() - NAMED));
         }
@@ -41,7 +41,8 @@ impl Params for ApplyPatch {
     }
 
     fn paths(&self) -> Vec<RelPath> {
-        let mut paths = patch::read(&self.patch).map_or_else(|_| Vec::new(), |f| patch::paths(&f));
+        let mut paths = patch::parse_patch(&self.patch)
+            .map_or_else(|_| Vec::new(), |f| patch::touched_paths(&f));
         paths.dedup();
         paths
     }

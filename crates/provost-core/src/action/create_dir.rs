@@ -2,26 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Checked;
-use super::path::inside;
-use super::{Params, RelPath};
+use super::error::ValidationResult;
+use super::rel_path::deserialize_non_root;
+use super::{ActionParams, RelPath};
 
 /// A new folder, with those above it that are missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateDir {
     /// The folder.
-    #[serde(deserialize_with = "inside")]
+    #[serde(deserialize_with = "deserialize_non_root")]
     pub path: RelPath,
 }
 
-impl Params for CreateDir {
-    fn check(&self) -> Checked {
+impl ActionParams for CreateDir {
+    fn validate(&self) -> ValidationResult {
         Ok(())
     }
 
     fn describe(&self) -> String {
-        format!("create the folder {}", self.path.shown())
+        format!("create the folder {}", self.path.display_quoted())
     }
 
     fn paths(&self) -> Vec<RelPath> {

@@ -5,9 +5,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::error::{BadValue, Checked};
-use super::path::inside;
-use super::{Params, RelPath, WRITTEN};
+use super::error::{InvalidParam, ValidationResult};
+use super::rel_path::deserialize_non_root;
+use super::{ActionParams, MAX_FILE_WRITE_BYTES, RelPath};
 
 /// How many edits one call takes.
 const EDITS: usize = 1000;
@@ -17,11 +17,11 @@ const EDITS: usize = 1000;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditFile {
     /// The file.
-    #[serde(deserialize_with = "inside")]
+    #[serde(deserialize_with = "deserialize_non_root")]
     pub path: RelPath,
     /// What to replace, one after the other; each sees what the one before left.
-    #[serde(deserialize_with = "objects")]
-    pub edits: Vec<Edit>,
+    #[serde(deserialize_with = "deserialize_edits")]
+    pub edits: Vec<TextEdit>,
     /// The hash the file must have now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_hash: Option<Hash>,
@@ -30,7 +30,7 @@ pub struct EditFile {
 /// One text replaced by another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Edit {
+pub struct TextEdit {
     /// What is there; exactly once, unless `all` is set.
     pub old: String,
     /// What comes instead.
@@ -41,36 +41,38 @@ pub struct Edit {
 }
 
 /// Edits are written with their names; serde alone would take bare lists too.
-fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Edit>, D::Error> {
+fn deserialize_edits<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<TextEdit>, D::Error> {
     let edits = Vec::<Map<String, Value>>::deserialize(deserializer)?;
     let read = |edit| serde_json::from_value(Value::Object(edit)).map_err(D::Error::custom);
     edits.into_iter().map(read).collect()
 }
 
-impl Params for EditFile {
-    fn check(&self) -> Checked {
+impl ActionParams for EditFile {
+    fn validate(&self) -> ValidationResult {
         if self.edits.is_empty() || self.edits.len() > EDITS {
-            return Err(BadValue::new("edits", format!("holds 1 to {EDITS} edits")));
+            return Err(InvalidParam::new("edits", format!("holds 1 to {EDITS} edits")));
         }
         for (edit, n) in self.edits.iter().zip(1..) {
             if edit.old.is_empty() {
-                return Err(BadValue::new("edits", format!("number {n}: `old` is empty")));
+                return Err(InvalidParam::new("edits", format!("number {n}: `old` is empty")));
             }
             if edit.old == edit.new {
                 let why = format!("number {n}: `old` and `new` are the same");
-                return Err(BadValue::new("edits", why));
+                return Err(InvalidParam::new("edits", why));
             }
         }
         let length: usize = self.edits.iter().map(|edit| edit.old.len() + edit.new.len()).sum();
-        if length > WRITTEN {
-            let why = format!("hold {length} bytes, more than the {WRITTEN} allowed");
-            return Err(BadValue::new("edits", why));
+        if length > MAX_FILE_WRITE_BYTES {
+            let why = format!("hold {length} bytes, more than the {MAX_FILE_WRITE_BYTES} allowed");
+            return Err(InvalidParam::new("edits", why));
         }
         Ok(())
     }
 
     fn describe(&self) -> String {
-        let path = self.path.shown();
+        let path = self.path.display_quoted();
         match self.edits.len() {
             1 => format!("make an edit in {path}"),
             n => format!("make {n} edits in {path}"),

@@ -64,39 +64,39 @@ fn suggestion(similar: Option<&str>) -> String {
 /// A parameter that has the right type and the wrong value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {why}")]
-pub(super) struct BadValue {
+pub(super) struct InvalidParam {
     field: &'static str,
     why: String,
 }
 
-impl BadValue {
+impl InvalidParam {
     pub(super) fn new(field: &'static str, why: impl Into<String>) -> Self {
         Self { field, why: why.into() }
     }
 }
 
 /// What a check of parameters says.
-pub(super) type Checked = Result<(), BadValue>;
+pub(super) type ValidationResult = Result<(), InvalidParam>;
 
 /// Checks that a number lies in a range.
-pub(super) fn within(
+pub(super) fn check_range(
     field: &'static str,
     value: u64,
     range: std::ops::RangeInclusive<u64>,
-) -> Checked {
+) -> ValidationResult {
     if range.contains(&value) {
         return Ok(());
     }
-    Err(BadValue::new(field, format!("is {} to {}, not {value}", range.start(), range.end())))
+    Err(InvalidParam::new(field, format!("is {} to {}, not {value}", range.start(), range.end())))
 }
 
 /// Checks the length of a text in bytes.
-pub(super) fn no_longer(field: &'static str, text: &str, most: usize) -> Checked {
+pub(super) fn check_max_len(field: &'static str, text: &str, most: usize) -> ValidationResult {
     if text.len() <= most {
         return Ok(());
     }
-    Err(BadValue::new(field, format!("has {} bytes, more than the {most} allowed", text.len())))
+    Err(InvalidParam::new(field, format!("has {} bytes, more than the {most} allowed", text.len())))
 }
 
 /// The largest integer that every JSON reader holds exactly.
-pub(super) const EXACT: u64 = (1 << 53) - 1;
+pub(super) const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;

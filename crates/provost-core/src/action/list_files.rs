@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{BadValue, Checked, no_longer, within};
-use super::text::{self, Breaks, quoted};
-use super::{Params, RelPath};
+use super::error::{InvalidParam, ValidationResult, check_max_len, check_range};
+use super::text::{self, LineBreaks, quoted};
+use super::{ActionParams, RelPath};
 
 /// How many entries one call answers with at most, and how many names of one
 /// folder are looked at.
-pub const LISTED: u32 = 50_000;
+pub const MAX_LISTED_ENTRIES: u32 = 50_000;
 
 /// How deep a listing goes.
 const DEPTH: u64 = 64;
@@ -25,7 +25,7 @@ pub struct ListFiles {
     #[serde(default)]
     pub path: RelPath,
     /// How many levels: 1 is the folder alone.
-    #[serde(default = "one")]
+    #[serde(default = "default_depth")]
     pub depth: u32,
     /// Only what matches; without a slash it is matched against the name alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,49 +34,50 @@ pub struct ListFiles {
     #[serde(default)]
     pub hidden: bool,
     /// Whether `.gitignore` and its like leave names out.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub respect_ignore: bool,
     /// How many entries.
-    #[serde(default = "limit")]
+    #[serde(default = "default_limit")]
     pub limit: u32,
     /// Where the answer before ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-fn one() -> u32 {
+fn default_depth() -> u32 {
     1
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-fn limit() -> u32 {
+fn default_limit() -> u32 {
     500
 }
 
 /// A glob or a pattern that a person can read.
-pub(super) fn readable(field: &'static str, text: &str) -> Checked {
-    text::check(text, Breaks::No).map_err(|error| BadValue::new(field, error.to_string()))
+pub(super) fn check_readable(field: &'static str, text: &str) -> ValidationResult {
+    text::check_visible(text, LineBreaks::Forbidden)
+        .map_err(|error| InvalidParam::new(field, error.to_string()))
 }
 
-impl Params for ListFiles {
-    fn check(&self) -> Checked {
-        within("depth", self.depth.into(), 1..=DEPTH)?;
-        within("limit", self.limit.into(), 1..=LISTED.into())?;
+impl ActionParams for ListFiles {
+    fn validate(&self) -> ValidationResult {
+        check_range("depth", self.depth.into(), 1..=DEPTH)?;
+        check_range("limit", self.limit.into(), 1..=MAX_LISTED_ENTRIES.into())?;
         if let Some(glob) = &self.glob {
-            no_longer("glob", glob, GLOB)?;
-            readable("glob", glob)?;
+            check_max_len("glob", glob, GLOB)?;
+            check_readable("glob", glob)?;
         }
-        no_longer("cursor", self.cursor.as_deref().unwrap_or_default(), CURSOR)
+        check_max_len("cursor", self.cursor.as_deref().unwrap_or_default(), CURSOR)
     }
 
     fn describe(&self) -> String {
         let mut said = if self.path.is_root() {
             "list the files of the project".to_owned()
         } else {
-            format!("list the files in {}", self.path.shown())
+            format!("list the files in {}", self.path.display_quoted())
         };
         if let Some(glob) = &self.glob {
             said.extend([" that match ", &quoted(glob)]);

@@ -5,46 +5,50 @@
 //! decided, shown to a person, hashed and run is this value and no other.
 //! Nothing here does anything; the kernel does.
 
+mod action_table;
 mod apply_patch;
 mod create_dir;
 mod edit_file;
 mod error;
+mod fetch_preview;
 mod list_files;
 mod move_file;
 pub mod patch;
-mod path;
-mod preview;
-mod process;
-pub mod protected;
-mod pty;
+mod process_actions;
+pub mod protected_paths;
 mod read_file;
+mod rel_path;
 pub(crate) mod run_command;
-mod runtime;
+mod runtime_actions;
 mod search_files;
 mod stat_path;
-mod table;
+mod terminal_actions;
 pub(crate) mod text;
 mod write_file;
 
+pub use action_table::{Action, FileAction, ProcessAction, RuntimeAction};
 pub use apply_patch::ApplyPatch;
 pub use create_dir::CreateDir;
-pub use edit_file::{Edit, EditFile};
+pub use edit_file::{EditFile, TextEdit};
 pub use error::BadAction;
-pub use list_files::{LISTED, ListFiles};
+pub use fetch_preview::FetchPreview;
+pub use list_files::{ListFiles, MAX_LISTED_ENTRIES};
 pub use move_file::{DeleteFile, MoveFile};
-pub use path::{BadPath, RelPath};
-pub use preview::FetchPreview;
-pub use process::{ListProcesses, ReadProcess, Signal, SignalProcess, StopProcess, WriteProcess};
-pub use protected::protected;
-pub use pty::{OpenPty, ReadPty, WritePty};
-pub use read_file::{Part, READ, ReadFile};
+pub use process_actions::{
+    ListProcesses, ReadProcess, Signal, SignalProcess, StopProcess, WriteProcess,
+};
+pub use protected_paths::protection_reason;
+pub use read_file::{FileRange, MAX_FILE_READ_BYTES, ReadFile};
+pub use rel_path::{BadPath, RelPath};
 pub use run_command::RunCommand;
-pub use runtime::{BuildRuntime, ReadLogs, ReadRuntime, RestartRuntime, RunRuntime, StopRuntime};
+pub use runtime_actions::{
+    BuildRuntime, ReadLogs, ReadRuntime, RestartRuntime, RunRuntime, StopRuntime,
+};
 pub use search_files::SearchFiles;
 pub use stat_path::StatPath;
-pub use table::{Action, FileAction, RuntimeAction, TerminalAction};
-pub use text::{BadText, visible};
-pub use write_file::{Encoding, NotBase64, WRITTEN, WriteFile, WriteMode};
+pub use terminal_actions::{OpenPty, ReadPty, WritePty};
+pub use text::{BadText, escape_invisible};
+pub use write_file::{BytesEncoding, MAX_FILE_WRITE_BYTES, NotBase64, WriteFile, WriteMode};
 
 use provost_proto::{Hash, ProjectId};
 use serde::de::{DeserializeOwned, Error as _};
@@ -55,11 +59,11 @@ use serde_json::Value;
 use crate::canonical::{self, NotCanonical};
 
 /// The version of what [`Action::hash`] hashes.
-const HASHED: u32 = 1;
+const ACTION_HASH_VERSION: u32 = 1;
 
 /// What an action does to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Effect {
+pub enum ActionKind {
     /// Looks at files.
     Read,
     /// Changes files.
@@ -73,9 +77,9 @@ pub enum Effect {
 }
 
 /// What every action's parameters can say about themselves.
-trait Params: Serialize + DeserializeOwned {
+trait ActionParams: Serialize + DeserializeOwned {
     /// What the types alone do not hold.
-    fn check(&self) -> error::Checked;
+    fn validate(&self) -> error::ValidationResult;
     /// What will happen, in plain words, after "may it …?".
     fn describe(&self) -> String;
     /// The places in the project that are named.
@@ -85,29 +89,32 @@ trait Params: Serialize + DeserializeOwned {
 impl Action {
     /// Whether it is answered when it has started, not when it has ended.
     pub fn is_background(&self) -> bool {
-        matches!(self, Self::Terminal(TerminalAction::RunCommand(run)) if run.background)
+        matches!(self, Self::Process(ProcessAction::RunCommand(run)) if run.background)
     }
 
     /// `BLAKE3` over who asks for what in which project: what an approval is bound to.
     pub fn hash(&self, principal: &str, project: ProjectId) -> Result<Hash, NotCanonical> {
-        let text = canonical::to_vec(&(HASHED, principal, project, self))?;
+        let text = canonical::to_vec(&(ACTION_HASH_VERSION, principal, project, self))?;
         Ok(Hash::new(*blake3::hash(&text).as_bytes()))
     }
 }
 
 /// Reads, and holds only what passes.
-fn read<P: Params>(action: &'static str, params: Value) -> Result<P, BadAction> {
+fn parse_action_params<P: ActionParams>(
+    action: &'static str,
+    params: Value,
+) -> Result<P, BadAction> {
     if !params.is_object() {
         return Err(BadAction::not_an_object(action, &params));
     }
     let invalid = |why: String| BadAction::Invalid { action, why };
     let params: P = serde_json::from_value(params).map_err(|error| invalid(error.to_string()))?;
-    params.check().map_err(|error| invalid(error.to_string()))?;
+    params.validate().map_err(|error| invalid(error.to_string()))?;
     Ok(params)
 }
 
 /// The name of an action that is spelled almost like this one.
-fn similar(name: &str) -> Option<&'static str> {
+fn similar_action_name(name: &str) -> Option<&'static str> {
     let last = |name: &str| name.rsplit(['.', '_', '/']).next().unwrap_or(name).to_lowercase();
     let wanted = last(name).replace('-', "");
     Action::NAMES.iter().copied().find(|known| last(known) == wanted)
@@ -116,7 +123,7 @@ fn similar(name: &str) -> Option<&'static str> {
 /// `{"action": "fs.stat", "params": {"path": "."}}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct ActionJson {
     action: String,
     params: Value,
 }
@@ -125,14 +132,14 @@ impl Serialize for Action {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut wire = serializer.serialize_struct("Wire", 2)?;
         wire.serialize_field("action", self.name())?;
-        wire.serialize_field("params", &ParamsOf(self))?;
+        wire.serialize_field("params", &ActionParamsRef(self))?;
         wire.end()
     }
 }
 
-struct ParamsOf<'a>(&'a Action);
+struct ActionParamsRef<'a>(&'a Action);
 
-impl Serialize for ParamsOf<'_> {
+impl Serialize for ActionParamsRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.write_params(serializer)
     }
@@ -140,7 +147,7 @@ impl Serialize for ParamsOf<'_> {
 
 impl<'de> Deserialize<'de> for Action {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wire = Wire::deserialize(deserializer)?;
+        let wire = ActionJson::deserialize(deserializer)?;
         Self::parse(&wire.action, wire.params).map_err(D::Error::custom)
     }
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{BadValue, Checked};
-use super::path::inside;
-use super::{Params, RelPath};
+use super::error::{InvalidParam, ValidationResult};
+use super::rel_path::deserialize_non_root;
+use super::{ActionParams, RelPath};
 
 /// Another name for a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,23 +13,23 @@ pub struct MoveFile {
     /// The name it has.
     pub from: RelPath,
     /// The name it gets, which must be free.
-    #[serde(deserialize_with = "inside")]
+    #[serde(deserialize_with = "deserialize_non_root")]
     pub to: RelPath,
 }
 
-impl Params for MoveFile {
-    fn check(&self) -> Checked {
+impl ActionParams for MoveFile {
+    fn validate(&self) -> ValidationResult {
         if self.to == self.from {
-            return Err(BadValue::new("to", "is the name it has already"));
+            return Err(InvalidParam::new("to", "is the name it has already"));
         }
         if self.to.is_beneath(&self.from) && !self.from.is_root() {
-            return Err(BadValue::new("to", "lies inside of what is moved"));
+            return Err(InvalidParam::new("to", "lies inside of what is moved"));
         }
         Ok(())
     }
 
     fn describe(&self) -> String {
-        format!("move {} to {}", self.from.shown(), self.to.shown())
+        format!("move {} to {}", self.from.display_quoted(), self.to.display_quoted())
     }
 
     fn paths(&self) -> Vec<RelPath> {
@@ -48,14 +48,14 @@ pub struct DeleteFile {
     pub recursive: bool,
 }
 
-impl Params for DeleteFile {
-    fn check(&self) -> Checked {
+impl ActionParams for DeleteFile {
+    fn validate(&self) -> ValidationResult {
         Ok(())
     }
 
     fn describe(&self) -> String {
         let with = if self.recursive { " and everything in it" } else { "" };
-        format!("delete {}{with}", self.path.shown())
+        format!("delete {}{with}", self.path.display_quoted())
     }
 
     fn paths(&self) -> Vec<RelPath> {

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{BadValue, Checked, EXACT, within};
-use super::path::inside;
-use super::{Encoding, Params, RelPath};
+use super::error::{InvalidParam, MAX_SAFE_INTEGER, ValidationResult, check_range};
+use super::rel_path::deserialize_non_root;
+use super::{ActionParams, BytesEncoding, RelPath};
 
 /// How many bytes one call reads at most.
-pub const READ: u64 = 1024 * 1024;
+pub const MAX_FILE_READ_BYTES: u64 = 1024 * 1024;
 
 /// The content of a file, or a part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReadFile {
     /// The file.
-    #[serde(deserialize_with = "inside")]
+    #[serde(deserialize_with = "deserialize_non_root")]
     pub path: RelPath,
     /// The first byte, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,12 +30,12 @@ pub struct ReadFile {
     pub line_count: Option<u64>,
     /// How the content is written in the answer.
     #[serde(default)]
-    pub encoding: Encoding,
+    pub encoding: BytesEncoding,
 }
 
 /// Which part of a file is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum FileRange {
     /// All of it.
     Whole,
     /// Bytes from an offset on; to the end if no length is given.
@@ -56,43 +56,46 @@ pub enum Part {
 
 impl ReadFile {
     /// Which part is meant.
-    pub fn part(&self) -> Part {
+    pub fn range(&self) -> FileRange {
         match (self.offset, self.length, self.start_line, self.line_count) {
-            (None, None, None, None) => Part::Whole,
-            (offset, length, None, None) => Part::Bytes { offset: offset.unwrap_or(0), length },
-            (_, _, start, count) => Part::Lines { start: start.unwrap_or(1), count },
+            (None, None, None, None) => FileRange::Whole,
+            (offset, length, None, None) => {
+                FileRange::Bytes { offset: offset.unwrap_or(0), length }
+            }
+            (_, _, start, count) => FileRange::Lines { start: start.unwrap_or(1), count },
         }
     }
 }
 
-impl Params for ReadFile {
-    fn check(&self) -> Checked {
+impl ActionParams for ReadFile {
+    fn validate(&self) -> ValidationResult {
         let bytes = self.offset.or(self.length).is_some();
         let lines = self.start_line.or(self.line_count).is_some();
         if bytes && lines {
             let why = "counts bytes and `startLine` lines; ask for one or the other";
-            return Err(BadValue::new("offset", why));
+            return Err(InvalidParam::new("offset", why));
         }
-        if lines && self.encoding == Encoding::Base64 {
-            return Err(BadValue::new("encoding", "is `utf-8` where lines are asked for"));
+        if lines && self.encoding == BytesEncoding::Base64 {
+            return Err(InvalidParam::new("encoding", "is `utf-8` where lines are asked for"));
         }
-        within("offset", self.offset.unwrap_or(0), 0..=EXACT)?;
-        within("length", self.length.unwrap_or(1), 1..=READ)?;
-        within("startLine", self.start_line.unwrap_or(1), 1..=EXACT)?;
-        within("lineCount", self.line_count.unwrap_or(1), 1..=EXACT)
+        check_range("offset", self.offset.unwrap_or(0), 0..=MAX_SAFE_INTEGER)?;
+        check_range("length", self.length.unwrap_or(1), 1..=MAX_FILE_READ_BYTES)?;
+        check_range("startLine", self.start_line.unwrap_or(1), 1..=MAX_SAFE_INTEGER)?;
+        check_range("lineCount", self.line_count.unwrap_or(1), 1..=MAX_SAFE_INTEGER)
     }
 
     fn describe(&self) -> String {
-        let path = self.path.shown();
-        let (what, from) = match self.part() {
-            Part::Whole => (String::new(), String::new()),
-            Part::Bytes { offset, length } => (
-                length.map_or_else(String::new, |n| many(n, "byte")),
+        let path = self.path.display_quoted();
+        let (what, from) = match self.range() {
+            FileRange::Whole => (String::new(), String::new()),
+            FileRange::Bytes { offset, length } => (
+                length.map_or_else(String::new, |n| format_count(n, "byte")),
                 format!(" from byte {offset}"),
             ),
-            Part::Lines { start, count } => {
-                (count.map_or_else(String::new, |n| many(n, "line")), format!(" from line {start}"))
-            }
+            FileRange::Lines { start, count } => (
+                count.map_or_else(String::new, |n| format_count(n, "line")),
+                format!(" from line {start}"),
+            ),
         };
         format!("read {what}{path}{from}")
     }
@@ -102,6 +105,6 @@ impl Params for ReadFile {
     }
 }
 
-fn many(count: u64, what: &str) -> String {
+fn format_count(count: u64, what: &str) -> String {
     format!("{count} {what}{} of ", if count == 1 { "" } else { "s" })
 }

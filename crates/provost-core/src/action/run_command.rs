@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{BadValue, Checked, no_longer, within};
-use super::text::{self, Breaks, excerpt, quoted};
-use super::{Params, RelPath};
-use crate::command::{Unreadable, analyze, lookalike};
+use super::error::{InvalidParam, ValidationResult, check_max_len, check_range};
+use super::text::{self, LineBreaks, excerpt, quoted};
+use super::{ActionParams, RelPath};
+use crate::command::{UnreadableCommand, analyze_line, is_lookalike};
 
 /// The longest command line, and the longest argument list, in bytes.
 const COMMAND: usize = 128 * 1024;
@@ -42,10 +42,10 @@ pub struct RunCommand {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
     /// How long it may take, in milliseconds.
-    #[serde(default = "timeout")]
+    #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
     /// How many bytes of its output are kept.
-    #[serde(default = "output")]
+    #[serde(default = "default_max_output")]
     pub max_output: u64,
     /// Whether it may reach the network, which the sandbox closes otherwise.
     #[serde(default)]
@@ -55,11 +55,11 @@ pub struct RunCommand {
     pub background: bool,
 }
 
-fn timeout() -> u64 {
+fn default_timeout_ms() -> u64 {
     120_000
 }
 
-fn output() -> u64 {
+fn default_max_output() -> u64 {
     256 * 1024
 }
 
@@ -93,55 +93,56 @@ const REFUSED: &[&str] = &[
 const REFUSED_PREFIXES: &[&str] = &["LD_", "DYLD_", "PROVOST_", "GIT_CONFIG", "BASH_FUNC_"];
 
 /// Whether a variable of this name makes a program run something else than asked.
-pub(crate) fn governs(name: &str) -> bool {
+pub(crate) fn is_refused_variable(name: &str) -> bool {
     let known = name.to_ascii_uppercase();
     REFUSED.contains(&&*known) || REFUSED_PREFIXES.iter().any(|prefix| known.starts_with(prefix))
 }
 
 impl RunCommand {
-    fn check_text(field: &'static str, text: &str) -> Checked {
-        text::check(text, Breaks::Yes).map_err(|error| BadValue::new(field, error.to_string()))
+    fn check_text(field: &'static str, text: &str) -> ValidationResult {
+        text::check_visible(text, LineBreaks::Allowed)
+            .map_err(|error| InvalidParam::new(field, error.to_string()))
     }
 
-    fn check_what(&self) -> Checked {
+    fn check_command(&self) -> ValidationResult {
         match (&self.command, &self.argv) {
             (Some(_), Some(_)) | (None, None) => {
-                Err(BadValue::new("command", "or `argv` is needed, one and not the other"))
+                Err(InvalidParam::new("command", "or `argv` is needed, one and not the other"))
             }
             (Some(command), None) => {
                 if command.trim().is_empty() {
-                    return Err(BadValue::new("command", "is empty"));
+                    return Err(InvalidParam::new("command", "is empty"));
                 }
-                no_longer("command", command, COMMAND)?;
+                check_max_len("command", command, COMMAND)?;
                 Self::check_text("command", command)?;
                 // What looks like another program or option is refused, not asked about.
-                match if command.is_ascii() { Ok(()) } else { analyze(command).map(drop) } {
-                    Err(error @ Unreadable::Lookalike { .. }) => {
-                        Err(BadValue::new("command", error.to_string()))
+                match if command.is_ascii() { Ok(()) } else { analyze_line(command).map(drop) } {
+                    Err(error @ UnreadableCommand::LookalikeName { .. }) => {
+                        Err(InvalidParam::new("command", error.to_string()))
                     }
                     Err(_) | Ok(()) => Ok(()),
                 }
             }
             (None, Some(argv)) => {
                 if argv.is_empty() || argv.len() > ARGUMENTS {
-                    return Err(BadValue::new("argv", format!("holds 1 to {ARGUMENTS} items")));
+                    return Err(InvalidParam::new("argv", format!("holds 1 to {ARGUMENTS} items")));
                 }
                 if argv[0].is_empty() {
-                    return Err(BadValue::new("argv", "begins with the program to run"));
+                    return Err(InvalidParam::new("argv", "begins with the program to run"));
                 }
                 let length: usize = argv.iter().map(|argument| argument.len() + 1).sum();
                 if length > COMMAND {
                     let why = format!("has {length} bytes, more than the {COMMAND} allowed");
-                    return Err(BadValue::new("argv", why));
+                    return Err(InvalidParam::new("argv", why));
                 }
                 argv.iter().try_for_each(|argument| Self::check_text("argv", argument))?;
-                match argv.iter().enumerate().find(|(at, word)| lookalike(word, *at == 0)) {
+                match argv.iter().enumerate().find(|(at, word)| is_lookalike(word, *at == 0)) {
                     Some((_, word)) => {
                         let why = format!(
                             "holds a program or an option in letters that look like others: {}",
                             word.escape_unicode()
                         );
-                        Err(BadValue::new("argv", why))
+                        Err(InvalidParam::new("argv", why))
                     }
                     None => Ok(()),
                 }
@@ -149,25 +150,25 @@ impl RunCommand {
         }
     }
 
-    fn check_env(&self) -> Checked {
+    fn check_env(&self) -> ValidationResult {
         if self.env.len() > VARIABLES {
-            return Err(BadValue::new("env", format!("holds at most {VARIABLES} variables")));
+            return Err(InvalidParam::new("env", format!("holds at most {VARIABLES} variables")));
         }
         let length: usize = self.env.iter().map(|(name, value)| name.len() + value.len()).sum();
         if length > COMMAND {
             let why = format!("has {length} bytes, more than the {COMMAND} allowed");
-            return Err(BadValue::new("env", why));
+            return Err(InvalidParam::new("env", why));
         }
         for (name, value) in &self.env {
             let letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
             let plain = name.bytes().all(|byte| letter(byte) || byte.is_ascii_digit());
             if !plain || !name.bytes().next().is_some_and(letter) {
                 let why = format!("names {}; a name is letters, digits and `_`", quoted(name));
-                return Err(BadValue::new("env", why));
+                return Err(InvalidParam::new("env", why));
             }
-            if governs(name) {
+            if is_refused_variable(name) {
                 let why = format!("sets `{name}`, which changes what programs run");
-                return Err(BadValue::new("env", why));
+                return Err(InvalidParam::new("env", why));
             }
             Self::check_text("env", value)?;
         }
@@ -175,23 +176,23 @@ impl RunCommand {
     }
 }
 
-impl Params for RunCommand {
-    fn check(&self) -> Checked {
-        self.check_what()?;
+impl ActionParams for RunCommand {
+    fn validate(&self) -> ValidationResult {
+        self.check_command()?;
         self.check_env()?;
-        no_longer("stdin", self.stdin.as_deref().unwrap_or_default(), STDIN)?;
-        within("timeoutMs", self.timeout_ms, 1..=TIMEOUT)?;
-        within("maxOutput", self.max_output, OUTPUT)
+        check_max_len("stdin", self.stdin.as_deref().unwrap_or_default(), STDIN)?;
+        check_range("timeoutMs", self.timeout_ms, 1..=TIMEOUT)?;
+        check_range("maxOutput", self.max_output, OUTPUT)
     }
 
     fn describe(&self) -> String {
         let mut said = match (&self.command, &self.argv) {
             (Some(command), _) => format!("run {}", quoted(command)),
-            (None, Some(argv)) => format!("run the program {}", quoted(&words(argv))),
+            (None, Some(argv)) => format!("run the program {}", quoted(&quote_argv(argv))),
             (None, None) => "run nothing".to_owned(),
         };
         if !self.cwd.is_root() {
-            said.extend([" in ", &self.cwd.shown(), "/"]);
+            said.extend([" in ", &self.cwd.display_quoted(), "/"]);
         }
         if !self.env.is_empty() {
             let set = |(name, value): (&String, &String)| format!("{name}={}", quoted(value));
@@ -216,7 +217,7 @@ impl Params for RunCommand {
 }
 
 /// Arguments as a shell would need them written, so that where one ends is seen.
-pub(crate) fn words(argv: &[String]) -> String {
+pub(crate) fn quote_argv(argv: &[String]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
     let word = |argument: &String| {
         if !argument.is_empty() && argument.chars().all(plain) {

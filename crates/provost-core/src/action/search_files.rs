@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{BadValue, Checked, no_longer, within};
-use super::list_files::{GLOB, readable};
+use super::error::{InvalidParam, ValidationResult, check_max_len, check_range};
+use super::list_files::{GLOB, check_readable};
 use super::text::quoted;
-use super::{Params, RelPath};
+use super::{ActionParams, RelPath};
 
 /// The longest pattern, in bytes.
 const PATTERN: usize = 4096;
@@ -36,33 +36,34 @@ pub struct SearchFiles {
     #[serde(default)]
     pub context: u32,
     /// How many matching lines.
-    #[serde(default = "limit")]
+    #[serde(default = "default_limit")]
     pub limit: u32,
 }
 
-fn limit() -> u32 {
+fn default_limit() -> u32 {
     200
 }
 
-impl Params for SearchFiles {
-    fn check(&self) -> Checked {
+impl ActionParams for SearchFiles {
+    fn validate(&self) -> ValidationResult {
         if self.pattern.is_empty() {
-            return Err(BadValue::new("pattern", "is empty, and would match every line"));
+            return Err(InvalidParam::new("pattern", "is empty, and would match every line"));
         }
-        no_longer("pattern", &self.pattern, PATTERN)?;
+        check_max_len("pattern", &self.pattern, PATTERN)?;
         if self.globs.len() > GLOBS {
-            return Err(BadValue::new("globs", format!("holds at most {GLOBS} globs")));
+            return Err(InvalidParam::new("globs", format!("holds at most {GLOBS} globs")));
         }
         for glob in &self.globs {
-            no_longer("globs", glob, GLOB)?;
-            readable("globs", glob)?;
+            check_max_len("globs", glob, GLOB)?;
+            check_readable("globs", glob)?;
         }
-        within("context", self.context.into(), 0..=CONTEXT)?;
-        within("limit", self.limit.into(), 1..=MATCHES)
+        check_range("context", self.context.into(), 0..=CONTEXT)?;
+        check_range("limit", self.limit.into(), 1..=MATCHES)
     }
 
     fn describe(&self) -> String {
-        let place = if self.path.is_root() { "the project".to_owned() } else { self.path.shown() };
+        let place =
+            if self.path.is_root() { "the project".to_owned() } else { self.path.display_quoted() };
         let what = if self.literal { "the text " } else { "" };
         let mut said = format!("search {place} for {what}{}", quoted(&self.pattern));
         if !self.globs.is_empty() {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Checked;
-use super::{Params, RelPath};
+use super::error::ValidationResult;
+use super::{ActionParams, RelPath};
 
 /// What is known about a file without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,13 +13,13 @@ pub struct StatPath {
     pub path: RelPath,
 }
 
-impl Params for StatPath {
-    fn check(&self) -> Checked {
+impl ActionParams for StatPath {
+    fn validate(&self) -> ValidationResult {
         Ok(())
     }
 
     fn describe(&self) -> String {
-        format!("look up the size and kind of {}", self.path.shown())
+        format!("look up the size and kind of {}", self.path.display_quoted())
     }
 
     fn paths(&self) -> Vec<RelPath> {

@@ -15,7 +15,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 pub enum BadText {
     /// A character that nobody sees, or that hides others.
     #[error("contains {}, which cannot be seen", .0.escape_unicode())]
-    Unseen(char),
+    Invisible(char),
     /// One text could be written in two ways; only the composed one is taken.
     #[error("is not in Unicode's normal form C; compose its characters")]
     NotComposed,
@@ -23,27 +23,27 @@ pub enum BadText {
 
 /// Whether lines may be broken in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Breaks {
+pub(crate) enum LineBreaks {
     /// One line, without tabs.
-    No,
+    Forbidden,
     /// Line feeds and tabs are part of it.
-    Yes,
+    Allowed,
 }
 
 /// Checks that a text is what it looks like.
-pub(crate) fn check(text: &str, breaks: Breaks) -> Result<(), BadText> {
+pub(crate) fn check_visible(text: &str, breaks: LineBreaks) -> Result<(), BadText> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Ok(());
     }
-    let taken = |c: char| breaks == Breaks::Yes && matches!(c, '\n' | '\t');
-    if let Some(c) = text.chars().find(|c| unseen(*c) && !taken(*c)) {
-        return Err(BadText::Unseen(c));
+    let taken = |c: char| breaks == LineBreaks::Allowed && matches!(c, '\n' | '\t');
+    if let Some(c) = text.chars().find(|c| is_invisible(*c) && !taken(*c)) {
+        return Err(BadText::Invisible(c));
     }
     if is_nfc(text) { Ok(()) } else { Err(BadText::NotComposed) }
 }
 
 /// Whether a character is invisible, reorders others or is not assigned.
-pub(crate) fn unseen(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     // Letters and marks by their category, but drawn as nothing at all.
     let blank = matches!(
         c,
@@ -64,12 +64,12 @@ pub(crate) fn unseen(c: char) -> bool {
 }
 
 /// Whether a person would take the character for something else.
-fn spelled_out(c: char) -> bool {
-    c != ' ' && (unseen(c) || c.general_category() == GeneralCategory::SpaceSeparator)
+fn needs_escape(c: char) -> bool {
+    c != ' ' && (is_invisible(c) || c.general_category() == GeneralCategory::SpaceSeparator)
 }
 
 /// So many spaces in a row are more than a person expects.
-const MANY: &str = "                ";
+const LONG_SPACE_RUN: &str = "                ";
 
 /// The text with everything unseen spelled out, so that no two texts look alike.
 ///
@@ -78,9 +78,9 @@ const MANY: &str = "                ";
 ///
 /// Many spaces in a row are counted, since what stands behind them would be out of
 /// sight: `\u{3000 spaces}`.
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'`');
-    if text.bytes().all(plain) && !text.contains(MANY) {
+    if text.bytes().all(plain) && !text.contains(LONG_SPACE_RUN) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -93,11 +93,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             '`' => out.push_str("\\`"),
             '\\' => {
                 let escape = |next: &char| {
-                    matches!(next, 'n' | 't' | 'r' | 'u' | '`' | '\\') || spelled_out(*next)
+                    matches!(next, 'n' | 't' | 'r' | 'u' | '`' | '\\') || needs_escape(*next)
                 };
                 // Many spaces are written with one, too.
-                let ahead = rest.clone().take(MANY.len()).filter(|c| *c == ' ').count();
-                let escaped = rest.peek().is_none_or(escape) || ahead == MANY.len();
+                let ahead = rest.clone().take(LONG_SPACE_RUN.len()).filter(|c| *c == ' ').count();
+                let escaped = rest.peek().is_none_or(escape) || ahead == LONG_SPACE_RUN.len();
                 out.push_str(if escaped { "\\\\" } else { "\\" });
             }
             ' ' => {
@@ -105,13 +105,13 @@ pub fn visible(text: &str) -> Cow<'_, str> {
                 while rest.next_if_eq(&' ').is_some() {
                     n_spaces += 1;
                 }
-                if n_spaces >= MANY.len() {
+                if n_spaces >= LONG_SPACE_RUN.len() {
                     let _ = write!(out, "\\u{{{n_spaces} spaces}}");
                 } else {
                     out.extend(std::iter::repeat_n(' ', n_spaces));
                 }
             }
-            c if spelled_out(c) => {
+            c if needs_escape(c) => {
                 // Writing to a string cannot fail.
                 let _ = write!(out, "{}", c.escape_unicode());
             }
@@ -123,7 +123,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// The whole text between backquotes.
 pub(crate) fn quoted(text: &str) -> String {
-    format!("`{}`", visible(text))
+    format!("`{}`", escape_invisible(text))
 }
 
 /// How much of a text that is only passed on is shown.
@@ -146,7 +146,7 @@ mod tests {
 
     #[track_caller]
     fn shown(text: &str, expected: &str) {
-        assert_eq!(visible(text), expected);
+        assert_eq!(escape_invisible(text), expected);
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         shown("`id`", r"\`id\`");
     }
 
-    /// Reads back what [`visible`] wrote.
+    /// Reads back what [`escape_invisible`] wrote.
     fn read(shown: &str) -> String {
         let mut out = String::new();
         let mut rest = shown.chars().peekable();
@@ -204,7 +204,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_two_texts_look_alike(text in "(?s)([\\\\ntru`{}\n\u{202e}\u{a0}]|.| {14,18})*") {
-            prop_assert_eq!(read(&visible(&text)), text);
+            prop_assert_eq!(read(&escape_invisible(&text)), text);
         }
     }
 }

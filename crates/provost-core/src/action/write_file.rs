@@ -7,16 +7,16 @@ use base64::engine::general_purpose::STANDARD;
 use provost_proto::Hash;
 use serde::{Deserialize, Serialize};
 
-use super::error::{BadValue, Checked};
-use super::path::inside;
-use super::{Params, RelPath};
+use super::error::{InvalidParam, ValidationResult};
+use super::rel_path::deserialize_non_root;
+use super::{ActionParams, RelPath};
 
 /// How many bytes one call writes at most.
-pub const WRITTEN: usize = 16 * 1024 * 1024;
+pub const MAX_FILE_WRITE_BYTES: usize = 16 * 1024 * 1024;
 
 /// How bytes are written in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Encoding {
+pub enum BytesEncoding {
     /// As text.
     #[default]
     #[serde(rename = "utf-8")]
@@ -44,13 +44,13 @@ pub enum WriteMode {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WriteFile {
     /// The file.
-    #[serde(deserialize_with = "inside")]
+    #[serde(deserialize_with = "deserialize_non_root")]
     pub path: RelPath,
     /// What goes into it, as `encoding` says.
     pub content: String,
     /// How `content` is written.
     #[serde(default)]
-    pub encoding: Encoding,
+    pub encoding: BytesEncoding,
     /// What happens to a file that is there.
     #[serde(default)]
     pub mode: WriteMode,
@@ -68,21 +68,23 @@ impl WriteFile {
     /// The bytes to write.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>, NotBase64> {
         match self.encoding {
-            Encoding::Utf8 => Ok(Cow::Borrowed(self.content.as_bytes())),
-            Encoding::Base64 => Ok(Cow::Owned(STANDARD.decode(&self.content)?)),
+            BytesEncoding::Utf8 => Ok(Cow::Borrowed(self.content.as_bytes())),
+            BytesEncoding::Base64 => Ok(Cow::Owned(STANDARD.decode(&self.content)?)),
         }
     }
 }
 
-impl Params for WriteFile {
-    fn check(&self) -> Checked {
-        let bytes = self.bytes().map_err(|error| BadValue::new("content", error.to_string()))?;
-        if bytes.len() > WRITTEN {
-            let why = format!("has {} bytes, more than the {WRITTEN} allowed", bytes.len());
-            return Err(BadValue::new("content", why));
+impl ActionParams for WriteFile {
+    fn validate(&self) -> ValidationResult {
+        let bytes =
+            self.bytes().map_err(|error| InvalidParam::new("content", error.to_string()))?;
+        if bytes.len() > MAX_FILE_WRITE_BYTES {
+            let why =
+                format!("has {} bytes, more than the {MAX_FILE_WRITE_BYTES} allowed", bytes.len());
+            return Err(InvalidParam::new("content", why));
         }
         match (self.mode, self.expect_hash) {
-            (WriteMode::Create, Some(_)) => Err(BadValue::new(
+            (WriteMode::Create, Some(_)) => Err(InvalidParam::new(
                 "expectHash",
                 "says that there is a file, `mode` that there is none",
             )),
@@ -92,7 +94,7 @@ impl Params for WriteFile {
 
     fn describe(&self) -> String {
         let length = self.bytes().map_or(0, |bytes| bytes.len());
-        let path = self.path.shown();
+        let path = self.path.display_quoted();
         match self.mode {
             WriteMode::Overwrite => {
                 format!("write {length} bytes as the whole of {path}")

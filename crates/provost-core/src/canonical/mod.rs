@@ -4,13 +4,13 @@
 //! UTF-16 code units, nothing is escaped that need not be. An integer that a
 //! double cannot hold exactly is an error: two readers would see two numbers.
 
-mod parts;
+mod containers;
 mod writer;
 
 use serde::Serialize;
 use serde_json::Number;
 
-use writer::Writer;
+use writer::CanonicalWriter;
 pub(crate) use writer::write_digits;
 
 /// Why a value has no canonical form.
@@ -25,11 +25,11 @@ pub enum NotCanonical {
 }
 
 /// The largest integer that every JSON reader holds exactly.
-const EXACT: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The canonical text of anything that serialises.
 pub fn to_vec(value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, NotCanonical> {
-    let mut writer = Writer::new();
+    let mut writer = CanonicalWriter::new();
     value.serialize(&mut writer)?;
     Ok(writer.into_text())
 }
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn an_integer_that_a_double_cannot_hold_is_refused() {
-        assert!(to_vec(&EXACT).is_ok());
-        assert!(to_vec(&(EXACT + 1)).is_ok());
-        assert!(to_vec(&(EXACT + 2)).is_err());
+        assert!(to_vec(&MAX_SAFE_INTEGER).is_ok());
+        assert!(to_vec(&(MAX_SAFE_INTEGER + 1)).is_ok());
+        assert!(to_vec(&(MAX_SAFE_INTEGER + 2)).is_err());
         assert!(to_vec(&u64::MAX).is_err());
         assert!(to_vec(&i64::MIN).is_err());
     }

@@ -10,15 +10,15 @@ use std::fmt::Display;
 use serde::ser::{self, Serialize, Serializer};
 use serde_json::Number;
 
-use super::parts::{Items, Members};
-use super::{EXACT, NotCanonical, write_string};
+use super::containers::{ArrayWriter, ObjectWriter};
+use super::{MAX_SAFE_INTEGER, NotCanonical, write_string};
 
 /// A canonical text in the making.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct CanonicalWriter {
     pub(super) out: Vec<u8>,
     /// The members written so far of all objects that are still open, innermost last.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<MemberSpan>,
     /// Where members are put in order.
     pub(super) spare: Vec<u8>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Writer {
 /// Where one member stands in the text: from the first quote of its name to the
 /// end of its value, without a comma.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Member {
+pub(super) struct MemberSpan {
     pub(super) start: usize,
     /// Where its name ends.
     colon: usize,
@@ -37,9 +37,9 @@ pub(super) struct Member {
     plain: bool,
 }
 
-impl Member {
+impl MemberSpan {
     /// The member whose name has just been written.
-    pub(super) fn named(text: &[u8], start: usize) -> Self {
+    pub(super) fn from_written_name(text: &[u8], start: usize) -> Self {
         let colon = text.len();
         let mut member = Self { start, colon, end: colon, head: 0, plain: true };
         let name = member.name(text);
@@ -56,7 +56,7 @@ impl Member {
     }
 
     /// Members are in the order of the UTF-16 code units of their names.
-    pub(super) fn order(&self, other: &Self, text: &[u8]) -> Ordering {
+    pub(super) fn compare_names(&self, other: &Self, text: &[u8]) -> Ordering {
         if self.plain && other.plain {
             return (self.head.cmp(&other.head))
                 .then_with(|| self.name(text).cmp(other.name(text)));
@@ -69,7 +69,7 @@ impl Member {
     }
 }
 
-impl Writer {
+impl CanonicalWriter {
     pub(super) fn new() -> Self {
         Self { out: Vec::with_capacity(768), members: Vec::with_capacity(16), spare: Vec::new() }
     }
@@ -78,15 +78,15 @@ impl Writer {
         self.out
     }
 
-    fn open(&mut self) -> Members<'_> {
+    fn begin_object(&mut self) -> ObjectWriter<'_> {
         self.out.push(b'{');
         let first = self.members.len();
-        Members { writer: self, first, sorted: true, close: b"}" }
+        ObjectWriter { writer: self, first, sorted: true, close: b"}" }
     }
 
-    fn items(&mut self) -> Items<'_> {
+    fn begin_array(&mut self) -> ArrayWriter<'_> {
         self.out.push(b'[');
-        Items { writer: self, some: false, close: b"]" }
+        ArrayWriter { writer: self, some: false, close: b"]" }
     }
 
     /// Begins `{"variant":`, for what is closed by two brackets.
@@ -133,16 +133,16 @@ impl ser::Error for NotCanonical {
     }
 }
 
-impl<'w> Serializer for &'w mut Writer {
+impl<'w> Serializer for &'w mut CanonicalWriter {
     type Ok = ();
     type Error = NotCanonical;
-    type SerializeSeq = Items<'w>;
-    type SerializeTuple = Items<'w>;
-    type SerializeTupleStruct = Items<'w>;
-    type SerializeTupleVariant = Items<'w>;
-    type SerializeMap = Members<'w>;
-    type SerializeStruct = Members<'w>;
-    type SerializeStructVariant = Members<'w>;
+    type SerializeSeq = ArrayWriter<'w>;
+    type SerializeTuple = ArrayWriter<'w>;
+    type SerializeTupleStruct = ArrayWriter<'w>;
+    type SerializeTupleVariant = ArrayWriter<'w>;
+    type SerializeMap = ObjectWriter<'w>;
+    type SerializeStruct = ObjectWriter<'w>;
+    type SerializeStructVariant = ObjectWriter<'w>;
 
     fn serialize_bool(self, value: bool) -> Result<(), NotCanonical> {
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
@@ -162,7 +162,7 @@ impl<'w> Serializer for &'w mut Writer {
     }
 
     fn serialize_i64(self, value: i64) -> Result<(), NotCanonical> {
-        self.integer(value, value.unsigned_abs() <= EXACT)
+        self.integer(value, value.unsigned_abs() <= MAX_SAFE_INTEGER)
     }
 
     fn serialize_u8(self, value: u8) -> Result<(), NotCanonical> {
@@ -178,7 +178,7 @@ impl<'w> Serializer for &'w mut Writer {
     }
 
     fn serialize_u64(self, value: u64) -> Result<(), NotCanonical> {
-        if value > EXACT {
+        if value > MAX_SAFE_INTEGER {
             return self.integer(value, false);
         }
         write_digits(&mut self.out, value);
@@ -257,16 +257,20 @@ impl<'w> Serializer for &'w mut Writer {
         Ok(())
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'w>, NotCanonical> {
-        Ok(self.items())
+    fn serialize_seq(self, _: Option<usize>) -> Result<ArrayWriter<'w>, NotCanonical> {
+        Ok(self.begin_array())
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Items<'w>, NotCanonical> {
-        Ok(self.items())
+    fn serialize_tuple(self, _: usize) -> Result<ArrayWriter<'w>, NotCanonical> {
+        Ok(self.begin_array())
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Items<'w>, NotCanonical> {
-        Ok(self.items())
+    fn serialize_tuple_struct(
+        self,
+        _: &'static str,
+        _: usize,
+    ) -> Result<ArrayWriter<'w>, NotCanonical> {
+        Ok(self.begin_array())
     }
 
     fn serialize_tuple_variant(
@@ -275,21 +279,25 @@ impl<'w> Serializer for &'w mut Writer {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Items<'w>, NotCanonical> {
+    ) -> Result<ArrayWriter<'w>, NotCanonical> {
         self.variant(variant);
-        Ok(Items { close: b"]}", ..self.items() })
+        Ok(ArrayWriter { close: b"]}", ..self.begin_array() })
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Members<'w>, NotCanonical> {
-        Ok(self.open())
+    fn serialize_map(self, _: Option<usize>) -> Result<ObjectWriter<'w>, NotCanonical> {
+        Ok(self.begin_object())
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Members<'w>, NotCanonical> {
+    fn serialize_struct(
+        self,
+        name: &'static str,
+        _: usize,
+    ) -> Result<ObjectWriter<'w>, NotCanonical> {
         // serde_json passes what only it can read through structs of such names.
         if name.starts_with('$') {
             return Err(ser::Error::custom("raw JSON has no canonical form"));
         }
-        Ok(self.open())
+        Ok(self.begin_object())
     }
 
     fn serialize_struct_variant(
@@ -298,8 +306,8 @@ impl<'w> Serializer for &'w mut Writer {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Members<'w>, NotCanonical> {
+    ) -> Result<ObjectWriter<'w>, NotCanonical> {
         self.variant(variant);
-        Ok(Members { close: b"}}", ..self.open() })
+        Ok(ObjectWriter { close: b"}}", ..self.begin_object() })
     }
 }

@@ -1,9 +1,9 @@
 //! The words that bash carries out itself: no program runs for them.
 
-use super::Run;
+use super::CommandInvocation;
 
 /// All that bash 5 has.
-const BUILTINS: &[&str] = &[
+const BASH_BUILTINS: &[&str] = &[
     ".",
     ":",
     "[",
@@ -68,19 +68,19 @@ const BUILTINS: &[&str] = &[
 ];
 
 /// What hands its words to the shell it runs in, or to one that it starts.
-const SHELLS: &[&str] = &["bash", "sh", "builtin", "command", "eval", "time"];
+const SHELL_WRAPPERS: &[&str] = &["bash", "sh", "builtin", "command", "eval", "time"];
 
 /// Whether a command is part of the shell. `in_shell` says whether the line is
 /// read by one at all; `env cd` looks for a program, `bash -c cd` does not.
-pub fn is_builtin(run: &Run, in_shell: bool) -> bool {
+pub fn is_builtin(run: &CommandInvocation, in_shell: bool) -> bool {
     let read_by_shell = match run.through.as_slice() {
         [] => in_shell,
         wrappers => {
-            wrappers.iter().all(|name| SHELLS.contains(&name.as_str()))
+            wrappers.iter().all(|name| SHELL_WRAPPERS.contains(&name.as_str()))
                 && (in_shell || wrappers.iter().any(|name| name == "bash" || name == "sh"))
         }
     };
-    let builtin = run.argv.first().is_some_and(|name| BUILTINS.contains(&name.as_str()));
+    let builtin = run.argv.first().is_some_and(|name| BASH_BUILTINS.contains(&name.as_str()));
     read_by_shell && builtin
 }
 
@@ -102,7 +102,11 @@ mod tests {
             ("./cd", "", true, false),
         ] {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-            let run = Run { argv: words(argv), through: words(through), ..Run::default() };
+            let run = CommandInvocation {
+                argv: words(argv),
+                through: words(through),
+                ..CommandInvocation::default()
+            };
             assert_eq!(is_builtin(&run, in_shell), builtin, "{argv} through {through}");
         }
     }

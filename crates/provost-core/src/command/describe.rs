@@ -1,17 +1,19 @@
 //! An analysis in plain words, for people who are asked.
 
-use super::{Analysis, Demand, Run};
-use crate::action::run_command::words;
-use crate::action::text::{quoted, visible};
+use super::{CommandAnalysis, CommandEffect, CommandInvocation};
+use crate::action::run_command::quote_argv;
+use crate::action::text::{escape_invisible, quoted};
 
 /// One line for each demand, and one for each part that could not be read.
 ///
 /// Nothing is left out, and what cannot be seen is spelled out.
-pub fn describe(analysis: &Analysis) -> String {
+pub fn describe_analysis(analysis: &CommandAnalysis) -> String {
     let demands = analysis.demands.iter().map(|demand| match demand {
-        Demand::Run(run) => ran(run),
-        Demand::Write { path } => format!("write {}", quoted(path)),
-        Demand::Read { path } | Demand::Operand { path } => format!("read {}", quoted(path)),
+        CommandEffect::Run(run) => describe_invocation(run),
+        CommandEffect::Write { path } => format!("write {}", quoted(path)),
+        CommandEffect::Read { path } | CommandEffect::ReadOperand { path } => {
+            format!("read {}", quoted(path))
+        }
     });
     let opaque = analysis
         .opaque
@@ -21,14 +23,16 @@ pub fn describe(analysis: &Analysis) -> String {
     if lines.is_empty() { "nothing".to_owned() } else { lines.join("\n") }
 }
 
-fn ran(run: &Run) -> String {
-    let mut said = format!("run {}", quoted(&words(&run.argv)));
+fn describe_invocation(run: &CommandInvocation) -> String {
+    let mut said = format!("run {}", quoted(&quote_argv(&run.argv)));
     if !run.through.is_empty() {
-        let through: Vec<_> = run.through.iter().map(|name| visible(name)).collect();
+        let through: Vec<_> = run.through.iter().map(|name| escape_invisible(name)).collect();
         said.extend([" through ", &through.join(", ")]);
     }
     if !run.assignments.is_empty() {
-        let set = |(name, value): &(String, String)| format!("{}={}", visible(name), quoted(value));
+        let set = |(name, value): &(String, String)| {
+            format!("{}={}", escape_invisible(name), quoted(value))
+        };
         let variables: Vec<_> = run.assignments.iter().map(set).collect();
         said.extend([" with ", &variables.join(", ")]);
     }
@@ -39,7 +43,7 @@ fn ran(run: &Run) -> String {
         said.extend([" in ", &folders.join(" or ")]);
     }
     if !run.hosts.is_empty() {
-        let hosts: Vec<_> = run.hosts.iter().map(|host| visible(host)).collect();
+        let hosts: Vec<_> = run.hosts.iter().map(|host| escape_invisible(host)).collect();
         said.extend([", reaching ", &hosts.join(", ")]);
     }
     said

@@ -4,47 +4,51 @@ use brush_parser::ParserOptions;
 use brush_parser::ast::{ProcessSubstitutionKind, SubshellCommand, Word as RawWord};
 use brush_parser::word::{WordPiece, WordPieceWithSource};
 
-use super::Why;
-use super::reader::{LINES, Reader};
-use super::word::{self, Word};
+use super::OpaqueReason;
+use super::analyzer::{CommandAnalyzer, MAX_LINE_NESTING};
+use super::shell_word::{self, ShellWord};
 
-impl Reader {
+impl CommandAnalyzer {
     /// Reads a word, and the commands in it.
-    pub(super) fn word(&mut self, raw: &RawWord) -> Word {
-        let word = word::read(&raw.value);
+    pub(super) fn analyze_word(&mut self, raw: &RawWord) -> ShellWord {
+        let word = shell_word::parse_shell_word(&raw.value);
         if let Some(why) = word.why {
-            if evaluates(&raw.value) {
-                self.open(Why::Arithmetic, raw.value.clone());
-            } else if why == Why::Quoting && is_spelled(&raw.value) {
-                self.open(why, raw.value.clone());
+            if evaluates_arithmetic(&raw.value) {
+                self.mark_programs_uncertain(OpaqueReason::Arithmetic, raw.value.clone());
+            } else if why == OpaqueReason::Quoting && has_numeric_escapes(&raw.value) {
+                self.mark_programs_uncertain(why, raw.value.clone());
             } else {
-                self.opaque(why, raw.value.clone());
+                self.mark_arguments_uncertain(why, raw.value.clone());
             }
-            self.inside(&raw.value);
+            self.analyze_substitutions_in(&raw.value);
         }
         word
     }
 
     /// A pattern of `case`: it matches, it expands to no file.
-    pub(super) fn pattern(&mut self, raw: &RawWord) {
-        match word::read(&raw.value).why {
-            None | Some(Why::Glob | Why::Braces) if !raw.value.contains(['$', '`']) => {}
+    pub(super) fn analyze_case_pattern(&mut self, raw: &RawWord) {
+        match shell_word::parse_shell_word(&raw.value).why {
+            None | Some(OpaqueReason::Glob | OpaqueReason::Braces)
+                if !raw.value.contains(['$', '`']) => {}
             why => {
-                self.opaque(why.unwrap_or(Why::Expansion), raw.value.clone());
-                self.inside(&raw.value);
+                self.mark_arguments_uncertain(
+                    why.unwrap_or(OpaqueReason::Expansion),
+                    raw.value.clone(),
+                );
+                self.analyze_substitutions_in(&raw.value);
             }
         }
     }
 
-    pub(super) fn process_substitution(
+    pub(super) fn analyze_process_substitution(
         &mut self,
         kind: &ProcessSubstitutionKind,
         inner: &SubshellCommand,
     ) -> String {
         let text = format!("{kind}{inner}");
-        self.opaque(Why::ProcessSubstitution, text.clone());
+        self.mark_arguments_uncertain(OpaqueReason::ProcessSubstitution, text.clone());
         let before = self.folders.clone();
-        self.list(&inner.list);
+        self.visit_compound_list(&inner.list);
         self.folders = before;
         text
     }
@@ -52,29 +56,31 @@ impl Reader {
     /// Finds the commands that a text runs when it is expanded, for people to see.
     ///
     /// It may find some that quotes keep from running; the line is opaque anyway.
-    pub(super) fn inside(&mut self, text: &str) {
+    pub(super) fn analyze_substitutions_in(&mut self, text: &str) {
         if !text.contains("$(") && !text.contains('`') {
             return;
         }
         let options = ParserOptions::default();
         match brush_parser::word::parse_heredoc(text, &options) {
-            Ok(pieces) => pieces.iter().for_each(|piece| self.piece(piece, text)),
-            Err(_) => self.open(Why::Unreadable, text),
+            Ok(pieces) => pieces.iter().for_each(|piece| self.analyze_word_piece(piece, text)),
+            Err(_) => self.mark_programs_uncertain(OpaqueReason::Unreadable, text),
         }
     }
 
-    fn piece(&mut self, piece: &WordPieceWithSource, text: &str) {
+    fn analyze_word_piece(&mut self, piece: &WordPieceWithSource, text: &str) {
         match &piece.piece {
             WordPiece::CommandSubstitution(line)
-            | WordPiece::BackquotedCommandSubstitution(line) => self.nested(line),
+            | WordPiece::BackquotedCommandSubstitution(line) => self.analyze_nested_line(line),
             WordPiece::DoubleQuotedSequence(pieces)
             | WordPiece::GettextDoubleQuotedSequence(pieces) => {
                 for piece in pieces {
-                    self.piece(piece, text);
+                    self.analyze_word_piece(piece, text);
                 }
             }
             WordPiece::ParameterExpansion(_) | WordPiece::ArithmeticExpression(_) => {
-                self.within_expansion(text.get(piece.start_index..piece.end_index).unwrap_or(text));
+                self.analyze_nested_expansion(
+                    text.get(piece.start_index..piece.end_index).unwrap_or(text),
+                );
             }
             WordPiece::Text(_)
             | WordPiece::SingleQuotedText(_)
@@ -85,16 +91,16 @@ impl Reader {
     }
 
     /// `${x:-$(id)}`, `$(( $(id) ))`.
-    fn within_expansion(&mut self, expansion: &str) {
+    fn analyze_nested_expansion(&mut self, expansion: &str) {
         let inner = expansion.get(2..).unwrap_or_default();
         let first = [inner.find("$("), inner.find('`')].into_iter().flatten().min();
         if let Some(rest) = first.and_then(|at| inner.get(at..)) {
-            if self.lines >= LINES {
-                self.open(Why::TooDeep, expansion);
+            if self.lines >= MAX_LINE_NESTING {
+                self.mark_programs_uncertain(OpaqueReason::TooDeep, expansion);
                 return;
             }
             self.lines += 1;
-            self.inside(rest);
+            self.analyze_substitutions_in(rest);
             self.lines -= 1;
         }
     }
@@ -102,7 +108,7 @@ impl Reader {
 
 /// Whether characters are written by their numbers, so that no rule and no person reads
 /// them: `$'\x2eenv'`.
-fn is_spelled(raw: &str) -> bool {
+fn has_numeric_escapes(raw: &str) -> bool {
     let number = |c: char| c.is_ascii_digit() || matches!(c, 'x' | 'u' | 'U' | 'c');
     let escapes = raw.match_indices('\\').filter_map(|(at, _)| raw[at + 1..].chars().next());
     raw.contains("$'") && escapes.into_iter().any(number)
@@ -110,7 +116,7 @@ fn is_spelled(raw: &str) -> bool {
 
 /// Whether a word holds arithmetic with a name in it: what that name holds is
 /// evaluated, and in an index a command can stand.
-fn evaluates(raw: &str) -> bool {
+fn evaluates_arithmetic(raw: &str) -> bool {
     let sum = |text: &str| {
         let end = text.find(')').unwrap_or(text.len());
         text[..end].contains(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '`' | '['))

@@ -9,11 +9,11 @@
 //! makes a line look more harmless than it is. Whatever is not known for
 //! certain (an expansion, a glob, code in another language, an option that we
 //! do not know of a program that starts others) is listed in
-//! [`Analysis::opaque`], and an opaque line matches no rule that allows. Its
+//! [`CommandAnalysis::opaque`], and an opaque line matches no rule that allows. Its
 //! demands are still listed as far as they can be seen, so that a rule that
 //! denies can match them.
 //!
-//! What is not certain has an [`Extent`]: of `ls $X` only the words are open, of
+//! What is not certain has an [`Uncertainty`]: of `ls $X` only the words are open, of
 //! `$X` and `eval "$X"` the programs are, and then no rule can be shown not to
 //! be about it.
 //!
@@ -26,61 +26,69 @@
 //!   and opaque nevertheless.
 //! - Writing to `/dev/null`, `/dev/stdout` and `/dev/stderr` is no demand.
 
-#[cfg(test)]
-mod agree;
-mod braces;
+mod analyzer;
+mod brace_expansion;
 mod builtin;
+mod code_injection;
 mod describe;
 mod expansion;
-mod filled;
-mod folders;
-mod gate;
-mod hears;
-mod host;
-mod loads;
-mod plain;
-mod reader;
-mod simple;
-mod tools;
+mod hosts;
+mod line_validation;
+#[cfg(test)]
+mod parser_agreement;
+mod placeholders;
+mod plain_line_parser;
+mod possible_folders;
+mod programs;
+mod shell_word;
+mod simple_command;
+mod stdin_interpretation;
 mod variables;
-mod word;
 
 pub use builtin::is_builtin;
-pub use describe::describe;
-pub(crate) use gate::lookalike;
-pub use gate::{DEPTH, LENGTH, Unreadable};
-pub use hears::{Hears, hears};
-pub use loads::Loads;
+pub use code_injection::CodeInjection;
+pub use describe::describe_analysis;
+pub(crate) use line_validation::is_lookalike;
+pub use line_validation::{MAX_COMMAND_BYTES, MAX_COMMAND_DEPTH, UnreadableCommand};
+pub use stdin_interpretation::{StdinInterpretation, classify_stdin};
 
 /// What a command line would do, as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Analysis {
+pub struct CommandAnalysis {
     /// In the order in which they stand.
-    pub demands: Vec<Demand>,
+    pub demands: Vec<CommandEffect>,
     /// What could not be read for certain; not empty = the whole line is opaque.
-    pub opaque: Vec<Opaque>,
+    pub opaque: Vec<OpaquePart>,
 }
 
-impl Analysis {
+impl CommandAnalysis {
     /// Whether some of it could not be read for certain, so that nothing may allow it but a person.
     pub fn is_opaque(&self) -> bool {
         !self.opaque.is_empty()
     }
 
     /// Whether it is not known which programs it runs.
-    pub fn is_open(&self) -> bool {
-        self.opaque.iter().any(|part| part.extent == Extent::Programs)
+    pub fn may_run_any_program(&self) -> bool {
+        self.opaque.iter().any(|part| part.extent == Uncertainty::Programs)
     }
 
     /// The same line, given something to read: unless all that it runs takes that
     /// for data, it may be commands.
-    pub(crate) fn fed(mut self) -> Self {
+    pub(crate) fn with_stdin(mut self) -> Self {
         let takes_commands = self.demands.iter().find_map(|demand| match demand {
-            Demand::Run(run) => run.argv.first().filter(|name| !simple::reads_data(name)),
-            Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => None,
+            CommandEffect::Run(run) => {
+                run.argv.first().filter(|name| !simple_command::reads_stdin_as_data(name))
+            }
+            CommandEffect::Write { .. }
+            | CommandEffect::Read { .. }
+            | CommandEffect::ReadOperand { .. } => None,
         });
         if let Some(text) = takes_commands.cloned() {
-            self.opaque.push(Opaque { why: Why::Input, text, extent: Extent::Words });
+            self.opaque.push(OpaquePart {
+                why: OpaqueReason::CommandsFromInput,
+                text,
+                extent: Uncertainty::Arguments,
+            });
         }
         self
     }
@@ -88,9 +96,9 @@ impl Analysis {
 
 /// One thing that a command line would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Demand {
+pub enum CommandEffect {
     /// One simple command, quotes removed, wrappers looked through.
-    Run(Run),
+    Run(CommandInvocation),
     /// A redirection or a known operand that writes this path, as written but unquoted.
     ///
     /// After `cd web`, there is one for each folder that the line may be in.
@@ -104,7 +112,7 @@ pub enum Demand {
         path: String,
     },
     /// A file that a well-known program is given to read: `cat PATH`.
-    Operand {
+    ReadOperand {
         /// Absolute, or relative to where the line starts.
         path: String,
     },
@@ -112,7 +120,7 @@ pub enum Demand {
 
 /// One simple command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct CommandInvocation {
     /// Program and arguments, unquoted; never empty.
     pub argv: Vec<String>,
     /// The wrappers it was found in, outermost first: `["sudo", "env"]`.
@@ -127,7 +135,7 @@ pub struct Run {
     /// or many; the place behind the last means that more words follow.
     pub unknown: Vec<usize>,
     /// The commands that its words may be, if nobody knows what the program does with them.
-    pub carried: Carried,
+    pub carried: EmbeddedCommands,
     /// What of its words may be a path that it reads, if nobody knows what it does with
     /// them. Absolute, or relative to where the line starts.
     pub named: Vec<String>,
@@ -135,14 +143,14 @@ pub struct Run {
 
 /// The commands that the words of a program may be: of `mywrap git push`, `git push`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct EmbeddedCommands {
     /// The places in `argv` from which on its words may be one.
     pub starts: Vec<usize>,
     /// Those that stand within one word: `--run=git`, `'cd x; git push'`.
-    pub texts: Vec<Run>,
+    pub texts: Vec<CommandInvocation>,
 }
 
-impl Run {
+impl CommandInvocation {
     /// Whether a word that is not known may turn out to be an option. What `find`
     /// puts in begins with a folder, and so do most globs.
     pub fn may_gain_options(&self) -> bool {
@@ -154,9 +162,9 @@ impl Run {
     }
 }
 
-impl Run {
+impl CommandInvocation {
     /// The command that its words from this place on would be.
-    pub(crate) fn from(&self, start: usize) -> Self {
+    pub(crate) fn invocation_from(&self, start: usize) -> Self {
         Self {
             argv: self.argv.get(start..).unwrap_or_default().to_vec(),
             unknown: self.unknown.iter().filter_map(|at| at.checked_sub(start)).collect(),
@@ -166,45 +174,45 @@ impl Run {
     }
 
     /// The variables that are set for it, as they are written.
-    pub fn assigned(&self) -> Vec<String> {
+    pub fn format_assignments(&self) -> Vec<String> {
         self.assignments.iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
 }
 
 /// The place of the script among the words of an interpreter, if they tell it.
-pub(crate) fn script(argv: &[String]) -> Option<usize> {
-    tools::script(argv)
+pub(crate) fn find_script_index(argv: &[String]) -> Option<usize> {
+    programs::find_script_index(argv)
 }
 
 /// The name of a program without its folder.
-pub(crate) fn base(program: &str) -> &str {
+pub(crate) fn program_basename(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
 /// A part that cannot be read for certain, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opaque {
+pub struct OpaquePart {
     /// What kind of thing it is.
-    pub why: Why,
+    pub why: OpaqueReason,
     /// The part, as written.
     pub text: String,
     /// How much it leaves open.
-    pub extent: Extent,
+    pub extent: Uncertainty,
 }
 
 /// How much a part that cannot be read leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Extent {
+pub enum Uncertainty {
     /// Which programs run is known; some of their arguments, or what the files
     /// they are given say, is not.
-    Words,
+    Arguments,
     /// Any program may run.
     Programs,
 }
 
 /// Why a part of a command line cannot be read for certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Why {
+pub enum OpaqueReason {
     /// `$(…)` or backquotes.
     #[error("is what another command prints")]
     Substitution,
@@ -234,46 +242,46 @@ pub enum Why {
     Quoting,
     /// `[[ … ]]`.
     #[error("is a test that can evaluate what it compares")]
-    Test,
+    ExtendedTest,
     /// A function, or a coprocess.
     #[error("gives commands a meaning of their own")]
     Function,
     /// `eval`, `source`, `trap`, `alias`, …
     #[error("changes what the shell does, or runs text as commands")]
-    Shell,
+    ShellStateChange,
     /// A variable by which programs run something else.
     #[error("sets a variable that changes what programs do")]
     Variable,
     /// A variable or an option that has code run which the line does not show.
     #[error("{0}")]
-    Loads(Loads),
+    CodeInjection(CodeInjection),
     /// Code in another language, or an option that names a command.
     #[error("is code, or runs a command of its own")]
     Code,
     /// A program that takes its commands from what it reads.
     #[error("takes commands or arguments from what it reads")]
-    Input,
+    CommandsFromInput,
     /// An option that is not known of a program that starts others.
     #[error("is an option whose meaning is not known")]
     UnknownOption,
     /// `sudo`, `su`, `chroot`, …
     #[error("runs with other rights, or in another root")]
-    Rights,
+    ChangedPrivileges,
     /// `ssh`, `docker run`, …
     #[error("runs somewhere else")]
-    Elsewhere,
+    RemoteExecution,
     /// `at`, `crontab`, `systemd-run`.
     #[error("runs later, or outside of what is watched")]
-    Later,
+    DeferredExecution,
     /// `cd -`, `pushd`, or too many ways.
     #[error("leaves open in which folder what follows runs")]
-    Folder,
+    UnknownFolder,
     /// `/dev/tcp/host/port`.
     #[error("is a network connection")]
     Socket,
     /// A program whose name is not ASCII or empty, or `./sudo`.
     #[error("is a name that can be mistaken for another")]
-    Name,
+    MisleadingName,
     /// Too many wrappers, or lines in lines.
     #[error("is wrapped too often")]
     TooDeep,
@@ -283,26 +291,30 @@ pub enum Why {
 }
 
 /// Reads a command line as bash would.
-pub fn analyze(line: &str) -> Result<Analysis, Unreadable> {
-    let mut reader = reader::Reader::new();
-    reader.line(line)?;
+pub fn analyze_line(line: &str) -> Result<CommandAnalysis, UnreadableCommand> {
+    let mut reader = analyzer::CommandAnalyzer::new();
+    reader.analyze_line(line)?;
     reader.finish()
 }
 
 /// Reads a program and its arguments, for which no shell is needed.
-pub fn analyze_argv(argv: &[String]) -> Analysis {
-    let mut reader = reader::Reader::new();
-    reader.argv(argv);
+pub fn analyze_argv(argv: &[String]) -> CommandAnalysis {
+    let mut reader = analyzer::CommandAnalyzer::new();
+    reader.analyze_argv(argv);
     match reader.finish() {
         Ok(analysis) => analysis,
         // What is refused in a line is opaque here: there is no line to point into.
-        Err(_) => Analysis {
-            demands: vec![Demand::Run(Run {
+        Err(_) => CommandAnalysis {
+            demands: vec![CommandEffect::Run(CommandInvocation {
                 argv: argv.to_vec(),
                 folders: vec![String::new()],
-                ..Run::default()
+                ..CommandInvocation::default()
             })],
-            opaque: vec![Opaque { why: Why::Name, text: argv.join(" "), extent: Extent::Programs }],
+            opaque: vec![OpaquePart {
+                why: OpaqueReason::MisleadingName,
+                text: argv.join(" "),
+                extent: Uncertainty::Programs,
+            }],
         },
     }
 }

@@ -1,14 +1,14 @@
 //! Which variables change what programs do, and what of it is read.
 
-use super::loads::{self, Loads};
-use super::reader::Reader;
-use super::{Analysis, Demand, Run, Why, tools};
+use super::analyzer::CommandAnalyzer;
+use super::code_injection::{self, CodeInjection};
+use super::{CommandAnalysis, CommandEffect, CommandInvocation, OpaqueReason, programs};
 use crate::action::run_command;
 
 /// Beside those that no command may be given: variables that name a program to
 /// run, a file to load or options to add. No such list is complete, so names
 /// are also judged by how they end.
-const NAMES: &[&str] = &[
+const BEHAVIOR_NAMES: &[&str] = &[
     "BROWSER",
     "EDITOR",
     "VISUAL",
@@ -64,7 +64,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// Programs whose every variable is theirs to obey.
-const PREFIXES: &[&str] = &[
+const BEHAVIOR_PREFIXES: &[&str] = &[
     "GIT_",
     "SSH_",
     "NPM_",
@@ -87,7 +87,7 @@ const PREFIXES: &[&str] = &[
 ];
 
 /// What the name of such a variable ends in.
-const SUFFIXES: &[&str] = &[
+const BEHAVIOR_SUFFIXES: &[&str] = &[
     "PATH", "OPTIONS", "OPTS", "OPT", "FLAGS", "EDITOR", "PAGER", "WRAPPER", "COMMAND", "CMD",
     "SHELL", "PRELOAD", "PROXY", "HOOK", "HOOKS", "CONFIG", "RC", "RUNNER", "LINKER", "PROGRAM",
     "EXEC", "BIN", "DIR", "ROOT", "HOME", "ASKPASS", "ARGS",
@@ -95,13 +95,13 @@ const SUFFIXES: &[&str] = &[
 
 /// What a variable is set to.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(super) enum VariableValue<'a> {
     Known(&'a str),
     /// As it is written; empty where nothing is.
     Unknown(&'a str),
 }
 
-impl<'a> Value<'a> {
+impl<'a> VariableValue<'a> {
     /// What is written, known or not.
     pub(super) fn new(text: &'a str, is_known: bool) -> Self {
         if is_known { Self::Known(text) } else { Self::Unknown(text) }
@@ -109,7 +109,7 @@ impl<'a> Value<'a> {
 }
 
 /// What the name of a variable is or ends in that holds a command.
-const COMMANDS: &[&str] = &[
+const COMMAND_SUFFIXES: &[&str] = &[
     "COMMAND",
     "CMD",
     "PAGER",
@@ -147,25 +147,25 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// The same, only as the whole name.
-const TOOLS: &[&str] = &[
+const TOOL_VARIABLES: &[&str] = &[
     "CC", "CXX", "LD", "AR", "AS", "NM", "CPP", "FC", "STRIP", "RANLIB", "OBJCOPY", "YACC", "LEX",
     "PYTHON", "NODE", "RUBY", "PERL", "JAVACMD",
 ];
 
 /// Compilers and the like, which run what they are given to build and nothing else that
 /// their words name.
-const BUILDING: &str = "cc gcc g++ c++ clang clang++ cpp ld lld ld.lld mold gold ar nm as strip ranlib \
+const BUILD_PROGRAMS: &str = "cc gcc g++ c++ clang clang++ cpp ld lld ld.lld mold gold ar nm as strip ranlib \
      objcopy rustc rustdoc cargo make gmake ninja sccache ccache distcc bison flex yacc pkg-config \
      delta bat";
 
 /// Whether what it is set to is run, by a program or by the shell.
-fn names_a_command(name: &str) -> bool {
-    (COMMANDS.iter().any(|end| name.ends_with(end)) || TOOLS.contains(&name))
+fn holds_command(name: &str) -> bool {
+    (COMMAND_SUFFIXES.iter().any(|end| name.ends_with(end)) || TOOL_VARIABLES.contains(&name))
         && !name.contains("WEBHOOK")
 }
 
 /// A word of the shell or of a language that many a build is told by: `PYTHON=python3`.
-fn names_an_interpreter(name: &str, value: &str) -> bool {
+fn holds_known_interpreter(name: &str, value: &str) -> bool {
     const SHELLS: [&str; 7] =
         ["sh", "bash", "dash", "/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash"];
     match name {
@@ -180,77 +180,85 @@ fn names_an_interpreter(name: &str, value: &str) -> bool {
 }
 
 /// Whether setting it can make a program do something else than it was asked to.
-fn governs(known: &str) -> bool {
-    run_command::governs(known)
-        || NAMES.contains(&known)
-        || PREFIXES.iter().any(|prefix| known.starts_with(prefix))
-        || SUFFIXES.iter().any(|suffix| known.ends_with(suffix))
+fn changes_program_behavior(known: &str) -> bool {
+    run_command::is_refused_variable(known)
+        || BEHAVIOR_NAMES.contains(&known)
+        || BEHAVIOR_PREFIXES.iter().any(|prefix| known.starts_with(prefix))
+        || BEHAVIOR_SUFFIXES.iter().any(|suffix| known.ends_with(suffix))
 }
 
-impl Reader {
+impl CommandAnalyzer {
     /// A variable that is set, for one command or for all that follow. What one
     /// that names a command holds is read as that command.
-    pub(super) fn variable(&mut self, name: &str, value: Value<'_>) {
+    pub(super) fn analyze_variable(&mut self, name: &str, value: VariableValue<'_>) {
         let known = name.to_ascii_uppercase();
         let (text, is_known) = match value {
-            Value::Known(text) => (text, true),
-            Value::Unknown(text) => (text, false),
+            VariableValue::Known(text) => (text, true),
+            VariableValue::Unknown(text) => (text, false),
         };
         // What the path was before is known well enough, where it is not a name in quotes.
         let is_path = known == "PATH" && is_known != text.contains('$');
         let judged = (is_path || is_known && known != "PATH").then_some(text);
-        if let Some(how) = loads::of(&known, judged) {
-            return self.open(Why::Loads(how), set(name, text));
+        if let Some(how) = code_injection::find_code_injection(&known, judged) {
+            return self.mark_programs_uncertain(
+                OpaqueReason::CodeInjection(how),
+                format_assignment(name, text),
+            );
         }
         // `GIT_TRACE=/path` writes there.
         if is_known && known.starts_with("GIT_TRACE") && text.starts_with('/') {
-            self.writes(text);
+            self.add_written_path(text);
         }
-        if !names_a_command(&known) {
-            if governs(&known) {
-                self.opaque(Why::Variable, name);
+        if !holds_command(&known) {
+            if changes_program_behavior(&known) {
+                self.mark_arguments_uncertain(OpaqueReason::Variable, name);
             }
             return;
         }
-        if is_known && names_an_interpreter(&known, text) {
-            return self.opaque(Why::Variable, name);
+        if is_known && holds_known_interpreter(&known, text) {
+            return self.mark_arguments_uncertain(OpaqueReason::Variable, name);
         }
-        if is_known && self.is_harmless_command(text) {
-            return self.opaque(Why::Variable, name);
+        if is_known && self.analyze_harmless_command(text) {
+            return self.mark_arguments_uncertain(OpaqueReason::Variable, name);
         }
-        self.open(Why::Loads(Loads::Command), set(name, text));
+        self.mark_programs_uncertain(
+            OpaqueReason::CodeInjection(CodeInjection::Command),
+            format_assignment(name, text),
+        );
     }
 
     /// Reads a command that another program will run; says whether it runs nothing but
     /// programs that do what they are for.
-    fn is_harmless_command(&mut self, line: &str) -> bool {
-        let (n_demands, n_opaque) = (self.demands().len(), self.n_opaque());
+    fn analyze_harmless_command(&mut self, line: &str) -> bool {
+        let (n_demands, n_opaque) = (self.effects().len(), self.opaque_count());
         let before = self.folders.clone();
-        self.nested(line.trim_start_matches('!'));
+        self.analyze_nested_line(line.trim_start_matches('!'));
         self.folders = before;
-        let plain = |run: &Run| {
+        let plain = |run: &CommandInvocation| {
             let name = run.argv.first().map_or("", String::as_str);
-            let building = || BUILDING.split_ascii_whitespace().any(|known| known == name);
-            run.through == self.through && (tools::is_harmless(name) || building())
+            let building = || BUILD_PROGRAMS.split_ascii_whitespace().any(|known| known == name);
+            run.through == self.through && (programs::is_harmless_program(name) || building())
         };
-        self.n_opaque() == n_opaque
-            && self.demands()[n_demands..].iter().all(|demand| match demand {
-                Demand::Run(run) => plain(run),
-                Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => true,
+        self.opaque_count() == n_opaque
+            && self.effects()[n_demands..].iter().all(|demand| match demand {
+                CommandEffect::Run(run) => plain(run),
+                CommandEffect::Write { .. }
+                | CommandEffect::Read { .. }
+                | CommandEffect::ReadOperand { .. } => true,
             })
     }
 }
 
-impl Analysis {
+impl CommandAnalysis {
     /// The same line with a variable: what one that names a command holds is run too.
-    pub(crate) fn given(self, name: &str, value: &str) -> Self {
-        let mut reader = Reader::over(self);
-        reader.variable(name, Value::Known(value));
-        reader.into_found()
+    pub(crate) fn with_variable(self, name: &str, value: &str) -> Self {
+        let mut reader = CommandAnalyzer::from_analysis(self);
+        reader.analyze_variable(name, VariableValue::Known(value));
+        reader.into_analysis()
     }
 }
 
 /// A variable and what it is set to, as far as it is written.
-fn set(name: &str, text: &str) -> String {
+fn format_assignment(name: &str, text: &str) -> String {
     if text.is_empty() { name.to_owned() } else { format!("{name}={text}") }
 }

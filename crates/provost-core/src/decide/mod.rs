@@ -14,13 +14,13 @@
 //! through [`decide`] and, where it asks, through a person's answer to exactly
 //! this action.
 
-mod gate;
-mod led;
-mod matter;
-mod means;
+mod bound_action;
+mod hard_gates;
+mod implied_command;
+mod policy_context;
+mod resolved_links;
 mod scripts;
-mod standing;
-mod uncertain;
+mod uncertain_commands;
 
 use provost_proto::kernel::Preconditions;
 use provost_proto::{
@@ -28,38 +28,38 @@ use provost_proto::{
     TokenClass, UnixMicros,
 };
 
-pub use gate::Gate;
-pub use led::Lead;
-pub use matter::{Matter, Request};
-pub use standing::{Acting, Answerer, Standing};
+pub use bound_action::{ActionRequest, BoundAction};
+pub use hard_gates::HardGate;
+pub use policy_context::{ActingRole, Approver, PolicyContext};
+pub use resolved_links::ResolvedLink;
 
-use crate::action::Effect;
+use crate::action::ActionKind;
 use crate::policy;
 use crate::role::Role;
 
 /// What is decided.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum Decision {
     /// It may run, once it is recorded.
-    Allow(Allowed),
+    Allow(AllowedAction),
     /// A person must say so.
-    Ask(Asking),
+    RequireApproval(UnapprovedAction),
     /// It may not run.
-    Deny(Denied),
+    Deny(Denial),
 }
 
 /// An action that may run, but has not been recorded as such.
 #[must_use = "what was allowed must be recorded and run, or the log lies"]
 #[derive(Debug)]
-pub struct Allowed {
-    matter: Matter,
-    by: AllowedBy,
+pub struct AllowedAction {
+    bound_action: BoundAction,
+    allowed_by: AllowedBy,
 }
 
 /// An action that waits for a person.
 #[derive(Debug)]
-pub struct Asking {
-    matter: Matter,
+pub struct UnapprovedAction {
+    bound_action: BoundAction,
     /// Why it is asked, in plain words.
     pub why: String,
     /// The rules that had a say.
@@ -70,7 +70,7 @@ pub struct Asking {
 
 /// Why an action may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denied {
+pub struct Denial {
     /// For programs.
     pub code: Code,
     /// For people.
@@ -79,7 +79,7 @@ pub struct Denied {
     pub rules: Vec<RuleRef>,
 }
 
-impl Denied {
+impl Denial {
     /// A denial in which no rule had a say.
     pub fn new(code: Code, why: impl Into<String>) -> Self {
         Self { code, why: why.into(), rules: Vec::new() }
@@ -87,81 +87,100 @@ impl Denied {
 }
 
 /// Decides.
-pub fn decide(matter: Matter, acting: Acting<'_>, standing: &Standing<'_>) -> Verdict {
+pub fn decide(
+    matter: BoundAction,
+    acting: ActingRole<'_>,
+    standing: &PolicyContext<'_>,
+) -> Decision {
     let role = match acting {
         // A person may do in Provost what they may do in their own shell.
-        Acting::Oneself if matter.request.class == TokenClass::Operator => {
-            return Verdict::Allow(Allowed { matter, by: AllowedBy::Operator });
+        ActingRole::NoRole if matter.request.class == TokenClass::Operator => {
+            return Decision::Allow(AllowedAction {
+                bound_action: matter,
+                allowed_by: AllowedBy::Operator,
+            });
         }
-        Acting::Oneself | Acting::Nobody { .. } => {
-            return Verdict::Deny(no_role(&matter, acting));
+        ActingRole::NoRole | ActingRole::Unusable { .. } => {
+            return Decision::Deny(deny_without_role(&matter, acting));
         }
-        Acting::In(role) => role,
+        ActingRole::Trusted(role) => role,
     };
     if let TokenClass::Runtime | TokenClass::Viewer = matter.request.class {
-        return Verdict::Deny(Denied::new(Code::SkillDenied, "this token may not ask for actions"));
+        return Decision::Deny(Denial::new(
+            Code::SkillDenied,
+            "this token may not ask for actions",
+        ));
     }
     let skill = matter.request.action.name();
     if !role.skills.has(skill) {
         let why = format!("the role `{}` has no skill `{skill}`", role.name);
-        return Verdict::Deny(Denied::new(Code::SkillDenied, why));
+        return Decision::Deny(Denial::new(Code::SkillDenied, why));
     }
-    let mut gates = gate::gates(&matter, standing);
-    if let Some(Gate::Closed { code, why }) = gates.first() {
-        return Verdict::Deny(Denied::new(*code, why.clone()));
+    let mut gates = hard_gates::find_gates(&matter, standing);
+    if let Some(HardGate::Deny { code, why }) = gates.first() {
+        return Decision::Deny(Denial::new(*code, why.clone()));
     }
-    let (said, rules) = weigh(&matter, role, standing);
-    if said == Some(policy::Verdict::Deny) {
-        let why = format!("a rule forbids it: {}", reasons(&rules));
-        return Verdict::Deny(Denied { code: Code::PolicyDenied, why, rules });
+    let (said, rules) = evaluate_rules(&matter, role, standing);
+    if said == Some(policy::RuleEffect::Deny) {
+        let why = format!("a rule forbids it: {}", format_rule_reasons(&rules));
+        return Decision::Deny(Denial { code: Code::PolicyDenied, why, rules });
     }
-    if let Some(Gate::Asks(why)) = gates.pop() {
-        return ask(matter, why.clone(), rules, Some(why));
+    if let Some(HardGate::RequireApproval(why)) = gates.pop() {
+        return require_approval(matter, why.clone(), rules, Some(why));
     }
     if let Some(why) = standing.broken {
-        return ask(matter, format!("rules cannot be read: {why}"), rules, None);
+        return require_approval(matter, format!("rules cannot be read: {why}"), rules, None);
     }
     // Not even a grant is for what a person has not seen; `full` does not ask.
     if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) = (standing.unseen, standing.mode)
     {
-        return ask(matter, why.to_owned(), rules, None);
+        return require_approval(matter, why.to_owned(), rules, None);
     }
     // A grant answers the question that was asked, so not a rule that it did not name.
-    let asking = if said == Some(policy::Verdict::Ask) { rules.as_slice() } else { &[] };
-    if let Some(grant) = standing.grant(&matter, role, asking) {
-        if standing.again >= AGAIN {
-            return ask(matter, TIRED.to_owned(), rules, None);
+    let asking = if said == Some(policy::RuleEffect::Ask) { rules.as_slice() } else { &[] };
+    if let Some(grant) = standing.find_grant(&matter, role, asking) {
+        if standing.again >= MAX_REPEATS {
+            return require_approval(matter, REPEAT_REASON.to_owned(), rules, None);
         }
-        return Verdict::Allow(Allowed { matter, by: AllowedBy::Grant { grant } });
+        return Decision::Allow(AllowedAction {
+            bound_action: matter,
+            allowed_by: AllowedBy::Grant { grant },
+        });
     }
     match said {
-        Some(policy::Verdict::Ask) => {
+        Some(policy::RuleEffect::Ask) => {
             let possible = rules.iter().any(|rule| rule.effect == "deny");
             let says = if possible { "a rule may forbid it" } else { "a rule asks" };
-            let why = format!("{says}: {}", reasons(&rules));
-            ask(matter, why, rules, None)
+            let why = format!("{says}: {}", format_rule_reasons(&rules));
+            require_approval(matter, why, rules, None)
         }
         // A rule is about what runs; that it may also reach the network is the mode's to say.
-        Some(policy::Verdict::Allow) if !matter.network() => {
-            Verdict::Allow(Allowed { matter, by: AllowedBy::Rules { rules } })
+        Some(policy::RuleEffect::Allow) if !matter.needs_network() => {
+            Decision::Allow(AllowedAction {
+                bound_action: matter,
+                allowed_by: AllowedBy::Rules { rules },
+            })
         }
-        Some(policy::Verdict::Allow | policy::Verdict::Deny) | None => {
-            match uncertain::asks(&matter, role, standing) {
-                Some(why) => ask(matter, why, rules, None),
-                None => by_mode(matter, standing.mode, rules),
+        Some(policy::RuleEffect::Allow | policy::RuleEffect::Deny) | None => {
+            match uncertain_commands::find_approval_reason(&matter, role, standing) {
+                Some(why) => require_approval(matter, why, rules, None),
+                None => decide_by_mode(matter, standing.mode, rules),
             }
         }
     }
 }
 
 /// What the rules say, and those that decided it.
-fn weigh(
-    matter: &Matter,
+fn evaluate_rules(
+    matter: &BoundAction,
     role: &Role,
-    standing: &Standing<'_>,
-) -> (Option<policy::Verdict>, Vec<RuleRef>) {
-    let asker =
-        policy::Asker { role: Some(&role.name), mode: standing.mode, project: standing.folder };
+    standing: &PolicyContext<'_>,
+) -> (Option<policy::RuleEffect>, Vec<RuleRef>) {
+    let asker = policy::PolicyRequester {
+        role: Some(&role.name),
+        mode: standing.mode,
+        project: standing.folder,
+    };
     let action = &matter.request.action;
     let own = if matter.means.is_some() { None } else { matter.analysis() };
     let evaluation = standing.rules.evaluate(asker, action, own);
@@ -170,12 +189,14 @@ fn weigh(
     let means = means.map(|means| standing.rules.evaluate(asker, &means.action, matter.analysis()));
     // A link is no way around a rule: what denies or asks for the place it leads
     // to does so for the link. What allows that place does not allow the link.
-    let linked = standing.leads_to.iter().map(|path| standing.rules.at(asker, action, path));
-    let linked: Vec<_> = linked.filter(|at| at.verdict() > Some(policy::Verdict::Allow)).collect();
+    let linked =
+        standing.leads_to.iter().map(|path| standing.rules.match_action_path(asker, action, path));
+    let linked: Vec<_> =
+        linked.filter(|at| at.combined_effect() > Some(policy::RuleEffect::Allow)).collect();
     let demands = evaluation.demands.iter().chain(means.iter().flat_map(|means| &means.demands));
     let matched = demands.map(|judged| &judged.matched).chain(&linked);
     let mut rules: Vec<RuleRef> = Vec::new();
-    for hit in matched.flat_map(policy::Matched::deciding) {
+    for hit in matched.flat_map(policy::RuleMatches::deciding_matches) {
         let named = RuleRef {
             layer: layer_name(hit.layer).to_owned(),
             id: hit.rule.id().to_owned(),
@@ -186,33 +207,36 @@ fn weigh(
             rules.push(named);
         }
     }
-    let said = match (evaluation.verdict(), means.map(|means| means.verdict())) {
+    let said = match (evaluation.combined_effect(), means.map(|means| means.combined_effect())) {
         (said, None) => said,
-        (said, Some(other)) => both(said, other),
+        (said, Some(other)) => combine_effects(said, other),
     };
-    let said = linked.iter().map(policy::Matched::verdict).fold(said, Ord::max);
+    let said = linked.iter().map(policy::RuleMatches::combined_effect).fold(said, Ord::max);
     (said, rules)
 }
 
 /// What is said of an action and of the command that it comes to: only if both are
 /// allowed, it is.
-fn both(one: Option<policy::Verdict>, other: Option<policy::Verdict>) -> Option<policy::Verdict> {
+fn combine_effects(
+    one: Option<policy::RuleEffect>,
+    other: Option<policy::RuleEffect>,
+) -> Option<policy::RuleEffect> {
     match one.max(other) {
-        Some(policy::Verdict::Allow) if one != other => None,
+        Some(policy::RuleEffect::Allow) if one != other => None,
         said => said,
     }
 }
 
 /// A layer as it stands on the wire.
-pub fn layer_name(layer: policy::Layer) -> &'static str {
+pub fn layer_name(layer: policy::RuleLayer) -> &'static str {
     match layer {
-        policy::Layer::Builtin => "builtin",
-        policy::Layer::User => "user",
-        policy::Layer::Project => "project",
+        policy::RuleLayer::Builtin => "builtin",
+        policy::RuleLayer::User => "user",
+        policy::RuleLayer::Project => "project",
     }
 }
 
-fn reasons(rules: &[RuleRef]) -> String {
+fn format_rule_reasons(rules: &[RuleRef]) -> String {
     let one = |rule: &RuleRef| {
         let why = rule.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
         format!("{} rule `{}`{why}", rule.layer, rule.id)
@@ -221,62 +245,72 @@ fn reasons(rules: &[RuleRef]) -> String {
 }
 
 /// The same in a row, granted: from this one on it is asked.
-const AGAIN: u32 = 2;
+const MAX_REPEATS: u32 = 2;
 
-const TIRED: &str = "it is the third time in a row for exactly this action";
+const REPEAT_REASON: &str = "it is the third time in a row for exactly this action";
 
-fn ask(matter: Matter, why: String, rules: Vec<RuleRef>, gate: Option<String>) -> Verdict {
-    Verdict::Ask(Asking { matter, why, rules, gate })
+fn require_approval(
+    matter: BoundAction,
+    why: String,
+    rules: Vec<RuleRef>,
+    gate: Option<String>,
+) -> Decision {
+    Decision::RequireApproval(UnapprovedAction { bound_action: matter, why, rules, gate })
 }
 
-fn no_role(matter: &Matter, acting: Acting<'_>) -> Denied {
+fn deny_without_role(matter: &BoundAction, acting: ActingRole<'_>) -> Denial {
     let skill = matter.request.action.name();
     let why = match acting {
-        Acting::Nobody { role, why } => format!("the role `{role}` {why}, so it has no skills"),
-        Acting::Oneself | Acting::In(_) => format!("this token has no skill `{skill}`"),
+        ActingRole::Unusable { role, why } => {
+            format!("the role `{role}` {why}, so it has no skills")
+        }
+        ActingRole::NoRole | ActingRole::Trusted(_) => format!("this token has no skill `{skill}`"),
     };
-    Denied::new(Code::SkillDenied, why)
+    Denial::new(Code::SkillDenied, why)
 }
 
 /// What looks at what runs, and changes nothing.
-const LOOKS: &[&str] =
+const READ_ONLY_ACTIONS: &[&str] =
     &["terminal.list", "terminal.read", "runtime.status", "runtime.logs", "preview.fetch"];
 
-fn by_mode(matter: Matter, mode: ProjectMode, rules: Vec<RuleRef>) -> Verdict {
-    let looks = match matter.request.action.effect() {
-        Effect::Read => true,
-        Effect::Process => {
+fn decide_by_mode(matter: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) -> Decision {
+    let looks = match matter.request.action.kind() {
+        ActionKind::Read => true,
+        ActionKind::Process => {
             let name = matter.request.action.name();
-            LOOKS.contains(&name)
+            READ_ONLY_ACTIONS.contains(&name)
         }
-        Effect::Write | Effect::Run | Effect::Start => false,
+        ActionKind::Write | ActionKind::Run | ActionKind::Start => false,
     };
     let why = match mode {
         // What a person types there is not the project's alone; once said, it holds.
-        ProjectMode::Full if matter.own_shell() => {
+        ProjectMode::Full if matter.touches_user_shell() => {
             Some("your own shell is outside the sandbox, and shows what you type")
         }
         ProjectMode::Full => None,
         _ if looks => None,
-        ProjectMode::Auto if matter.network() => {
+        ProjectMode::Auto if matter.needs_network() => {
             Some("the mode is auto, and this crosses the sandbox: it reaches the network")
         }
-        ProjectMode::Auto if matter.own_shell() => {
+        ProjectMode::Auto if matter.touches_user_shell() => {
             Some("the mode is auto, and your own shell is outside the sandbox")
         }
         ProjectMode::Auto => None,
         ProjectMode::Sandbox => Some("the mode is sandbox, and this is more than looking"),
     };
     match why {
-        None => Verdict::Allow(Allowed { matter, by: AllowedBy::Mode { mode } }),
-        Some(why) => ask(matter, why.to_owned(), rules, None),
+        None => Decision::Allow(AllowedAction {
+            bound_action: matter,
+            allowed_by: AllowedBy::Mode { mode },
+        }),
+        Some(why) => require_approval(matter, why.to_owned(), rules, None),
     }
 }
 
-impl Asking {
+impl UnapprovedAction {
     /// What is asked about.
-    pub fn matter(&self) -> &Matter {
-        &self.matter
+    pub fn bound_action(&self) -> &BoundAction {
+        &self.bound_action
     }
 
     /// A person said yes to `approval`, which must be about exactly this action,
@@ -284,57 +318,62 @@ impl Asking {
     pub fn approve(
         self,
         approval: &Approval,
-        answerer: Answerer<'_>,
+        answerer: Approver<'_>,
         pins: &[PinnedFile],
         now: UnixMicros,
-    ) -> Result<Allowed, Denied> {
-        answerer.may_answer(approval)?;
+    ) -> Result<AllowedAction, Denial> {
+        answerer.check_may_answer(approval)?;
         if approval.status != ApprovalStatus::Pending {
-            return Err(Denied::new(Code::ApprovalResolved, "the question was resolved before"));
+            return Err(Denial::new(Code::ApprovalResolved, "the question was resolved before"));
         }
         if approval.expires_at <= now {
-            return Err(Denied::new(Code::ApprovalExpired, "the question expired unanswered"));
+            return Err(Denial::new(Code::ApprovalExpired, "the question expired unanswered"));
         }
-        let Matter { request, hash, .. } = &self.matter;
+        let BoundAction { request, hash, .. } = &self.bound_action;
         if approval.action != request.id || approval.action_hash != *hash {
-            return Err(Denied::new(Code::HashMismatch, "the question is about another action"));
+            return Err(Denial::new(Code::HashMismatch, "the question is about another action"));
         }
         if approval.question.trust.is_some() {
-            return Err(Denied::new(Code::HashMismatch, "the question is about trust, not this"));
+            return Err(Denial::new(Code::HashMismatch, "the question is about trust, not this"));
         }
         if approval.question.pins != pins {
             let why = "a script it runs has changed since the question was asked";
-            return Err(Denied::new(Code::HashMismatch, why));
+            return Err(Denial::new(Code::HashMismatch, why));
         }
         let by = AllowedBy::Approval { approval: approval.id };
-        let mut matter = self.matter;
-        if let Some(terms) = &mut matter.terms {
+        let mut matter = self.bound_action;
+        if let Some(terms) = &mut matter.preconditions {
             terms.pins = pins.to_vec();
         }
-        Ok(Allowed { matter, by })
+        Ok(AllowedAction { bound_action: matter, allowed_by: by })
     }
 }
 
-impl Allowed {
+impl AllowedAction {
     /// What is allowed.
-    pub fn matter(&self) -> &Matter {
-        &self.matter
+    pub fn bound_action(&self) -> &BoundAction {
+        &self.bound_action
     }
 
     /// What allowed it.
-    pub fn by(&self) -> &AllowedBy {
-        &self.by
+    pub fn allowed_by(&self) -> &AllowedBy {
+        &self.allowed_by
     }
 
     /// A person must say so after all, because of what changed since they were asked.
-    pub fn ask_after_all(self, why: &str) -> Asking {
-        Asking { matter: self.matter, why: why.to_owned(), rules: Vec::new(), gate: None }
+    pub fn into_unapproved(self, why: &str) -> UnapprovedAction {
+        UnapprovedAction {
+            bound_action: self.bound_action,
+            why: why.to_owned(),
+            rules: Vec::new(),
+            gate: None,
+        }
     }
 
-    pub(crate) fn into_parts(self) -> (Request, Hash, AllowedBy, Option<Preconditions>) {
-        let runs_project = self.matter.runs_project();
-        let mut terms = self.matter.terms;
-        match &self.by {
+    pub(crate) fn into_parts(self) -> (ActionRequest, Hash, AllowedBy, Option<Preconditions>) {
+        let runs_project = self.bound_action.runs_project();
+        let mut terms = self.bound_action.preconditions;
+        match &self.allowed_by {
             // A person saw the scripts as they were pinned.
             AllowedBy::Approval { .. } | AllowedBy::Grant { .. } => {}
             // What the project runs was read in them.
@@ -347,22 +386,22 @@ impl Allowed {
                 }
             }
         }
-        (self.matter.request, self.matter.hash, self.by, terms)
+        (self.bound_action.request, self.bound_action.hash, self.allowed_by, terms)
     }
 
     /// What the log must say before there is a permit.
     pub fn fact(&self, profile: Option<&str>) -> Fact {
         Fact::ActionAllowed {
-            action: self.matter.request.id,
-            by: in_words(&self.by),
-            why: Some(self.by.clone()),
+            action: self.bound_action.request.id,
+            by: describe_allowed_by(&self.allowed_by),
+            why: Some(self.allowed_by.clone()),
             profile: profile.map(str::to_owned),
         }
     }
 }
 
 /// What allowed an action, after "allowed by".
-pub fn in_words(by: &AllowedBy) -> String {
+pub fn describe_allowed_by(by: &AllowedBy) -> String {
     match by {
         AllowedBy::Operator => "operator".to_owned(),
         AllowedBy::Mode { mode: ProjectMode::Sandbox } => {

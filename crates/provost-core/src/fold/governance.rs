@@ -6,10 +6,10 @@ use provost_proto::{
 };
 use uuid::Uuid;
 
-use super::Stamp;
+use super::EventMetadata;
 
 /// The key of a trusted file: the same for the same file of the same project.
-pub(super) fn trusted_key(project: ProjectId, what: GovernanceFileKind, file: &str) -> Uuid {
+pub(super) fn trusted_file_key(project: ProjectId, what: GovernanceFileKind, file: &str) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(project.uuid().as_bytes());
     hasher.update(match what {
@@ -23,13 +23,13 @@ pub(super) fn trusted_key(project: ProjectId, what: GovernanceFileKind, file: &s
     Uuid::from_bytes(key)
 }
 
-pub(super) fn mode(stamp: Stamp<'_>, fact: &Fact) -> Option<ProjectModeView> {
+pub(super) fn new_mode(stamp: EventMetadata<'_>, fact: &Fact) -> Option<ProjectModeView> {
     let Fact::ModeChanged { project, mode, until } = fact else { return None };
     let by = stamp.principal.to_owned();
     Some(ProjectModeView { project: *project, mode: *mode, until: *until, by, at: stamp.at })
 }
 
-pub(super) fn trusted(stamp: Stamp<'_>, fact: &Fact) -> Option<TrustedFile> {
+pub(super) fn new_trusted_file(stamp: EventMetadata<'_>, fact: &Fact) -> Option<TrustedFile> {
     let Fact::FileTrusted { project, what, file, hash, text } = fact else { return None };
     Some(TrustedFile {
         project: *project,
@@ -42,7 +42,7 @@ pub(super) fn trusted(stamp: Stamp<'_>, fact: &Fact) -> Option<TrustedFile> {
     })
 }
 
-pub(super) fn grant(stamp: Stamp<'_>, fact: &Fact) -> Option<Grant> {
+pub(super) fn new_grant(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Grant> {
     let Fact::GrantCreated {
         grant,
         project,
@@ -77,7 +77,7 @@ pub(super) fn grant(stamp: Stamp<'_>, fact: &Fact) -> Option<Grant> {
     })
 }
 
-pub(super) fn approval(stamp: Stamp<'_>, fact: &Fact) -> Option<Approval> {
+pub(super) fn new_approval(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Approval> {
     let Fact::ApprovalAsked {
         approval,
         project,
@@ -114,7 +114,11 @@ pub(super) fn approval(stamp: Stamp<'_>, fact: &Fact) -> Option<Approval> {
 }
 
 /// What was resolved stays so: the first answer is the answer.
-pub(super) fn change_approval(approval: Approval, stamp: Stamp<'_>, fact: &Fact) -> Approval {
+pub(super) fn update_approval(
+    approval: Approval,
+    stamp: EventMetadata<'_>,
+    fact: &Fact,
+) -> Approval {
     if approval.status != ApprovalStatus::Pending {
         return approval;
     }

@@ -8,45 +8,61 @@ use provost_proto::runtime::{
 };
 use provost_proto::{ActionId, Fact, UnixMicros};
 
-use super::{Doc, Stamp};
+use super::{EventMetadata, ViewDocument};
 
 /// Folds a fact into the runtime of its project.
-pub(super) fn fold(doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
-    let known = doc.and_then(Doc::into_runtime);
+pub(super) fn fold_runtime(
+    doc: Option<ViewDocument>,
+    stamp: EventMetadata<'_>,
+    fact: &Fact,
+) -> Option<ViewDocument> {
+    let known = doc.and_then(ViewDocument::into_runtime);
     let view = match RuntimeChange::from_fact(fact) {
         Some((project, action, _, what)) => {
             let mut view = known.unwrap_or_else(|| RuntimeView::new(project));
-            change(&mut view, stamp.at, action, what);
+            apply_runtime_change(&mut view, stamp.at, action, what);
             view
         }
-        None => without_kernel(known?, stamp.at, fact),
+        None => clear_after_kernel_exit(known?, stamp.at, fact),
     };
-    Some(Doc::Runtime(Box::new(view)))
+    Some(ViewDocument::Runtime(Box::new(view)))
 }
 
 /// Folds a change. `at` is when it was recorded, `action` what began it.
-pub fn change(view: &mut RuntimeView, at: UnixMicros, action: ActionId, change: RuntimeChange) {
+pub fn apply_runtime_change(
+    view: &mut RuntimeView,
+    at: UnixMicros,
+    action: ActionId,
+    change: RuntimeChange,
+) {
     match change {
         RuntimeChange::BuildStarted(_)
         | RuntimeChange::BuildSucceeded(_)
-        | RuntimeChange::BuildFailed(_) => build(&mut view.build, at, action, change),
+        | RuntimeChange::BuildFailed(_) => apply_build_change(&mut view.build, at, action, change),
         RuntimeChange::Starting(_)
         | RuntimeChange::Started(_)
         | RuntimeChange::Restarted(_)
         | RuntimeChange::Stopping(_)
         | RuntimeChange::Stopped(_)
-        | RuntimeChange::Crashed(_) => run(view, at, action, change),
+        | RuntimeChange::Crashed(_) => apply_dev_server_change(view, at, action, change),
         RuntimeChange::PreviewDetected(_)
         | RuntimeChange::PreviewReady(_)
-        | RuntimeChange::PreviewLost(_) => preview(&mut view.preview, change),
+        | RuntimeChange::PreviewLost(_) => apply_preview_change(&mut view.preview, change),
         RuntimeChange::TerminalOpened(_)
         | RuntimeChange::TerminalResized(_)
-        | RuntimeChange::TerminalClosed(_) => terminal(&mut view.terminal, action, change),
+        | RuntimeChange::TerminalClosed(_) => {
+            apply_terminal_change(&mut view.terminal, action, change)
+        }
     }
     view.status = RuntimeView::combined_status(view.dev_server.status, view.build.status);
 }
 
-fn build(build: &mut BuildView, at: UnixMicros, action: ActionId, change: RuntimeChange) {
+fn apply_build_change(
+    build: &mut BuildView,
+    at: UnixMicros,
+    action: ActionId,
+    change: RuntimeChange,
+) {
     if let RuntimeChange::BuildStarted(start) = change {
         *build = BuildView {
             status: BuildStatus::Running,
@@ -73,7 +89,12 @@ fn build(build: &mut BuildView, at: UnixMicros, action: ActionId, change: Runtim
     }
 }
 
-fn run(view: &mut RuntimeView, at: UnixMicros, action: ActionId, change: RuntimeChange) {
+fn apply_dev_server_change(
+    view: &mut RuntimeView,
+    at: UnixMicros,
+    action: ActionId,
+    change: RuntimeChange,
+) {
     let dev_server = &mut view.dev_server;
     if let RuntimeChange::Starting(starting) = change {
         *dev_server = DevServerView {
@@ -108,7 +129,7 @@ fn run(view: &mut RuntimeView, at: UnixMicros, action: ActionId, change: Runtime
     }
 }
 
-fn preview(preview: &mut PreviewView, change: RuntimeChange) {
+fn apply_preview_change(preview: &mut PreviewView, change: RuntimeChange) {
     let (status, port, ports) = if let RuntimeChange::PreviewDetected(found) = change {
         (PreviewStatus::Detected, found.port, found.ports)
     } else if let RuntimeChange::PreviewReady(found) = change {
@@ -121,7 +142,7 @@ fn preview(preview: &mut PreviewView, change: RuntimeChange) {
     *preview = PreviewView { status, port: Some(port), url: None, ports };
 }
 
-fn terminal(terminal: &mut TerminalView, action: ActionId, change: RuntimeChange) {
+fn apply_terminal_change(terminal: &mut TerminalView, action: ActionId, change: RuntimeChange) {
     if let RuntimeChange::TerminalOpened(open) = change {
         *terminal = TerminalView {
             status: TerminalStatus::Live,
@@ -141,7 +162,7 @@ fn terminal(terminal: &mut TerminalView, action: ActionId, change: RuntimeChange
 }
 
 /// The kernel has ended, or another is there: nothing of what ran in it is left.
-fn without_kernel(mut view: RuntimeView, at: UnixMicros, fact: &Fact) -> RuntimeView {
+fn clear_after_kernel_exit(mut view: RuntimeView, at: UnixMicros, fact: &Fact) -> RuntimeView {
     let in_order = matches!(fact, Fact::KernelStopped { .. });
     let dev_server = &mut view.dev_server;
     dev_server.restart_at = None;

@@ -14,7 +14,7 @@ use provost_proto::session::{
 use provost_proto::{Fact, ProjectId, SessionId, TurnId, limits};
 use uuid::Uuid;
 
-use super::{Before, Doc, Key, Stamp, View};
+use super::{DocumentKey, EventMetadata, PriorDocument, ViewDocument, ViewKind};
 
 /// The key of the page that holds a place.
 pub fn page_key(session: SessionId, item: ItemNumber) -> Uuid {
@@ -22,7 +22,7 @@ pub fn page_key(session: SessionId, item: ItemNumber) -> Uuid {
     hasher.update(session.uuid().as_bytes());
     hasher.update(b"page/");
     hasher.update(&(item / ITEMS_PER_PAGE).to_le_bytes());
-    short(&hasher)
+    truncate_to_uuid(&hasher)
 }
 
 fn usage_key(day: u32, project: ProjectId, model: &str) -> Uuid {
@@ -31,26 +31,26 @@ fn usage_key(day: u32, project: ProjectId, model: &str) -> Uuid {
     hasher.update(b"used/");
     hasher.update(&day.to_le_bytes());
     hasher.update(model.as_bytes());
-    short(&hasher)
+    truncate_to_uuid(&hasher)
 }
 
-fn short(hasher: &blake3::Hasher) -> Uuid {
+fn truncate_to_uuid(hasher: &blake3::Hasher) -> Uuid {
     let mut key = [0; 16];
     key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     Uuid::from_bytes(key)
 }
 
-type Touched = [Option<(Key, Before)>; 3];
+type AffectedDocuments = [Option<(DocumentKey, PriorDocument)>; 3];
 
 /// The documents that a fact of a session touches; of all others, none.
-pub(super) fn touched(fact: &Fact) -> Touched {
-    let doc = |view, key| Some((Key { view, key }, Before::Needed));
-    let own = |session: &SessionId| doc(View::Sessions, session.uuid());
-    let page = |session: &SessionId, item| doc(View::Pages, page_key(*session, item));
-    let draft = |session: &SessionId| doc(View::Drafts, session.uuid());
+pub(super) fn affected_session_documents(fact: &Fact) -> AffectedDocuments {
+    let doc = |view, key| Some((DocumentKey { view, key }, PriorDocument::Required));
+    let own = |session: &SessionId| doc(ViewKind::Sessions, session.uuid());
+    let page = |session: &SessionId, item| doc(ViewKind::Pages, page_key(*session, item));
+    let draft = |session: &SessionId| doc(ViewKind::Drafts, session.uuid());
     if let Fact::SessionOpened(SessionOpened { session, .. }) = fact {
-        let key = Key { view: View::Sessions, key: session.uuid() };
-        [Some((key, Before::Replaced)), None, None]
+        let key = DocumentKey { view: ViewKind::Sessions, key: session.uuid() };
+        [Some((key, PriorDocument::Ignored)), None, None]
     } else if let Fact::MessageAdded(m) = fact {
         let draft = if m.from == MessageAuthor::Assistant { draft(&m.session) } else { None };
         [own(&m.session), page(&m.session, m.item), draft]
@@ -76,11 +76,11 @@ pub(super) fn touched(fact: &Fact) -> Touched {
     } else if let Fact::SessionCompacted(c) = fact {
         [own(&c.session), page(&c.session, c.item), None]
     } else if let Fact::UsageRecorded(u) = fact {
-        let row = doc(View::Usage, usage_key(u.day, u.project, &u.model));
+        let row = doc(ViewKind::Usage, usage_key(u.day, u.project, &u.model));
         [own(&u.session), row, None]
     } else if let Fact::TaskUsed(t) = fact {
         [own(&t.session), None, None]
-    } else if let Some((session, _)) = ended(fact) {
+    } else if let Some((session, _)) = ended_turn(fact) {
         [own(&session), None, None]
     } else if let Fact::SessionClosed(c) = fact {
         [own(&c.session), None, None]
@@ -90,7 +90,7 @@ pub(super) fn touched(fact: &Fact) -> Touched {
 }
 
 /// Which turn ends with this fact, if one does.
-fn ended(fact: &Fact) -> Option<(SessionId, TurnId)> {
+fn ended_turn(fact: &Fact) -> Option<(SessionId, TurnId)> {
     if let Fact::TurnFinished(t) = fact {
         Some((t.session, t.turn))
     } else if let Fact::TurnFailed(t) = fact {
@@ -105,38 +105,43 @@ fn ended(fact: &Fact) -> Option<(SessionId, TurnId)> {
 }
 
 /// Folds a fact of a session into one of the documents it touches.
-pub(super) fn fold(view: View, doc: Option<Doc>, stamp: Stamp<'_>, fact: &Fact) -> Option<Doc> {
+pub(super) fn fold_session(
+    view: ViewKind,
+    doc: Option<ViewDocument>,
+    stamp: EventMetadata<'_>,
+    fact: &Fact,
+) -> Option<ViewDocument> {
     match view {
-        View::Sessions => {
+        ViewKind::Sessions => {
             if let Fact::SessionOpened(opened) = fact {
-                return Some(Doc::Session(Box::new(new_session(stamp, opened))));
+                return Some(ViewDocument::Session(Box::new(new_session(stamp, opened))));
             }
-            let session = doc.and_then(Doc::into_session)?;
-            Some(Doc::Session(Box::new(change(session, stamp, fact))))
+            let session = doc.and_then(ViewDocument::into_session)?;
+            Some(ViewDocument::Session(Box::new(update_session(session, stamp, fact))))
         }
-        View::Pages => fold_page(doc.and_then(Doc::into_page), stamp, fact)
-            .map(|page| Doc::Page(Box::new(page))),
-        View::Drafts => fold_draft(doc.and_then(Doc::into_draft), stamp, fact)
-            .map(|draft| Doc::Draft(Box::new(draft))),
-        View::Usage => {
+        ViewKind::Pages => fold_page(doc.and_then(ViewDocument::into_page), stamp, fact)
+            .map(|page| ViewDocument::Page(Box::new(page))),
+        ViewKind::Drafts => fold_draft(doc.and_then(ViewDocument::into_draft), stamp, fact)
+            .map(|draft| ViewDocument::Draft(Box::new(draft))),
+        ViewKind::Usage => {
             let Fact::UsageRecorded(used) = fact else { return doc };
-            let row = doc.and_then(Doc::into_usage);
-            Some(Doc::Usage(Box::new(fold_usage(row, used))))
+            let row = doc.and_then(ViewDocument::into_usage);
+            Some(ViewDocument::Usage(Box::new(fold_usage(row, used))))
         }
-        View::Projects
-        | View::Tokens
-        | View::Actions
-        | View::Kernels
-        | View::Modes
-        | View::Approvals
-        | View::Grants
-        | View::Trusted
-        | View::Runtimes
-        | View::Looks => doc,
+        ViewKind::Projects
+        | ViewKind::Tokens
+        | ViewKind::Actions
+        | ViewKind::Kernels
+        | ViewKind::Modes
+        | ViewKind::Approvals
+        | ViewKind::Grants
+        | ViewKind::Trusted
+        | ViewKind::Runtimes
+        | ViewKind::Looks => doc,
     }
 }
 
-fn new_session(stamp: Stamp<'_>, opened: &SessionOpened) -> SessionView {
+fn new_session(stamp: EventMetadata<'_>, opened: &SessionOpened) -> SessionView {
     SessionView {
         id: opened.session,
         project: opened.project,
@@ -163,14 +168,14 @@ fn new_session(stamp: Stamp<'_>, opened: &SessionOpened) -> SessionView {
     }
 }
 
-fn change(mut session: SessionView, stamp: Stamp<'_>, fact: &Fact) -> SessionView {
+fn update_session(mut session: SessionView, stamp: EventMetadata<'_>, fact: &Fact) -> SessionView {
     session.updated_at = stamp.at;
     if let Fact::MessageAdded(message) = fact {
-        said(&mut session, message);
+        add_message(&mut session, message);
     } else if let Fact::MessageWithdrawn(withdrawn) = fact {
         session.queued.retain(|queued| queued.message != withdrawn.message);
     } else if let Fact::TurnStarted(started) = fact {
-        start(&mut session, stamp, started);
+        start_turn(&mut session, stamp, started);
     } else if let Fact::ToolCalled(called) = fact {
         session.items = session.items.max(called.item.saturating_add(1));
     } else if let Fact::SessionCompacted(compacted) = fact {
@@ -178,19 +183,19 @@ fn change(mut session: SessionView, stamp: Stamp<'_>, fact: &Fact) -> SessionVie
         session.compacted = Some(compacted.item);
         session.context = 0;
     } else if let Fact::UsageRecorded(used) = fact {
-        spend(&mut session, used);
+        record_usage(&mut session, used);
     } else if let Fact::TaskUsed(used) = fact {
-        spend_below(&mut session, used);
+        record_task_usage(&mut session, used);
     } else if let Fact::SessionClosed(_) = fact {
         session.status = SessionStatus::Closed;
         session.queued.clear();
-    } else if let Some((_, turn)) = ended(fact) {
-        end(&mut session, turn, stamp, fact);
+    } else if let Some((_, turn)) = ended_turn(fact) {
+        end_turn(&mut session, turn, stamp, fact);
     }
     session
 }
 
-fn said(session: &mut SessionView, message: &MessageAdded) {
+fn add_message(session: &mut SessionView, message: &MessageAdded) {
     session.items = session.items.max(message.item.saturating_add(1));
     if message.from == MessageAuthor::Assistant {
         return;
@@ -214,7 +219,7 @@ fn title(parts: &[MessagePart]) -> String {
     line.unwrap_or_default().chars().take(limits::MAX_TITLE_CHARS).collect()
 }
 
-fn start(session: &mut SessionView, stamp: Stamp<'_>, started: &TurnStarted) {
+fn start_turn(session: &mut SessionView, stamp: EventMetadata<'_>, started: &TurnStarted) {
     session.queued.retain(|queued| Some(queued.message) != started.message);
     if session.status == SessionStatus::Closed {
         return;
@@ -235,8 +240,8 @@ fn start(session: &mut SessionView, stamp: Stamp<'_>, started: &TurnStarted) {
     });
 }
 
-fn spend(session: &mut SessionView, used: &UsageRecorded) {
-    add(session, Some(used.turn), used.usage, used.cost);
+fn record_usage(session: &mut SessionView, used: &UsageRecorded) {
+    add_session_usage(session, Some(used.turn), used.usage, used.cost);
     session.context = match used.purpose {
         provost_proto::session::CompletionPurpose::Answer => used.usage.total(),
         provost_proto::session::CompletionPurpose::Summary => 0,
@@ -244,15 +249,15 @@ fn spend(session: &mut SessionView, used: &UsageRecorded) {
 }
 
 /// What a task used that the session handed over. Its conversation is none of ours.
-fn spend_below(session: &mut SessionView, used: &TaskUsed) {
-    add(session, used.turn, used.usage, used.cost);
+fn record_task_usage(session: &mut SessionView, used: &TaskUsed) {
+    add_session_usage(session, used.turn, used.usage, used.cost);
     let handed = &mut session.handed;
     handed.usage = handed.usage.saturating_add(used.usage);
     handed.cost = handed.cost.saturating_add(used.cost.unwrap_or(0));
     handed.unpriced = handed.unpriced.saturating_add(u32::from(used.cost.is_none()));
 }
 
-fn add(
+fn add_session_usage(
     session: &mut SessionView,
     turn: Option<TurnId>,
     usage: TokenUsage,
@@ -270,7 +275,7 @@ fn add(
 }
 
 /// A turn ends once: what comes after its end changes nothing.
-fn end(session: &mut SessionView, turn: TurnId, stamp: Stamp<'_>, fact: &Fact) {
+fn end_turn(session: &mut SessionView, turn: TurnId, stamp: EventMetadata<'_>, fact: &Fact) {
     let running = |open: &&mut TurnView| open.id == turn && open.status == TurnStatus::Running;
     let Some(open) = session.turn.as_mut().filter(running) else { return };
     open.ended_at = Some(stamp.at);
@@ -290,7 +295,11 @@ fn end(session: &mut SessionView, turn: TurnId, stamp: Stamp<'_>, fact: &Fact) {
     }
 }
 
-fn fold_page(page: Option<SessionPage>, stamp: Stamp<'_>, fact: &Fact) -> Option<SessionPage> {
+fn fold_page(
+    page: Option<SessionPage>,
+    stamp: EventMetadata<'_>,
+    fact: &Fact,
+) -> Option<SessionPage> {
     if let Some((session, item)) = new_item(stamp, fact) {
         let mut page = page.unwrap_or(SessionPage { session, items: Vec::new() });
         let at = page.items.partition_point(|known| known.item < item.item);
@@ -301,12 +310,12 @@ fn fold_page(page: Option<SessionPage>, stamp: Stamp<'_>, fact: &Fact) -> Option
         return Some(page);
     }
     let mut page = page?;
-    change_page(&mut page, stamp, fact);
+    update_page(&mut page, stamp, fact);
     Some(page)
 }
 
 /// The item that a fact adds, if it adds one.
-fn new_item(stamp: Stamp<'_>, fact: &Fact) -> Option<(SessionId, SessionItem)> {
+fn new_item(stamp: EventMetadata<'_>, fact: &Fact) -> Option<(SessionId, SessionItem)> {
     let new = |session, item, turn, content| {
         Some((session, SessionItem { item, turn, at: stamp.at, content }))
     };
@@ -337,7 +346,7 @@ fn new_item(stamp: Stamp<'_>, fact: &Fact) -> Option<(SessionId, SessionItem)> {
     None
 }
 
-fn change_page(page: &mut SessionPage, stamp: Stamp<'_>, fact: &Fact) {
+fn update_page(page: &mut SessionPage, stamp: EventMetadata<'_>, fact: &Fact) {
     fn at(page: &mut SessionPage, place: ItemNumber) -> Option<&mut SessionItem> {
         page.items.iter_mut().find(|known| known.item == place)
     }
@@ -365,14 +374,14 @@ fn change_page(page: &mut SessionPage, stamp: Stamp<'_>, fact: &Fact) {
 
 fn fold_draft(
     draft: Option<CompletionDraft>,
-    stamp: Stamp<'_>,
+    stamp: EventMetadata<'_>,
     fact: &Fact,
 ) -> Option<CompletionDraft> {
     let of = |draft: Option<CompletionDraft>, session, turn| {
-        draft.filter(|draft| draft.turn == turn).unwrap_or_else(|| empty(session, turn))
+        draft.filter(|draft| draft.turn == turn).unwrap_or_else(|| empty_draft(session, turn))
     };
     if let Fact::TurnStarted(t) = fact {
-        Some(empty(t.session, t.turn))
+        Some(empty_draft(t.session, t.turn))
     } else if let Fact::TextDelta(d) = fact {
         let mut draft = of(draft, d.session, d.turn);
         draft.text.push_str(&d.text);
@@ -383,28 +392,28 @@ fn fold_draft(
         Some(CompletionDraft { retrying: None, ..draft })
     } else if let Fact::ToolDelta(d) = fact {
         let mut draft = of(draft, d.session, d.turn);
-        write_call(&mut draft.calls, d);
+        append_tool_delta(&mut draft.calls, d);
         Some(CompletionDraft { retrying: None, ..draft })
     } else if let Fact::AttemptFailed(a) = fact {
         let at = stamp.at.saturating_add(a.retry_in_ms.saturating_mul(1000));
         let retrying = Some(PendingRetry { attempt: a.attempt, at, why: a.why.clone() });
         Some(CompletionDraft { retrying, ..of(draft, a.session, a.turn) })
     } else if let Fact::AttemptRestarted(a) = fact {
-        Some(empty(a.session, a.turn))
+        Some(empty_draft(a.session, a.turn))
     } else if let Fact::MessageAdded(m) = fact {
         // What was being said is said.
-        draft.map(|draft| empty(m.session, m.turn.unwrap_or(draft.turn)))
+        draft.map(|draft| empty_draft(m.session, m.turn.unwrap_or(draft.turn)))
     } else {
         draft
     }
 }
 
-fn empty(session: SessionId, turn: TurnId) -> CompletionDraft {
+fn empty_draft(session: SessionId, turn: TurnId) -> CompletionDraft {
     let (reasoning, text, calls) = (String::new(), String::new(), Vec::new());
     CompletionDraft { session, turn, reasoning, text, calls, retrying: None }
 }
 
-fn write_call(calls: &mut Vec<DraftToolCall>, delta: &ToolDelta) {
+fn append_tool_delta(calls: &mut Vec<DraftToolCall>, delta: &ToolDelta) {
     let at = usize::try_from(delta.index).unwrap_or(usize::MAX).min(limits::MAX_TOOL_CALLS);
     while calls.len() <= at {
         calls.push(DraftToolCall { tool: String::new(), arguments: String::new() });

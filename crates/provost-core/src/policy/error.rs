@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::{FILE, RULES};
+use super::{MAX_POLICY_BYTES, MAX_POLICY_RULES};
 use crate::action::text::{BadText, excerpt};
 use crate::glob::BadPattern;
-use crate::near;
 use crate::skill::UnknownSkill;
+use crate::spelling;
 
 /// Everything that is wrong with a file; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,16 +42,16 @@ pub struct PolicyError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyFault {
     /// More than anyone reads.
-    #[error("a policy file has at most {FILE} bytes, this one has {0}")]
+    #[error("a policy file has at most {MAX_POLICY_BYTES} bytes, this one has {0}")]
     TooLarge(usize),
     /// More than anyone oversees.
-    #[error("a policy file has at most {RULES} rules, this one has {0}")]
+    #[error("a policy file has at most {MAX_POLICY_RULES} rules, this one has {0}")]
     TooMany(usize),
     /// It is no TOML.
     #[error("{0}")]
     Syntax(String),
     /// A key that means nothing.
-    #[error("unknown key {}{}", excerpt(.key), meant(*.similar, .expected))]
+    #[error("unknown key {}{}", excerpt(.key), expected_hint(*.similar, .expected))]
     UnknownKey {
         /// What was written.
         key: String,
@@ -116,9 +116,9 @@ pub enum PolicyFault {
 }
 
 /// What may have been meant, or all that could have been.
-fn meant(similar: Option<&str>, expected: &str) -> String {
+fn expected_hint(similar: Option<&str>, expected: &str) -> String {
     match similar {
-        Some(_) => near::suggestion(similar),
+        Some(_) => spelling::suggestion(similar),
         None => format!("; expected {expected}"),
     }
 }

@@ -4,22 +4,22 @@ use std::borrow::Cow;
 
 use provost_proto::ProjectMode;
 
-use super::Verdict;
-use super::matching::{Matched, Setting, Subject, Target};
-use super::place::{Place, resolve};
-use super::rule::RUN;
-use super::rules::Rules;
-use crate::action::{Action, FileAction, RelPath, RunCommand, TerminalAction};
-use crate::command::{Analysis, Demand, Opaque, Run};
+use super::RuleEffect;
+use super::matching::{RequestLocation, RuleMatches, RuleQuery, RuleTarget};
+use super::path_selector::{ResolvedPath, resolve_path};
+use super::policy_rules::PolicyRules;
+use super::rule::RUN_SKILL;
+use crate::action::{Action, FileAction, ProcessAction, RelPath, RunCommand};
+use crate::command::{CommandAnalysis, CommandEffect, CommandInvocation, OpaquePart};
 
 /// What a command that writes a file would take, were it an action of its own.
-const WRITE: &str = "fs.writeFile";
+const WRITE_SKILL: &str = "fs.writeFile";
 /// The same for reading.
-pub(super) const READ: &str = "fs.readFile";
+pub(super) const READ_SKILL: &str = "fs.readFile";
 
 /// Who asks, and where.
 #[derive(Debug, Clone, Copy)]
-pub struct Asker<'a> {
+pub struct PolicyRequester<'a> {
     /// The role; an operator has none.
     pub role: Option<&'a str>,
     /// The project's mode.
@@ -30,7 +30,7 @@ pub struct Asker<'a> {
 
 /// One thing that an action demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Demanded<'a> {
+pub enum RequiredPermission<'a> {
     /// A path inside the project.
     Path {
         /// What is done to it.
@@ -39,142 +39,155 @@ pub enum Demanded<'a> {
         path: Cow<'a, str>,
     },
     /// A path that leaves the project, or an absolute one.
-    Outside {
+    OutsidePath {
         /// What is done to it.
         skill: &'static str,
         /// The path, as written.
         path: Cow<'a, str>,
     },
     /// A path with globs in it, or with what is not known.
-    Loose {
+    UnresolvedPath {
         /// What is done to it.
         skill: &'static str,
         /// The path, as written.
         path: Cow<'a, str>,
     },
     /// A command.
-    Run(&'a Run),
+    Run(&'a CommandInvocation),
     /// Variables for the command, which no rule allows: they change what programs do.
     Variables,
     /// What could not be read for certain, part by part, which no rule allows.
-    Opaque(&'a [Opaque]),
+    Opaque(&'a [OpaquePart]),
     /// The skill itself.
     Skill(&'static str),
 }
 
 /// One demand with the rules about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged<'a> {
+pub struct EvaluatedPermission<'a> {
     /// The demand.
-    pub demanded: Demanded<'a>,
+    pub demanded: RequiredPermission<'a>,
     /// The rules.
-    pub matched: Matched<'a>,
+    pub matched: RuleMatches<'a>,
 }
 
 /// What the rules say of an action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Evaluation<'a> {
+pub struct PolicyEvaluation<'a> {
     /// Each demand of the action.
-    pub demands: Vec<Judged<'a>>,
+    pub demands: Vec<EvaluatedPermission<'a>>,
 }
 
-impl Evaluation<'_> {
+impl PolicyEvaluation<'_> {
     /// Deny if any demand is denied, else ask if any is to be asked, allow only
     /// if every one is allowed. Otherwise nothing: the mode decides.
-    pub fn verdict(&self) -> Option<Verdict> {
-        let verdicts = || self.demands.iter().map(|judged| judged.matched.verdict());
+    pub fn combined_effect(&self) -> Option<RuleEffect> {
+        let verdicts = || self.demands.iter().map(|judged| judged.matched.combined_effect());
         match verdicts().flatten().max() {
-            Some(Verdict::Allow) if verdicts().any(|verdict| verdict.is_none()) => None,
+            Some(RuleEffect::Allow) if verdicts().any(|verdict| verdict.is_none()) => None,
             verdict => verdict,
         }
     }
 }
 
-impl Rules {
+impl PolicyRules {
     /// What the rules say of an action. For a command it takes what the line
     /// would do; without it, nothing of it counts as read.
     pub fn evaluate<'a>(
         &'a self,
-        asker: Asker<'a>,
+        asker: PolicyRequester<'a>,
         action: &'a Action,
-        analysis: Option<&'a Analysis>,
-    ) -> Evaluation<'a> {
+        analysis: Option<&'a CommandAnalysis>,
+    ) -> PolicyEvaluation<'a> {
         let skill = action.name();
-        let at = setting(asker, action);
-        let judge = |demanded| self.judge(asker, at, skill, demanded);
-        let mut judged: Vec<_> = demands(action, analysis).into_iter().map(judge).collect();
+        let at = request_location(asker, action);
+        let judge = |demanded| self.evaluate_permission(asker, at, skill, demanded);
+        let mut judged: Vec<_> =
+            required_permissions(action, analysis).into_iter().map(judge).collect();
         // What a program is given to read may be denied or asked about; it needs
         // nobody to allow it, since looking is what every mode allows.
-        let cwd = command(action).map_or(".", |command| command.cwd.as_str());
+        let cwd = as_run_command(action).map_or(".", |command| command.cwd.as_str());
         for demand in analysis.into_iter().flat_map(|analysis| &analysis.demands) {
             let given = match demand {
-                Demand::Operand { path } => std::slice::from_ref(path),
-                Demand::Run(run) => run.named.as_slice(),
-                Demand::Write { .. } | Demand::Read { .. } => &[],
+                CommandEffect::ReadOperand { path } => std::slice::from_ref(path),
+                CommandEffect::Run(run) => run.named.as_slice(),
+                CommandEffect::Write { .. } | CommandEffect::Read { .. } => &[],
             };
             for path in given {
-                let mut operand = judge(placed(READ, cwd, path, loose(analysis, path)));
-                if let Demand::Run(_) = demand {
+                let mut operand =
+                    judge(path_permission(READ_SKILL, cwd, path, may_expand(analysis, path)));
+                if let CommandEffect::Run(_) = demand {
                     // That it is a path at all is only possible.
-                    operand.matched.doubt();
+                    operand.matched.mark_uncertain();
                 }
-                if operand.matched.verdict() > Some(Verdict::Allow) {
+                if operand.matched.combined_effect() > Some(RuleEffect::Allow) {
                     judged.push(operand);
                 }
             }
         }
-        Evaluation { demands: judged }
+        PolicyEvaluation { demands: judged }
     }
 
     /// What the rules on an action say of a path that it does not name itself.
-    pub fn at<'a>(&'a self, asker: Asker<'a>, action: &'a Action, path: &RelPath) -> Matched<'a> {
-        let Asker { role, mode, .. } = asker;
-        let (target, at) = (Target::Path(path.as_str()), setting(asker, action));
+    pub fn match_action_path<'a>(
+        &'a self,
+        asker: PolicyRequester<'a>,
+        action: &'a Action,
+        path: &RelPath,
+    ) -> RuleMatches<'a> {
+        let PolicyRequester { role, mode, .. } = asker;
+        let (target, at) = (RuleTarget::Path(path.as_str()), request_location(asker, action));
         let mut places = Vec::new();
-        for skill in [action.name(), skill_at(action)] {
-            self.matching_into(&Subject { skill, role, mode, target, at }, &mut places);
+        for skill in [action.name(), path_skill(action)] {
+            self.find_matches_into(&RuleQuery { skill, role, mode, target, at }, &mut places);
         }
         places.sort_unstable();
         places.dedup();
-        self.matched(places)
+        self.collect_matches(places)
     }
 
-    fn judge<'a>(
+    fn evaluate_permission<'a>(
         &'a self,
-        asker: Asker<'a>,
-        at: Setting<'a>,
+        asker: PolicyRequester<'a>,
+        at: RequestLocation<'a>,
         action: &'static str,
-        demanded: Demanded<'a>,
-    ) -> Judged<'a> {
-        let Asker { role, mode, .. } = asker;
+        demanded: RequiredPermission<'a>,
+    ) -> EvaluatedPermission<'a> {
+        let PolicyRequester { role, mode, .. } = asker;
         let mut places = Vec::new();
         // What a command does to a file is a matter of rules on files and on commands.
         let mut look = |skill: &'static str, target| {
-            self.matching_into(&Subject { skill, role, mode, target, at }, &mut places);
+            self.find_matches_into(&RuleQuery { skill, role, mode, target, at }, &mut places);
             if skill != action {
-                let subject = Subject { skill: action, role, mode, target, at };
-                self.matching_into(&subject, &mut places);
+                let subject = RuleQuery { skill: action, role, mode, target, at };
+                self.find_matches_into(&subject, &mut places);
             }
         };
         match &demanded {
-            Demanded::Path { skill, path } => look(skill, Target::Path(path)),
-            Demanded::Outside { skill, path } => look(skill, Target::Outside(path)),
-            Demanded::Loose { skill, path } => look(skill, Target::Loose(path)),
-            Demanded::Run(run) => look(RUN, Target::Run(run)),
-            Demanded::Variables | Demanded::Opaque(_) => look(RUN, Target::Opaque),
-            Demanded::Skill(skill) => look(skill, Target::Nothing),
+            RequiredPermission::Path { skill, path } => look(skill, RuleTarget::Path(path)),
+            RequiredPermission::OutsidePath { skill, path } => {
+                look(skill, RuleTarget::OutsidePath(path))
+            }
+            RequiredPermission::UnresolvedPath { skill, path } => {
+                look(skill, RuleTarget::UnresolvedPath(path))
+            }
+            RequiredPermission::Run(run) => look(RUN_SKILL, RuleTarget::Run(run)),
+            RequiredPermission::Variables | RequiredPermission::Opaque(_) => {
+                look(RUN_SKILL, RuleTarget::Opaque)
+            }
+            RequiredPermission::Skill(skill) => look(skill, RuleTarget::Nothing),
         }
-        Judged { demanded, matched: self.matched(places) }
+        EvaluatedPermission { demanded, matched: self.collect_matches(places) }
     }
 }
 
-fn command(action: &Action) -> Option<&RunCommand> {
-    if let Action::Terminal(TerminalAction::RunCommand(run)) = action { Some(run) } else { None }
+fn as_run_command(action: &Action) -> Option<&RunCommand> {
+    if let Action::Process(ProcessAction::RunCommand(run)) = action { Some(run) } else { None }
 }
 
-fn setting<'a>(asker: Asker<'a>, action: &'a Action) -> Setting<'a> {
-    let run = command(action);
-    Setting {
+fn request_location<'a>(asker: PolicyRequester<'a>, action: &'a Action) -> RequestLocation<'a> {
+    let run = as_run_command(action);
+    RequestLocation {
         project: asker.project,
         cwd: run.map_or(".", |run| run.cwd.as_str()),
         line: run.and_then(|run| run.command.as_deref()),
@@ -182,67 +195,79 @@ fn setting<'a>(asker: Asker<'a>, action: &'a Action) -> Setting<'a> {
 }
 
 /// Whether a path of a command may become another when it runs.
-fn loose(analysis: Option<&Analysis>, path: &str) -> bool {
-    analysis.is_some_and(Analysis::is_opaque)
+fn may_expand(analysis: Option<&CommandAnalysis>, path: &str) -> bool {
+    analysis.is_some_and(CommandAnalysis::is_opaque)
         && (path.contains(['$', '`', '*', '?', '[', '{']) || path.starts_with(['~', '<', '>']))
 }
 
-fn placed<'a>(skill: &'static str, cwd: &str, path: &'a str, loose: bool) -> Demanded<'a> {
-    match resolve(cwd, path) {
-        Place::Inside(path) if loose => Demanded::Loose { skill, path },
-        Place::Outside(path) if loose => Demanded::Loose { skill, path },
-        Place::Inside(path) => Demanded::Path { skill, path },
-        Place::Outside(path) => Demanded::Outside { skill, path },
+fn path_permission<'a>(
+    skill: &'static str,
+    cwd: &str,
+    path: &'a str,
+    loose: bool,
+) -> RequiredPermission<'a> {
+    match resolve_path(cwd, path) {
+        ResolvedPath::Inside(path) if loose => RequiredPermission::UnresolvedPath { skill, path },
+        ResolvedPath::Outside(path) if loose => RequiredPermission::UnresolvedPath { skill, path },
+        ResolvedPath::Inside(path) => RequiredPermission::Path { skill, path },
+        ResolvedPath::Outside(path) => RequiredPermission::OutsidePath { skill, path },
     }
 }
 
-fn demands<'a>(action: &'a Action, analysis: Option<&'a Analysis>) -> Vec<Demanded<'a>> {
+fn required_permissions<'a>(
+    action: &'a Action,
+    analysis: Option<&'a CommandAnalysis>,
+) -> Vec<RequiredPermission<'a>> {
     let skill = action.name();
     match action {
-        Action::Terminal(TerminalAction::RunCommand(command)) => {
+        Action::Process(ProcessAction::RunCommand(command)) => {
             let mut demands = match analysis {
-                Some(analysis) => of_line(command.cwd.as_str(), analysis),
-                None => vec![Demanded::Opaque(&[])],
+                Some(analysis) => command_line_permissions(command.cwd.as_str(), analysis),
+                None => vec![RequiredPermission::Opaque(&[])],
             };
             if !command.env.is_empty() {
-                demands.push(Demanded::Variables);
+                demands.push(RequiredPermission::Variables);
             }
             demands
         }
-        Action::Terminal(_) | Action::Runtime(_) => vec![Demanded::Skill(skill)],
+        Action::Process(_) | Action::Runtime(_) => vec![RequiredPermission::Skill(skill)],
         Action::File(_) => {
-            let path = |path: RelPath| Demanded::Path {
-                skill: skill_at(action),
+            let path = |path: RelPath| RequiredPermission::Path {
+                skill: path_skill(action),
                 path: Cow::Owned(path.into()),
             };
             let demands: Vec<_> = action.paths().into_iter().map(path).collect();
-            if demands.is_empty() { vec![Demanded::Skill(skill)] } else { demands }
+            if demands.is_empty() { vec![RequiredPermission::Skill(skill)] } else { demands }
         }
     }
 }
 
 /// What an action on a path takes: who searches reads, whatever it is called.
-fn skill_at(action: &Action) -> &'static str {
+fn path_skill(action: &Action) -> &'static str {
     match action {
-        Action::File(FileAction::SearchFiles(_)) => READ,
-        Action::File(_) | Action::Terminal(_) | Action::Runtime(_) => action.name(),
+        Action::File(FileAction::SearchFiles(_)) => READ_SKILL,
+        Action::File(_) | Action::Process(_) | Action::Runtime(_) => action.name(),
     }
 }
 
-fn of_line<'a>(cwd: &str, analysis: &'a Analysis) -> Vec<Demanded<'a>> {
-    let place = |skill, path: &'a str| placed(skill, cwd, path, loose(Some(analysis), path));
+fn command_line_permissions<'a>(
+    cwd: &str,
+    analysis: &'a CommandAnalysis,
+) -> Vec<RequiredPermission<'a>> {
+    let place =
+        |skill, path: &'a str| path_permission(skill, cwd, path, may_expand(Some(analysis), path));
     let mut demands: Vec<_> = analysis
         .demands
         .iter()
         .filter_map(|demand| match demand {
-            Demand::Run(run) => Some(Demanded::Run(run)),
-            Demand::Write { path } => Some(place(WRITE, path)),
-            Demand::Read { path } => Some(place(READ, path)),
-            Demand::Operand { .. } => None,
+            CommandEffect::Run(run) => Some(RequiredPermission::Run(run)),
+            CommandEffect::Write { path } => Some(place(WRITE_SKILL, path)),
+            CommandEffect::Read { path } => Some(place(READ_SKILL, path)),
+            CommandEffect::ReadOperand { .. } => None,
         })
         .collect();
     if !analysis.opaque.is_empty() || demands.is_empty() {
-        demands.push(Demanded::Opaque(&analysis.opaque));
+        demands.push(RequiredPermission::Opaque(&analysis.opaque));
     }
     demands
 }

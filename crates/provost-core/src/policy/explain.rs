@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::evaluate::{Demanded, Evaluation};
-use super::matching::{Certainty, Force, Hit};
-use super::{Layer, Verdict};
+use super::evaluate::{PolicyEvaluation, RequiredPermission};
+use super::matching::{MatchCertainty, RuleMatch, RuleStatus};
+use super::{RuleEffect, RuleLayer};
 use crate::action::text::excerpt;
-use crate::command::Opaque;
+use crate::command::OpaquePart;
 
-impl Evaluation<'_> {
+impl PolicyEvaluation<'_> {
     /// Each demand with the rules that match it, those that decide marked, and
     /// what follows from them.
     pub fn explain(&self) -> String {
@@ -19,52 +19,52 @@ impl Evaluation<'_> {
             if judged.matched.hits.is_empty() {
                 text.push_str("  no rule is about it\n");
             }
-            let deciding: Vec<_> = judged.matched.deciding().collect();
+            let deciding: Vec<_> = judged.matched.deciding_matches().collect();
             for hit in &judged.matched.hits {
                 let mark = match hit.force {
-                    Force::Effective if deciding.contains(&hit) => match hit.certainty {
-                        Certainty::Sure => "",
-                        Certainty::Possible => ", which may be about it",
+                    RuleStatus::Effective if deciding.contains(&hit) => match hit.certainty {
+                        MatchCertainty::Certain => "",
+                        MatchCertainty::Possible => ", which may be about it",
                     },
-                    Force::Effective => ", outweighed",
-                    Force::Untrusted => ", without effect until the project is trusted",
+                    RuleStatus::Effective => ", outweighed",
+                    RuleStatus::Untrusted => ", without effect until the project is trusted",
                 };
                 let reason = hit.rule.reason().map(|reason| format!(": {reason}"));
                 let _ = writeln!(text, "  {hit}{mark}{}", reason.unwrap_or_default());
             }
         }
-        text.push_str(match self.verdict() {
-            Some(Verdict::Allow) => "allowed: every part of it is\n",
-            Some(Verdict::Ask) => "a person decides\n",
-            Some(Verdict::Deny) => "denied\n",
+        text.push_str(match self.combined_effect() {
+            Some(RuleEffect::Allow) => "allowed: every part of it is\n",
+            Some(RuleEffect::Ask) => "a person decides\n",
+            Some(RuleEffect::Deny) => "denied\n",
             None => "no rule decides, so the mode does\n",
         });
         text
     }
 }
 
-impl std::fmt::Display for Hit<'_> {
+impl std::fmt::Display for RuleMatch<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (effect, id) = (self.rule.effect().as_str(), self.rule.id());
         match (self.layer, self.rule.line()) {
-            (Layer::Builtin, _) | (Layer::User | Layer::Project, 0) => {
+            (RuleLayer::Builtin, _) | (RuleLayer::User | RuleLayer::Project, 0) => {
                 write!(f, "{effect} by rule `{id}` ({})", self.layer)
             }
-            (Layer::User | Layer::Project, line) => {
+            (RuleLayer::User | RuleLayer::Project, line) => {
                 write!(f, "{effect} by rule `{id}` ({}, line {line})", self.layer)
             }
         }
     }
 }
 
-impl std::fmt::Display for Demanded<'_> {
+impl std::fmt::Display for RequiredPermission<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Path { skill, path } => write!(f, "{skill} on {}", excerpt(path)),
-            Self::Outside { skill, path } => {
+            Self::OutsidePath { skill, path } => {
                 write!(f, "{skill} on {}, outside the project", excerpt(path))
             }
-            Self::Loose { skill, path } => {
+            Self::UnresolvedPath { skill, path } => {
                 write!(f, "{skill} on whatever {} becomes", excerpt(path))
             }
             Self::Run(run) => {
@@ -77,7 +77,8 @@ impl std::fmt::Display for Demanded<'_> {
             Self::Variables => f.write_str("variables for the command, which no rule allows"),
             Self::Opaque([]) => f.write_str("what cannot be read, which no rule allows"),
             Self::Opaque(parts) => {
-                let part = |part: &Opaque| format!("{}, which {}", excerpt(&part.text), part.why);
+                let part =
+                    |part: &OpaquePart| format!("{}, which {}", excerpt(&part.text), part.why);
                 let parts: Vec<_> = parts.iter().map(part).collect();
                 write!(f, "{}; no rule allows that", parts.join("; "))
             }

@@ -19,45 +19,47 @@
 //! nothing in a line that could not be read for certain. What is denied or asked
 //! about also means what may be it (`git $X` may push): then a person decides.
 
-mod argv;
+mod aliases;
+mod argv_pattern;
 mod error;
 mod evaluate;
-mod example;
 mod explain;
-mod index;
 mod matching;
-mod names;
-mod options;
-mod place;
-mod read;
+mod option_width;
+mod path_selector;
+mod path_visibility;
+mod policy_file_reader;
+mod policy_rules;
 mod rule;
-mod rules;
-mod sight;
-mod text;
-mod write;
+mod rule_examples;
+mod rule_index;
+mod rule_text;
+mod rule_writer;
 
 pub use error::{PolicyError, PolicyErrors, PolicyFault};
-pub use evaluate::{Asker, Demanded, Evaluation, Judged};
-pub use matching::{Certainty, Force, Hit, Matched, Setting, Subject, Target};
-pub use rule::Rule;
-pub use rules::Rules;
-pub use sight::{BadLimit, Sight};
-pub use write::append_rule;
+pub use evaluate::{EvaluatedPermission, PolicyEvaluation, PolicyRequester, RequiredPermission};
+pub use matching::{
+    MatchCertainty, RequestLocation, RuleMatch, RuleMatches, RuleQuery, RuleStatus, RuleTarget,
+};
+pub use path_visibility::{BadVisibilityRule, PathVisibility};
+pub use policy_rules::PolicyRules;
+pub use rule::PolicyRule;
+pub use rule_writer::append_rule;
 
 use std::fmt;
 
 /// The most bytes of a policy file.
-pub const FILE: usize = 256 * 1024;
+pub const MAX_POLICY_BYTES: usize = 256 * 1024;
 
 /// The most rules of a policy file.
-pub const RULES: usize = 1000;
+pub const MAX_POLICY_RULES: usize = 1000;
 
 /// The rules that Provost comes with.
-const BUILTIN: &str = include_str!("builtin.toml");
+const BUILTIN_POLICY: &str = include_str!("builtin.toml");
 
 /// What a rule says, from the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
+pub enum RuleEffect {
     /// It may run.
     Allow,
     /// A person decides.
@@ -68,7 +70,7 @@ pub enum Verdict {
 
 /// Whose rules they are, from the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
+pub enum RuleLayer {
     /// Provost's own.
     Builtin,
     /// The person's, for all their projects.
@@ -79,7 +81,7 @@ pub enum Layer {
 
 /// Whether the operator trusts the file as it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
+pub enum PolicyTrust {
     /// Its hash is trusted: all its rules have effect.
     Trusted,
     /// It is new or changed: it may only tighten.
@@ -89,44 +91,44 @@ pub enum Trust {
 /// The rules of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    layer: Layer,
-    rules: Vec<Rule>,
+    layer: RuleLayer,
+    rules: Vec<PolicyRule>,
 }
 
 impl Policy {
     /// No rules.
-    pub fn empty(layer: Layer) -> Self {
+    pub fn empty(layer: RuleLayer) -> Self {
         Self { layer, rules: Vec::new() }
     }
 
     /// Reads a `policy.toml` and runs its examples. `file` is for the errors, of
     /// which there are as many as there are mistakes.
-    pub fn parse(layer: Layer, file: &str, text: &str) -> Result<Self, PolicyErrors> {
-        read::policy(file, text).map(|rules| Self { layer, rules })
+    pub fn parse(layer: RuleLayer, file: &str, text: &str) -> Result<Self, PolicyErrors> {
+        policy_file_reader::read_policy_rules(file, text).map(|rules| Self { layer, rules })
     }
 
     /// The rules that Provost comes with.
     pub fn builtin() -> Result<Self, PolicyErrors> {
-        Self::parse(Layer::Builtin, "builtin.toml", BUILTIN)
+        Self::parse(RuleLayer::Builtin, "builtin.toml", BUILTIN_POLICY)
     }
 
     /// The text of the rules that Provost comes with, for people to read.
     pub fn builtin_text() -> &'static str {
-        BUILTIN
+        BUILTIN_POLICY
     }
 
     /// Whose they are.
-    pub fn layer(&self) -> Layer {
+    pub fn layer(&self) -> RuleLayer {
         self.layer
     }
 
     /// The rules in the order of the file.
-    pub fn rules(&self) -> &[Rule] {
+    pub fn rules(&self) -> &[PolicyRule] {
         &self.rules
     }
 }
 
-impl Verdict {
+impl RuleEffect {
     /// As it is written in a rule.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -137,7 +139,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for RuleLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Builtin => "built in",

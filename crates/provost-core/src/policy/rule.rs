@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 
 use provost_proto::ProjectMode;
 
-use super::argv::Argv;
+use super::argv_pattern::ArgvPattern;
 use super::error::PolicyFault;
-use super::place::Paths;
-use super::{Verdict, text};
-use crate::action::text::{Breaks, check};
-use crate::glob::{Path, Word, escape};
-use crate::skill::Skills;
+use super::path_selector::PathSelector;
+use super::{RuleEffect, rule_text};
+use crate::action::text::{LineBreaks, check_visible};
+use crate::glob::{PathPattern, WordPattern, escape_pattern};
+use crate::skill::SkillSet;
 
 /// The skill that runs commands.
-pub(super) const RUN: &str = "terminal.runCommand";
+pub(super) const RUN_SKILL: &str = "terminal.runCommand";
 
 /// The longest id.
-const ID: usize = 64;
+const MAX_RULE_ID_BYTES: usize = 64;
 
 /// A rule's keys and values, as they were written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct RuleDefinition {
     pub(super) id: String,
-    pub(super) effect: Option<Verdict>,
+    pub(super) effect: Option<RuleEffect>,
     /// Every list of texts by its key, if it is there.
     pub(super) lists: BTreeMap<&'static str, Vec<String>>,
     pub(super) modes: Option<Vec<ProjectMode>>,
@@ -32,70 +32,70 @@ pub(super) struct Written {
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    pub(super) written: Written,
-    pub(super) effect: Verdict,
-    pub(super) skills: Skills,
+pub struct PolicyRule {
+    pub(super) written: RuleDefinition,
+    pub(super) effect: RuleEffect,
+    pub(super) skills: SkillSet,
     /// All, if there are none.
-    pub(super) roles: Option<Vec<Word>>,
+    pub(super) roles: Option<Vec<WordPattern>>,
     /// The folders of the projects it is for; all, if there are none.
-    pub(super) projects: Option<Vec<Word>>,
+    pub(super) projects: Option<Vec<WordPattern>>,
     /// The folders that a command starts in; all, if there are none.
-    pub(super) folders: Option<Vec<Folder>>,
-    pub(super) select: Select,
+    pub(super) folders: Option<Vec<FolderPattern>>,
+    pub(super) select: RuleSelector,
     pub(super) line: usize,
 }
 
 /// What of the skills it is on a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Select {
+pub(super) enum RuleSelector {
     /// All of it.
     All,
     /// Commands with these words or hosts.
     Command {
-        argv: Option<Argv>,
-        with: Option<Vec<Word>>,
-        without: Vec<Word>,
-        hosts: Option<Vec<Word>>,
+        argv: Option<ArgvPattern>,
+        with: Option<Vec<WordPattern>>,
+        without: Vec<WordPattern>,
+        hosts: Option<Vec<WordPattern>>,
     },
     /// These very command lines.
-    Lines(Vec<String>),
+    ExactLines(Vec<String>),
     /// These paths.
-    Paths(Paths),
+    Paths(PathSelector),
 }
 
 /// A folder of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Folder {
+pub(super) enum FolderPattern {
     /// The project itself: `.`.
-    Top,
+    ProjectRoot,
     /// One beneath it.
-    Beneath(Path),
+    Subfolder(PathPattern),
 }
 
-impl Folder {
+impl FolderPattern {
     pub(super) fn matches(&self, folder: &str) -> bool {
         match self {
-            Self::Top => folder == ".",
-            Self::Beneath(path) => path.matches(folder),
+            Self::ProjectRoot => folder == ".",
+            Self::Subfolder(path) => path.matches(folder),
         }
     }
 }
 
-impl Written {
+impl RuleDefinition {
     fn list(&self, key: &str) -> &[String] {
         self.lists.get(key).map_or(&[], Vec::as_slice)
     }
 }
 
-impl Rule {
+impl PolicyRule {
     /// Its name in its file.
     pub fn id(&self) -> &str {
         &self.written.id
     }
 
     /// What it says.
-    pub fn effect(&self) -> Verdict {
+    pub fn effect(&self) -> RuleEffect {
         self.effect
     }
 
@@ -105,7 +105,7 @@ impl Rule {
     }
 
     /// The skills it is on.
-    pub fn skills(&self) -> &Skills {
+    pub fn skills(&self) -> &SkillSet {
         &self.skills
     }
 
@@ -115,97 +115,105 @@ impl Rule {
     }
 
     /// Allows one command with exactly these words.
-    pub fn for_exact_command(argv: &[String]) -> Result<Self, PolicyFault> {
-        let name = argv.first().map_or("command", |program| crate::command::base(program));
-        let id = text::id(&["always", name], argv);
-        let words = argv.iter().map(|word| vec![escape(word)]).collect();
+    pub fn allow_exact_command(argv: &[String]) -> Result<Self, PolicyFault> {
+        let name =
+            argv.first().map_or("command", |program| crate::command::program_basename(program));
+        let id = rule_text::build_rule_id(&["always", name], argv);
+        let words = argv.iter().map(|word| vec![escape_pattern(word)]).collect();
         let reason = "a person answered \"always\" for this command".to_owned();
-        Self::new(Written {
+        Self::new(RuleDefinition {
             id,
-            effect: Some(Verdict::Allow),
-            lists: BTreeMap::from([("on", vec![RUN.to_owned()])]),
+            effect: Some(RuleEffect::Allow),
+            lists: BTreeMap::from([("on", vec![RUN_SKILL.to_owned()])]),
             argv: Some(words),
             reason: Some(reason),
-            ..Written::default()
+            ..RuleDefinition::default()
         })
         .map_err(|mut faults| faults.swap_remove(0).1)
     }
 
     /// Allows one skill on one path.
-    pub fn for_path(skill: &str, path: &str) -> Result<Self, PolicyFault> {
-        let id = text::id(&["always", skill], &[path.to_owned()]);
-        let lists = [("on", skill.to_owned()), ("path", escape(path))];
+    pub fn allow_path(skill: &str, path: &str) -> Result<Self, PolicyFault> {
+        let id = rule_text::build_rule_id(&["always", skill], &[path.to_owned()]);
+        let lists = [("on", skill.to_owned()), ("path", escape_pattern(path))];
         let reason = "a person answered \"always\" for this path".to_owned();
-        Self::new(Written {
+        Self::new(RuleDefinition {
             id,
-            effect: Some(Verdict::Allow),
+            effect: Some(RuleEffect::Allow),
             lists: lists.into_iter().map(|(key, text)| (key, vec![text])).collect(),
             reason: Some(reason),
-            ..Written::default()
+            ..RuleDefinition::default()
         })
         .map_err(|mut faults| faults.swap_remove(0).1)
     }
 
     /// Allows one command line exactly as it is written, with all it does.
-    pub fn for_exact_line(line: &str) -> Result<Self, PolicyFault> {
-        let lists = [("on", RUN.to_owned()), ("line", line.to_owned())];
-        Self::new(Written {
-            id: text::id(&["always", "line"], &[line.to_owned()]),
-            effect: Some(Verdict::Allow),
+    pub fn allow_exact_line(line: &str) -> Result<Self, PolicyFault> {
+        let lists = [("on", RUN_SKILL.to_owned()), ("line", line.to_owned())];
+        Self::new(RuleDefinition {
+            id: rule_text::build_rule_id(&["always", "line"], &[line.to_owned()]),
+            effect: Some(RuleEffect::Allow),
             lists: lists.into_iter().map(|(key, text)| (key, vec![text])).collect(),
             reason: Some("a person answered \"always\" for this line".to_owned()),
-            ..Written::default()
+            ..RuleDefinition::default()
         })
         .map_err(|mut faults| faults.swap_remove(0).1)
     }
 
     /// The same rule, in the project in this folder only and, for a command, only
     /// where it starts in `cwd`.
-    pub fn only_in(self, project: &str, cwd: Option<&str>) -> Result<Self, PolicyFault> {
+    pub fn restrict_to_project(
+        self,
+        project: &str,
+        cwd: Option<&str>,
+    ) -> Result<Self, PolicyFault> {
         let mut written = self.written;
         let place = [written.id.clone(), project.to_owned(), cwd.unwrap_or_default().to_owned()];
-        written.id = text::id(&[&written.id], &place);
-        written.lists.insert("project", vec![escape(project)]);
+        written.id = rule_text::build_rule_id(&[&written.id], &place);
+        written.lists.insert("project", vec![escape_pattern(project)]);
         if let Some(cwd) = cwd {
             written
                 .lists
-                .insert("cwd", vec![if cwd == "." { cwd.to_owned() } else { escape(cwd) }]);
+                .insert("cwd", vec![if cwd == "." { cwd.to_owned() } else { escape_pattern(cwd) }]);
         }
         Self::new(written).map_err(|mut faults| faults.swap_remove(0).1)
     }
 
     /// The same rule, for one role only.
-    pub fn for_role(self, role: &str) -> Result<Self, PolicyFault> {
+    pub fn restrict_to_role(self, role: &str) -> Result<Self, PolicyFault> {
         let mut written = self.written;
-        written.id = text::id(&[&written.id], &[written.id.clone(), role.to_owned()]);
-        written.lists.insert("roles", vec![escape(role)]);
+        written.id =
+            rule_text::build_rule_id(&[&written.id], &[written.id.clone(), role.to_owned()]);
+        written.lists.insert("roles", vec![escape_pattern(role)]);
         Self::new(written).map_err(|mut faults| faults.swap_remove(0).1)
     }
 
     /// Makes a rule ready, or says with each key what is wrong with it; never an
     /// empty list.
-    pub(super) fn new(written: Written) -> Result<Self, Vec<(&'static str, PolicyFault)>> {
+    pub(super) fn new(written: RuleDefinition) -> Result<Self, Vec<(&'static str, PolicyFault)>> {
         let mut faults = Vec::new();
-        let effect = written.effect.unwrap_or(Verdict::Deny);
+        let effect = written.effect.unwrap_or(RuleEffect::Deny);
         if let Err(fault) = check_id(&written.id) {
             faults.push(("id", fault));
         }
-        if let Some(Err(why)) = written.reason.as_ref().map(|text| check(text, Breaks::No)) {
+        if let Some(Err(why)) =
+            written.reason.as_ref().map(|text| check_visible(text, LineBreaks::Forbidden))
+        {
             faults.push(("reason", PolicyFault::Reason(why)));
         }
-        let mut skills = Skills::default();
+        let mut skills = SkillSet::default();
         for skill in written.list("on") {
             if let Err(fault) = skills.add(skill) {
                 faults.push(("on", fault.into()));
             }
         }
-        let roles = words(&written, "roles", &mut faults);
-        let projects = words(&written, "project", &mut faults);
-        let folders = folders(&written, &mut faults);
-        let select = select(&written, &mut faults);
+        let roles = word_patterns(&written, "roles", &mut faults);
+        let projects = word_patterns(&written, "project", &mut faults);
+        let folders = folder_patterns(&written, &mut faults);
+        let select = build_selector(&written, &mut faults);
         // What is unknown cannot be in contradiction to anything.
         if faults.is_empty() {
-            faults.extend(contradictions(&written, &skills));
+            faults.extend(find_contradictions(&written, &skills));
         }
         if faults.is_empty() {
             Ok(Self { written, effect, skills, roles, projects, folders, select, line: 0 })
@@ -215,11 +223,11 @@ impl Rule {
     }
 }
 
-type Faults = Vec<(&'static str, PolicyFault)>;
+type KeyFaults = Vec<(&'static str, PolicyFault)>;
 
 fn check_id(id: &str) -> Result<(), PolicyFault> {
     let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if !id.is_empty() && id.len() <= ID && id.chars().all(taken) {
+    if !id.is_empty() && id.len() <= MAX_RULE_ID_BYTES && id.chars().all(taken) {
         return Ok(());
     }
     Err(PolicyFault::Expected {
@@ -230,54 +238,62 @@ fn check_id(id: &str) -> Result<(), PolicyFault> {
 }
 
 /// The patterns of a list of words, if it is there.
-fn words(written: &Written, key: &'static str, faults: &mut Faults) -> Option<Vec<Word>> {
+fn word_patterns(
+    written: &RuleDefinition,
+    key: &'static str,
+    faults: &mut KeyFaults,
+) -> Option<Vec<WordPattern>> {
     let list = written.lists.get(key)?;
     let mut words = Vec::new();
     for text in list {
         // A host has one spelling: small letters.
         let folded = if key == "host" { text.to_lowercase() } else { text.clone() };
-        match Word::new(&folded) {
+        match WordPattern::new(&folded) {
             Ok(word) => words.push(word),
-            Err(why) => faults.push((key, PolicyFault::pattern(key, text, why))),
+            Err(why) => faults.push((key, PolicyFault::from_bad_pattern(key, text, why))),
         }
     }
     Some(words)
 }
 
-fn paths(written: &Written, key: &'static str, faults: &mut Faults) -> Vec<Path> {
+fn path_patterns(
+    written: &RuleDefinition,
+    key: &'static str,
+    faults: &mut KeyFaults,
+) -> Vec<PathPattern> {
     let mut paths = Vec::new();
     for text in written.list(key) {
-        match Path::new(text) {
+        match PathPattern::new(text) {
             Ok(path) => paths.push(path),
-            Err(why) => faults.push((key, PolicyFault::pattern(key, text, why))),
+            Err(why) => faults.push((key, PolicyFault::from_bad_pattern(key, text, why))),
         }
     }
     paths
 }
 
-fn folders(written: &Written, faults: &mut Faults) -> Option<Vec<Folder>> {
+fn folder_patterns(written: &RuleDefinition, faults: &mut KeyFaults) -> Option<Vec<FolderPattern>> {
     let list = written.lists.get("cwd")?;
     let mut folders = Vec::new();
     for text in list {
-        match Path::new(text) {
-            _ if text == "." => folders.push(Folder::Top),
-            Ok(path) => folders.push(Folder::Beneath(path)),
-            Err(why) => faults.push(("cwd", PolicyFault::pattern("cwd", text, why))),
+        match PathPattern::new(text) {
+            _ if text == "." => folders.push(FolderPattern::ProjectRoot),
+            Ok(path) => folders.push(FolderPattern::Subfolder(path)),
+            Err(why) => faults.push(("cwd", PolicyFault::from_bad_pattern("cwd", text, why))),
         }
     }
     Some(folders)
 }
 
-fn select(written: &Written, faults: &mut Faults) -> Select {
+fn build_selector(written: &RuleDefinition, faults: &mut KeyFaults) -> RuleSelector {
     if let Some(lines) = written.lists.get("line") {
-        return Select::Lines(lines.clone());
+        return RuleSelector::ExactLines(lines.clone());
     }
-    let with = words(written, "with", faults);
-    let without = words(written, "without", faults).unwrap_or_default();
-    let hosts = words(written, "host", faults);
-    let path = paths(written, "path", faults);
-    let except = paths(written, "except", faults);
-    let argv = match written.argv.as_deref().map(Argv::new) {
+    let with = word_patterns(written, "with", faults);
+    let without = word_patterns(written, "without", faults).unwrap_or_default();
+    let hosts = word_patterns(written, "host", faults);
+    let path = path_patterns(written, "path", faults);
+    let except = path_patterns(written, "except", faults);
+    let argv = match written.argv.as_deref().map(ArgvPattern::new) {
         Some(Ok(argv)) => Some(argv),
         Some(Err(fault)) => {
             faults.push(("argv", fault));
@@ -286,19 +302,19 @@ fn select(written: &Written, faults: &mut Faults) -> Select {
         None => None,
     };
     if argv.is_some() || hosts.is_some() {
-        Select::Command { argv, with, without, hosts }
+        RuleSelector::Command { argv, with, without, hosts }
     } else if path.is_empty() {
-        Select::All
+        RuleSelector::All
     } else {
-        Select::Paths(Paths { path, except })
+        RuleSelector::Paths(PathSelector { path, except })
     }
 }
 
 /// What no request could ever satisfy, and so is a mistake.
-fn contradictions(written: &Written, skills: &Skills) -> Faults {
+fn find_contradictions(written: &RuleDefinition, skills: &SkillSet) -> KeyFaults {
     let has = |key: &str| written.lists.contains_key(key);
     let files = skills.iter().any(|skill| skill.starts_with("fs."));
-    let commands = skills.has(RUN);
+    let commands = skills.has(RUN_SKILL);
     let about_commands = written.argv.is_some() || has("host");
     let mut found = Vec::new();
     let mut check = |wrong: bool, key: &'static str, why: &'static str| {

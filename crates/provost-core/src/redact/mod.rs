@@ -6,12 +6,12 @@
 //! left beside another. What nobody told us of is not found, nor is a value
 //! that was transformed in another way: see `SECURITY.md`.
 
-mod forms;
-mod given;
+mod action_secrets;
+mod password_options;
+mod secret_forms;
 mod secrets;
-mod stream;
+mod stream_redactor;
 mod token;
-mod told;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -22,14 +22,14 @@ use std::sync::Arc;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-pub use given::given;
+pub use action_secrets::find_action_secrets;
 pub use secrets::Secrets;
-pub use stream::Stream;
+pub use stream_redactor::StreamRedactor;
 
 /// There are more or longer secrets than can be looked for.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the known secrets cannot be looked for: {0}; unset variables that hold none")]
-pub struct TooMuch(String);
+pub struct TooManySecrets(String);
 
 /// Finds secrets and puts a mark in their place.
 pub struct Redactor {
@@ -50,7 +50,7 @@ impl fmt::Debug for Redactor {
     }
 }
 
-struct Hit<'a> {
+struct SecretMatch<'a> {
     start: usize,
     end: usize,
     mark: &'a str,
@@ -58,17 +58,19 @@ struct Hit<'a> {
 
 impl Redactor {
     /// One that finds these, and Provost's own tokens by their shape.
-    pub fn new(secrets: &Secrets) -> Result<Self, TooMuch> {
-        let patterns = secrets
-            .known()
-            .iter()
-            .flat_map(|known| forms::of(&known.value).into_iter().map(|form| (form, &known.name)));
-        Self::of(patterns.map(|(form, name)| (form, name.as_str())))
+    pub fn new(secrets: &Secrets) -> Result<Self, TooManySecrets> {
+        let patterns = secrets.known().iter().flat_map(|known| {
+            secret_forms::encode_forms(&known.value).into_iter().map(|form| (form, &known.name))
+        });
+        Self::from_patterns(patterns.map(|(form, name)| (form, name.as_str())))
     }
 
-    fn of<'a>(secrets: impl IntoIterator<Item = (Vec<u8>, &'a str)>) -> Result<Self, TooMuch> {
-        let mut patterns: Vec<Vec<u8>> = token::HEADS.iter().map(|head| head.to_vec()).collect();
-        let mut marks: Vec<Arc<str>> = patterns.iter().map(|_| token::MARK.into()).collect();
+    fn from_patterns<'a>(
+        secrets: impl IntoIterator<Item = (Vec<u8>, &'a str)>,
+    ) -> Result<Self, TooManySecrets> {
+        let mut patterns: Vec<Vec<u8>> =
+            token::TOKEN_PREFIXES.iter().map(|head| head.to_vec()).collect();
+        let mut marks: Vec<Arc<str>> = patterns.iter().map(|_| token::TOKEN_MARK.into()).collect();
         let mut known: HashSet<Vec<u8>> = patterns.iter().cloned().collect();
         for (pattern, name) in secrets {
             if !pattern.is_empty() && known.insert(pattern.clone()) {
@@ -76,26 +78,27 @@ impl Redactor {
                 marks.push(format!("[redacted: {name}]").into());
             }
         }
-        let finder = AhoCorasick::new(&patterns).map_err(|error| TooMuch(error.to_string()))?;
+        let finder =
+            AhoCorasick::new(&patterns).map_err(|error| TooManySecrets(error.to_string()))?;
         let mut begins = [false; 256];
         for first in patterns.iter().filter_map(|pattern| pattern.first()) {
             begins[usize::from(*first)] = true;
         }
-        let longest = patterns.iter().map(Vec::len).max().unwrap_or(0).max(token::LONGEST);
+        let longest = patterns.iter().map(Vec::len).max().unwrap_or(0).max(token::MAX_TOKEN_BYTES);
         let mut sorted: Vec<Box<[u8]>> =
-            patterns.into_iter().skip(token::HEADS.len()).map(Into::into).collect();
+            patterns.into_iter().skip(token::TOKEN_PREFIXES.len()).map(Into::into).collect();
         sorted.sort_unstable();
         Ok(Self { finder, marks, sorted, begins, longest })
     }
 
     /// Whether there may be something to redact; quick, and never wrong about "no".
-    pub fn suspects(&self, bytes: &[u8]) -> bool {
+    pub fn may_contain_secret(&self, bytes: &[u8]) -> bool {
         self.finder.is_match(bytes)
     }
 
     /// The text without secrets.
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.replace(text.as_bytes()) {
+    pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.try_redact(text.as_bytes()) {
             None => Cow::Borrowed(text),
             // Patterns are whole characters, so what is left beside them is too.
             Some((bytes, _)) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
@@ -103,38 +106,39 @@ impl Redactor {
     }
 
     /// The bytes without secrets.
-    pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        self.replace(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes))
+    pub fn redact_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.try_redact(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes))
     }
 
     /// The bytes without secrets and how many marks are in them; `None` if there
     /// is nothing to redact.
-    pub fn replace(&self, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
-        if !self.suspects(bytes) {
+    pub fn try_redact(&self, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+        if !self.may_contain_secret(bytes) {
             return None;
         }
         let mut out = Vec::with_capacity(bytes.len());
-        let (_, n_marks) = self.rewrite(bytes, bytes.len(), 0, &mut out);
+        let (_, n_marks) = self.write_redacted(bytes, bytes.len(), 0, &mut out);
         (n_marks > 0).then_some((out, n_marks))
     }
 
     /// How far before and behind a piece one must look to know what in it is a secret.
-    pub fn reach(&self) -> usize {
+    pub fn max_match_bytes(&self) -> usize {
         self.longest
     }
 
     /// The pieces between these cuts without secrets, and how many marks are in
     /// them. A secret that lies in several becomes a mark in the first of them,
     /// and nothing of it is in the others.
-    pub fn pieces(&self, bytes: &[u8], cuts: &[usize]) -> (Vec<Vec<u8>>, usize) {
-        let hits = if self.suspects(bytes) { self.hits(bytes) } else { Vec::new() };
+    pub fn redact_pieces(&self, bytes: &[u8], cuts: &[usize]) -> (Vec<Vec<u8>>, usize) {
+        let hits =
+            if self.may_contain_secret(bytes) { self.find_matches(bytes) } else { Vec::new() };
         let mut hits = hits.into_iter().peekable();
         let (mut pieces, mut done, mut n_marks) = (Vec::new(), 0, 0);
         for &cut in cuts {
             let cut = cut.min(bytes.len());
             let mut out = Vec::new();
             let before = std::iter::from_fn(|| hits.next_if(|hit| hit.start < cut));
-            n_marks += mark(bytes, cut, before, &mut done, &mut out);
+            n_marks += write_with_marks(bytes, cut, before, &mut done, &mut out);
             pieces.push(out);
         }
         (pieces, n_marks)
@@ -142,18 +146,18 @@ impl Redactor {
 
     /// Takes secrets out of every text in a value, names of members too; returns
     /// how many there were.
-    pub fn json(&self, value: &mut Value) -> usize {
+    pub fn redact_json(&self, value: &mut Value) -> usize {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-            Value::String(text) => self.string(text),
-            Value::Array(items) => items.iter_mut().map(|item| self.json(item)).sum(),
+            Value::String(text) => self.redact_string(text),
+            Value::Array(items) => items.iter_mut().map(|item| self.redact_json(item)).sum(),
             Value::Object(members) => {
-                let mut n_marks = members.values_mut().map(|member| self.json(member)).sum();
-                if members.keys().any(|name| self.suspects(name.as_bytes())) {
+                let mut n_marks = members.values_mut().map(|member| self.redact_json(member)).sum();
+                if members.keys().any(|name| self.may_contain_secret(name.as_bytes())) {
                     let named = std::mem::take(members).into_iter();
                     *members = named
                         .map(|(mut name, member)| {
-                            n_marks += self.string(&mut name);
+                            n_marks += self.redact_string(&mut name);
                             (name, member)
                         })
                         .collect();
@@ -164,19 +168,20 @@ impl Redactor {
     }
 
     /// Takes secrets out of a text where it stands; returns how many there were.
-    pub fn string(&self, text: &mut String) -> usize {
-        let Some((bytes, n_marks)) = self.replace(text.as_bytes()) else { return 0 };
+    pub fn redact_string(&self, text: &mut String) -> usize {
+        let Some((bytes, n_marks)) = self.try_redact(text.as_bytes()) else { return 0 };
         *text = String::from_utf8_lossy(&bytes).into_owned();
         n_marks
     }
 
     /// Every match, the earliest first, the longest of those that begin together.
-    fn hits(&self, bytes: &[u8]) -> Vec<Hit<'_>> {
+    fn find_matches(&self, bytes: &[u8]) -> Vec<SecretMatch<'_>> {
         let found = self.finder.find_overlapping_iter(bytes).filter_map(|found| {
             let index = found.pattern().as_usize();
-            let is_head = index < token::HEADS.len();
-            let end = if is_head { token::end(bytes, found.end())? } else { found.end() };
-            Some(Hit { start: found.start(), end, mark: self.marks.get(index)? })
+            let is_head = index < token::TOKEN_PREFIXES.len();
+            let end =
+                if is_head { token::find_token_end(bytes, found.end())? } else { found.end() };
+            Some(SecretMatch { start: found.start(), end, mark: self.marks.get(index)? })
         });
         let mut hits: Vec<_> = found.collect();
         hits.sort_by_key(|hit| (hit.start, Reverse(hit.end)));
@@ -186,42 +191,44 @@ impl Redactor {
     /// Writes the bytes up to `cut` with marks for the matches that begin before
     /// it. The first `done` bytes lie beneath a mark that was written already.
     /// Returns how many bytes behind `cut` lie beneath one, and the marks written.
-    fn rewrite(
+    fn write_redacted(
         &self,
         bytes: &[u8],
         cut: usize,
         mut done: usize,
         out: &mut Vec<u8>,
     ) -> (usize, usize) {
-        let before = self.hits(bytes).into_iter().take_while(|hit| hit.start < cut);
-        let n_marks = mark(bytes, cut, before, &mut done, out);
+        let before = self.find_matches(bytes).into_iter().take_while(|hit| hit.start < cut);
+        let n_marks = write_with_marks(bytes, cut, before, &mut done, out);
         (done - cut, n_marks)
     }
 
     /// Where the first match may begin of which the end is not there yet.
-    fn open_from(&self, bytes: &[u8]) -> usize {
+    fn find_incomplete_match(&self, bytes: &[u8]) -> usize {
         let first = bytes.len().saturating_sub(self.longest - 1);
         (first..bytes.len())
-            .find(|&at| self.begins[usize::from(bytes[at])] && self.is_open(&bytes[at..]))
+            .find(|&at| {
+                self.begins[usize::from(bytes[at])] && self.is_incomplete_match(&bytes[at..])
+            })
             .unwrap_or(bytes.len())
     }
 
     /// Whether this is the beginning of a pattern that goes on.
-    fn is_open(&self, tail: &[u8]) -> bool {
+    fn is_incomplete_match(&self, tail: &[u8]) -> bool {
         let at = self.sorted.partition_point(|pattern| **pattern < *tail);
         // The first of them may be the tail itself, which does not go on.
         let mut near = self.sorted.iter().skip(at).take(2);
         near.any(|pattern| pattern.len() > tail.len() && pattern.starts_with(tail))
-            || token::is_open(tail)
+            || token::is_incomplete_token(tail)
     }
 }
 
 /// Writes the bytes from `done` up to `cut` with marks for these matches, and moves
 /// `done` behind what was written or lies beneath a mark. Returns the marks written.
-fn mark<'r>(
+fn write_with_marks<'r>(
     bytes: &[u8],
     cut: usize,
-    hits: impl Iterator<Item = Hit<'r>>,
+    hits: impl Iterator<Item = SecretMatch<'r>>,
     done: &mut usize,
     out: &mut Vec<u8>,
 ) -> usize {

@@ -11,13 +11,13 @@ use std::fmt;
 use provost_proto::kernel::KnownSecret;
 
 /// The shortest value that is taken for a secret, in bytes.
-const SHORTEST: usize = 8;
+const MIN_SECRET_BYTES: usize = 8;
 
 /// Values at most. The longest are kept: they are the least likely to be words.
-const MOST: usize = 256;
+const MAX_SECRETS: usize = 256;
 
 /// Parts of names that tell of a secret.
-const TELLING: &[&str] = &[
+const SECRET_NAME_PARTS: &[&str] = &[
     "KEY",
     "TOKEN",
     "SECRET",
@@ -33,10 +33,11 @@ const TELLING: &[&str] = &[
 ];
 
 /// Whole names that tell of a secret.
-const NAMES: &[&str] = &["PGPASS", "MYSQL_PWD", "DATABASE_URL", "GH_PAT", "GITHUB_PAT", "NPM_PAT"];
+const SECRET_NAMES: &[&str] =
+    &["PGPASS", "MYSQL_PWD", "DATABASE_URL", "GH_PAT", "GITHUB_PAT", "NPM_PAT"];
 
 /// Parts of names that only look like it; they are taken out before looking.
-const MISLEADING: &[&str] = &[
+const MISLEADING_NAME_PARTS: &[&str] = &[
     "SSH_AUTH_SOCK",
     "AUTHOR_",
     "AUTHORS",
@@ -49,7 +50,7 @@ const MISLEADING: &[&str] = &[
 ];
 
 /// Values of eight bytes and more that are set where a secret is not.
-const WORDS: &[&str] = &[
+const COMMON_VALUES: &[&str] = &[
     "anonymous",
     "changeme",
     "changeit",
@@ -77,7 +78,7 @@ const WORDS: &[&str] = &[
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
     known: Vec<KnownSecret>,
-    left_out: usize,
+    omitted: usize,
 }
 
 impl fmt::Debug for Secrets {
@@ -88,9 +89,9 @@ impl fmt::Debug for Secrets {
 
 impl Secrets {
     /// Those among the variables of an environment.
-    pub fn in_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let secrets = variables.into_iter().flat_map(|(name, value)| {
-            let values = values(&name, &value);
+            let values = secrets_in_value(&name, &value);
             values.into_iter().map(move |value| KnownSecret { name: name.clone(), value })
         });
         Self::new(secrets)
@@ -99,22 +100,22 @@ impl Secrets {
     /// These, as far as they can be told from ordinary text.
     pub fn new(secrets: impl IntoIterator<Item = KnownSecret>) -> Self {
         let mut known: Vec<_> =
-            secrets.into_iter().filter(|secret| is_fit(&secret.value)).collect();
+            secrets.into_iter().filter(|secret| is_distinctive(&secret.value)).collect();
         known.sort_by_key(|secret| Reverse(secret.value.len()));
         let mut seen = HashSet::new();
         known.retain(|secret| seen.insert(secret.value.clone()));
-        let left_out = known.len().saturating_sub(MOST);
-        known.truncate(MOST);
-        Self { known, left_out }
+        let omitted = known.len().saturating_sub(MAX_SECRETS);
+        known.truncate(MAX_SECRETS);
+        Self { known, omitted }
     }
 
     /// These and one more.
     #[must_use]
-    pub fn with(self, name: &str, value: &str) -> Self {
+    pub fn with_secret(self, name: &str, value: &str) -> Self {
         let more = KnownSecret { name: name.to_owned(), value: value.to_owned() };
-        let left_out = self.left_out;
+        let left_out = self.omitted;
         let mut all = Self::new(self.known.into_iter().chain([more]));
-        all.left_out += left_out;
+        all.omitted += left_out;
         all
     }
 
@@ -124,40 +125,41 @@ impl Secrets {
     }
 
     /// How many were too many.
-    pub fn left_out(&self) -> usize {
-        self.left_out
+    pub fn omitted_count(&self) -> usize {
+        self.omitted
     }
 }
 
 /// The secret parts of what a variable holds.
-fn values(name: &str, value: &str) -> Vec<String> {
+fn secrets_in_value(name: &str, value: &str) -> Vec<String> {
     let (name, value) = (name.to_ascii_uppercase(), value.trim());
-    let telling = is_telling(&name);
-    if let Some(user) = user_of_url(value) {
+    let telling = is_secret_name(&name);
+    if let Some(user) = url_userinfo(value) {
         // A DSN of some services is a URL whose user is the secret.
         let secret = user.split_once(':').map(|(_, password)| password);
         let secret = secret.or(name.contains("DSN").then_some(user));
-        let decoded = secret.map(decode);
+        let decoded = secret.map(percent_decode);
         return secret.map(str::to_owned).into_iter().chain(decoded).collect();
     }
     let is_url = value.contains("://") && !name.contains("WEBHOOK") && !name.contains("SECRET");
     if !telling || is_url {
         return Vec::new();
     }
-    if let Some(password) = password_of_dsn(value) {
+    if let Some(password) = dsn_password(value) {
         return vec![password.to_owned()];
     }
     vec![value.to_owned()]
 }
 
-fn is_telling(name: &str) -> bool {
-    let plain = MISLEADING.iter().fold(name.to_owned(), |name, part| name.replace(part, ""));
+fn is_secret_name(name: &str) -> bool {
+    let plain =
+        MISLEADING_NAME_PARTS.iter().fold(name.to_owned(), |name, part| name.replace(part, ""));
     let plain = plain.strip_suffix("AUTHOR").unwrap_or(&plain);
-    NAMES.contains(&plain) || TELLING.iter().any(|part| plain.contains(part))
+    SECRET_NAMES.contains(&plain) || SECRET_NAME_PARTS.iter().any(|part| plain.contains(part))
 }
 
 /// What stands before the `@` of a URL.
-fn user_of_url(value: &str) -> Option<&str> {
+fn url_userinfo(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     // A password that was not encoded may hold a slash.
@@ -166,14 +168,14 @@ fn user_of_url(value: &str) -> Option<&str> {
 }
 
 /// The password in `host=… password=…`.
-fn password_of_dsn(value: &str) -> Option<&str> {
+fn dsn_password(value: &str) -> Option<&str> {
     let parts = value.split([' ', ';']).filter_map(|part| part.split_once('='));
     let is_password = |name: &str| ["password", "pwd"].contains(&name.to_lowercase().as_str());
     parts.into_iter().find(|(name, _)| is_password(name)).map(|(_, password)| password)
 }
 
 /// A part of a URL as it was before it was put there.
-fn decode(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -191,12 +193,12 @@ fn decode(text: &str) -> String {
 }
 
 /// Whether a value can be told from ordinary text.
-fn is_fit(value: &str) -> bool {
+fn is_distinctive(value: &str) -> bool {
     let distinct: HashSet<_> = value.bytes().collect();
-    value.len() >= SHORTEST
+    value.len() >= MIN_SECRET_BYTES
         && distinct.len() > 3
         && !value.bytes().all(|byte| byte.is_ascii_digit())
-        && !WORDS.contains(&value.to_ascii_lowercase().as_str())
+        && !COMMON_VALUES.contains(&value.to_ascii_lowercase().as_str())
         && !is_path(value)
 }
 
@@ -220,7 +222,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, value: &str, expected: &[&str]) {
-        let found = Secrets::in_environment([(name.to_owned(), value.to_owned())]);
+        let found = Secrets::from_environment([(name.to_owned(), value.to_owned())]);
         let values: Vec<_> = found.known().iter().map(|known| known.value.as_str()).collect();
         assert_eq!(values, expected, "{name}={value}");
     }
@@ -301,15 +303,15 @@ mod tests {
     #[test]
     fn there_are_at_most_so_many_and_the_longest_stay() {
         let many = (0..300).map(|n| (format!("KEY_{n}"), format!("value-{n}-{}", "ab".repeat(n))));
-        let secrets = Secrets::in_environment(many);
-        assert_eq!((secrets.known().len(), secrets.left_out()), (MOST, 44));
+        let secrets = Secrets::from_environment(many);
+        assert_eq!((secrets.known().len(), secrets.omitted_count()), (MAX_SECRETS, 44));
         assert_eq!(secrets.known()[0].name, "KEY_299");
-        assert_eq!(secrets.with("TOKEN", &"cd12".repeat(500)).known()[0].name, "TOKEN");
+        assert_eq!(secrets.with_secret("TOKEN", &"cd12".repeat(500)).known()[0].name, "TOKEN");
     }
 
     #[test]
     fn no_value_is_shown_by_debug() {
-        let secrets = Secrets::default().with("API_KEY", "s3cr3t-Value-42");
+        let secrets = Secrets::default().with_secret("API_KEY", "s3cr3t-Value-42");
         let shown = format!("{secrets:?} {:?}", secrets.known());
         assert!(!shown.contains("s3cr3t") && shown.contains("API_KEY"), "{shown}");
     }

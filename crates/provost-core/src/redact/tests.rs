@@ -8,12 +8,12 @@ use super::*;
 const VALUE: &str = "sk-4f\"9a?b+c/d7e8";
 
 fn redactor() -> Redactor {
-    Redactor::new(&Secrets::default().with("API_KEY", VALUE)).unwrap()
+    Redactor::new(&Secrets::default().with_secret("API_KEY", VALUE)).unwrap()
 }
 
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    assert_eq!(redactor().text(text), expected, "{text}");
+    assert_eq!(redactor().redact_text(text), expected, "{text}");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn base64_is_found_wherever_the_value_lies_in_what_was_encoded() {
         for after in ["", "\n", "ab", "\"}\n"] {
             let whole = format!("{before}{VALUE}{after}");
             for text in [STANDARD.encode(&whole), URL_SAFE.encode(&whole)] {
-                let redacted = redactor().text(&text).into_owned();
+                let redacted = redactor().redact_text(&text).into_owned();
                 assert!(redacted.contains("[redacted: API_KEY]"), "{whole}: {redacted}");
                 let digits = redacted.len() - "[redacted: API_KEY]".len();
                 assert!(digits <= (before.len() + after.len()).div_ceil(3) * 4 + 4, "{redacted}");
@@ -55,7 +55,7 @@ fn our_own_tokens_are_found_by_their_shape() {
     for class in ["operator", "agent", "runtime", "viewer"] {
         check(
             &format!("({class}) provost_{class}_{digits}!"),
-            &format!("({class}) {}!", token::MARK),
+            &format!("({class}) {}!", token::TOKEN_MARK),
         );
     }
     for text in ["provost_agent_", "provost_agent_0123", &format!("provost_other_{digits}")] {
@@ -68,30 +68,31 @@ fn our_own_tokens_are_found_by_their_shape() {
 #[test]
 fn matches_that_overlap_leave_no_rest() {
     let patterns = [(b"abcdef".to_vec(), "ONE"), (b"defghi".to_vec(), "TWO")];
-    let redactor = Redactor::of(patterns).unwrap();
-    assert_eq!(redactor.text("-abcdefghi-"), "-[redacted: ONE]-");
-    assert_eq!(redactor.text("-defghi-abcdef"), "-[redacted: TWO]-[redacted: ONE]");
+    let redactor = Redactor::from_patterns(patterns).unwrap();
+    assert_eq!(redactor.redact_text("-abcdefghi-"), "-[redacted: ONE]-");
+    assert_eq!(redactor.redact_text("-defghi-abcdef"), "-[redacted: TWO]-[redacted: ONE]");
     let redactor =
-        Redactor::of([(b"abc".to_vec(), "SHORT"), (b"abcdef".to_vec(), "LONG")]).unwrap();
-    assert_eq!(redactor.text("abcdef abc"), "[redacted: LONG] [redacted: SHORT]");
+        Redactor::from_patterns([(b"abc".to_vec(), "SHORT"), (b"abcdef".to_vec(), "LONG")])
+            .unwrap();
+    assert_eq!(redactor.redact_text("abcdef abc"), "[redacted: LONG] [redacted: SHORT]");
 }
 
 #[test]
 fn every_text_of_a_value_is_looked_at() {
     let mut value =
         json!({ "a": [VALUE, 1, null], VALUE: { "b": format!("<{VALUE}>") }, "c": "d" });
-    assert_eq!(redactor().json(&mut value), 3);
+    assert_eq!(redactor().redact_json(&mut value), 3);
     let mark = "[redacted: API_KEY]";
     assert_eq!(
         value,
         json!({ "a": [mark, 1, null], mark: { "b": format!("<{mark}>") }, "c": "d" })
     );
-    assert_eq!(redactor().json(&mut value), 0, "a mark is no secret");
+    assert_eq!(redactor().redact_json(&mut value), 0, "a mark is no secret");
 }
 
 #[test]
 fn a_stream_holds_back_no_more_than_what_may_be_a_secret() {
-    let mut stream = Stream::new(Arc::new(redactor()));
+    let mut stream = StreamRedactor::new(Arc::new(redactor()));
     let mut out = Vec::new();
     for (piece, expected) in [
         ("hello ", "hello "),
@@ -125,15 +126,15 @@ proptest! {
         pieces in prop::collection::vec(letters(0..9), 0..12),
     ) {
         let names = ["ONE", "TWO", "THREE", "FOUR", "FIVE"];
-        let redactor = Arc::new(Redactor::of(secrets.iter().cloned().zip(names)).unwrap());
+        let redactor = Arc::new(Redactor::from_patterns(secrets.iter().cloned().zip(names)).unwrap());
         let whole = pieces.concat();
-        let mut stream = Stream::new(Arc::clone(&redactor));
+        let mut stream = StreamRedactor::new(Arc::clone(&redactor));
         let mut out = Vec::new();
         for piece in &pieces {
             stream.push(piece, &mut out);
         }
         stream.finish(&mut out);
-        let expected = redactor.bytes(&whole).into_owned();
+        let expected = redactor.redact_bytes(&whole).into_owned();
         prop_assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&expected));
         // The marks are written in other letters, so that what is left can be told from them.
         let rest = names.iter().fold(String::from_utf8_lossy(&out).into_owned(), |rest, name| {
@@ -149,22 +150,22 @@ proptest! {
         pieces in prop::collection::vec(letters(0..9), 0..12),
     ) {
         let names = ["ONE", "TWO", "THREE", "FOUR", "FIVE"];
-        let redactor = Redactor::of(secrets.iter().cloned().zip(names)).unwrap();
+        let redactor = Redactor::from_patterns(secrets.iter().cloned().zip(names)).unwrap();
         let whole = pieces.concat();
         let mut end = 0;
         let cuts: Vec<_> = pieces.iter().map(|piece| { end += piece.len(); end }).collect();
-        let (out, n_marks) = redactor.pieces(&whole, &cuts);
+        let (out, n_marks) = redactor.redact_pieces(&whole, &cuts);
         prop_assert_eq!(out.len(), pieces.len());
-        let (expected, out) = (redactor.bytes(&whole), out.concat());
+        let (expected, out) = (redactor.redact_bytes(&whole), out.concat());
         prop_assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&expected));
-        prop_assert_eq!(n_marks, redactor.replace(&whole).map_or(0, |(_, n_marks)| n_marks));
+        prop_assert_eq!(n_marks, redactor.try_redact(&whole).map_or(0, |(_, n_marks)| n_marks));
     }
 
     #[test]
     fn a_token_is_found_wherever_its_stream_is_cut(cuts in prop::collection::vec(0..120_usize, 0..6)) {
         let text = format!("a provost_agent_{} b {VALUE} c", "0a1b2c3d".repeat(8));
         let redactor = Arc::new(redactor());
-        let mut stream = Stream::new(Arc::clone(&redactor));
+        let mut stream = StreamRedactor::new(Arc::clone(&redactor));
         let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
         cuts.sort_unstable();
         let (mut out, mut from) = (Vec::new(), 0);
@@ -173,6 +174,6 @@ proptest! {
             from = cut;
         }
         stream.finish(&mut out);
-        prop_assert_eq!(String::from_utf8_lossy(&out), format!("a {} b [redacted: API_KEY] c", token::MARK));
+        prop_assert_eq!(String::from_utf8_lossy(&out), format!("a {} b [redacted: API_KEY] c", token::TOKEN_MARK));
     }
 }

@@ -2,31 +2,31 @@
 //! They are found by it, because of most of them only a hash is kept.
 
 /// How a token begins, by class.
-pub(super) const HEADS: [&[u8]; 4] =
+pub(super) const TOKEN_PREFIXES: [&[u8]; 4] =
     [b"provost_operator_", b"provost_agent_", b"provost_runtime_", b"provost_viewer_"];
 
 /// What stands in the place of one.
-pub(super) const MARK: &str = "[redacted: Provost token]";
+pub(super) const TOKEN_MARK: &str = "[redacted: Provost token]";
 
-const DIGITS: usize = 64;
+const TOKEN_DIGITS: usize = 64;
 
 /// The length of the longest token.
-pub(super) const LONGEST: usize = HEADS[0].len() + DIGITS;
+pub(super) const MAX_TOKEN_BYTES: usize = TOKEN_PREFIXES[0].len() + TOKEN_DIGITS;
 
 /// Where the token ends whose head ends here, if it is one.
-pub(super) fn end(bytes: &[u8], head: usize) -> Option<usize> {
-    let digits = bytes.get(head..head + DIGITS)?;
-    digits.iter().copied().all(is_digit).then_some(head + DIGITS)
+pub(super) fn find_token_end(bytes: &[u8], head: usize) -> Option<usize> {
+    let digits = bytes.get(head..head + TOKEN_DIGITS)?;
+    digits.iter().copied().all(is_hex_digit).then_some(head + TOKEN_DIGITS)
 }
 
 /// Whether this is the beginning of a token that goes on.
-pub(super) fn is_open(tail: &[u8]) -> bool {
-    HEADS.iter().any(|head| match tail.strip_prefix(*head) {
-        Some(digits) => digits.len() < DIGITS && digits.iter().copied().all(is_digit),
+pub(super) fn is_incomplete_token(tail: &[u8]) -> bool {
+    TOKEN_PREFIXES.iter().any(|head| match tail.strip_prefix(*head) {
+        Some(digits) => digits.len() < TOKEN_DIGITS && digits.iter().copied().all(is_hex_digit),
         None => head.starts_with(tail),
     })
 }
 
-fn is_digit(byte: u8) -> bool {
+fn is_hex_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }

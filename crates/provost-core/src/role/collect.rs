@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Role, RoleError, RoleFault, Source, stem};
+use super::{Role, RoleError, RoleFault, RoleSource, stem};
 
 /// Reads every file: where it lies, its path, its text. A name that two files
 /// claim belongs to neither, whichever folder they are in: a file that someone
 /// adds must not take the place of one that was there.
-pub fn collect(files: Vec<(Source, String, String)>) -> (Vec<Role>, Vec<RoleError>) {
+pub fn collect_roles(files: Vec<(RoleSource, String, String)>) -> (Vec<Role>, Vec<RoleError>) {
     let mut roles = Vec::new();
     let mut errors = Vec::new();
     let mut broken: BTreeMap<String, String> = BTreeMap::new();
@@ -30,9 +30,11 @@ pub fn collect(files: Vec<(Source, String, String)>) -> (Vec<Role>, Vec<RoleErro
         for role in claims {
             let other = files.iter().find(|file| **file != role.file);
             let fault = match (other, broken.get(&name)) {
-                (Some(other), _) => RoleFault::Twice { name: name.clone(), other: other.clone() },
+                (Some(other), _) => {
+                    RoleFault::DuplicateName { name: name.clone(), other: other.clone() }
+                }
                 (None, Some(other)) => {
-                    RoleFault::Claimed { name: name.clone(), other: other.clone() }
+                    RoleFault::NameClaimed { name: name.clone(), other: other.clone() }
                 }
                 (None, None) => {
                     good.push(role);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_saphyr::{Location, MessageFormatter as _, UserMessageFormatter};
 
-use super::{FILE, NAME, frontmatter};
+use super::{MAX_ROLE_FILE_BYTES, NAME, frontmatter};
 use crate::action::text::{BadText, excerpt};
 use crate::skill::UnknownSkill;
 
@@ -36,7 +36,7 @@ impl fmt::Display for RoleError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoleFault {
     /// More than anyone reads.
-    #[error("a role's file has at most {FILE} bytes, this one has {bytes}")]
+    #[error("a role's file has at most {MAX_ROLE_FILE_BYTES} bytes, this one has {bytes}")]
     FileTooLarge {
         /// How many there are.
         bytes: usize,
@@ -52,7 +52,7 @@ pub enum RoleFault {
     NoFrontmatter,
     /// The second `---` is missing.
     #[error("the frontmatter is not closed; expected a line `---` after its last key")]
-    NotClosed,
+    FrontmatterNotClosed,
     /// It is no YAML, or not the YAML of a role.
     #[error("{0}")]
     Yaml(String),
@@ -68,7 +68,7 @@ pub enum RoleFault {
     BadName(String),
     /// The file is called otherwise.
     #[error("the role is named `{name}`; expected `{stem}`, the name of its file")]
-    NotTheFile {
+    FileNameMismatch {
         /// What the frontmatter says.
         name: String,
         /// What the file's name says.
@@ -76,7 +76,7 @@ pub enum RoleFault {
     },
     /// Something a person reads does not look like what it is.
     #[error("`{key}` {why}")]
-    Unseen {
+    InvisibleText {
         /// The key.
         key: &'static str,
         /// What is wrong with its value.
@@ -91,7 +91,7 @@ pub enum RoleFault {
     BadModel(String),
     /// Two files, one name.
     #[error("the role `{name}` is also defined in {other}; neither has effect until one is gone")]
-    Twice {
+    DuplicateName {
         /// The name.
         name: String,
         /// The other file.
@@ -99,7 +99,7 @@ pub enum RoleFault {
     },
     /// Another file that claims the name cannot be read.
     #[error("the role `{name}` may be meant by {other}, which cannot be read; mend or remove it")]
-    Claimed {
+    NameClaimed {
         /// The name.
         name: String,
         /// The other file.
@@ -107,16 +107,16 @@ pub enum RoleFault {
     },
     /// The frontmatter says the model in a way that is not rewritten.
     #[error("the model cannot be changed here; write `model: {0}` on a line of its own")]
-    ModelNotPlain(String),
+    ModelNotEditable(String),
 }
 
 /// Makes errors about one file.
-pub(super) struct At<'a> {
+pub(super) struct RoleErrorBuilder<'a> {
     file: &'a str,
 }
 
 /// What the YAML reader says in its own words, and what it means to a person here.
-const WORDS: &[(&str, &str)] = &[
+const YAML_MESSAGES: &[(&str, &str)] = &[
     ("unexpected end of file", "the frontmatter ends too early; expected at least `name: …`"),
     ("missing field `name`", "expected a key `name`, the name of the file"),
     ("expected sequence start", "expected a list, like `[fs.read, terminal.runCommand]`"),
@@ -131,9 +131,9 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 /// The frontmatter begins on the second line of the file.
-const ABOVE: usize = 1;
+const LINES_BEFORE_FRONTMATTER: usize = 1;
 
-impl<'a> At<'a> {
+impl<'a> RoleErrorBuilder<'a> {
     pub(super) fn new(file: &'a str) -> Self {
         Self { file }
     }
@@ -142,31 +142,31 @@ impl<'a> At<'a> {
         self.file
     }
 
-    pub(super) fn start(&self, fault: RoleFault) -> RoleError {
-        self.line(1, fault)
+    pub(super) fn at_start(&self, fault: RoleFault) -> RoleError {
+        self.at_line(1, fault)
     }
 
-    pub(super) fn line(&self, line: usize, fault: RoleFault) -> RoleError {
+    pub(super) fn at_line(&self, line: usize, fault: RoleFault) -> RoleError {
         RoleError { file: self.file.to_owned(), line, column: None, fault }
     }
 
     /// An error at a place in the frontmatter.
-    pub(super) fn place(&self, place: Location, fault: RoleFault) -> RoleError {
+    pub(super) fn at_location(&self, place: Location, fault: RoleFault) -> RoleError {
         let number = |n: u64| usize::try_from(n).ok().filter(|n| *n > 0);
-        let line = number(place.line()).map_or(1, |line| line + ABOVE);
+        let line = number(place.line()).map_or(1, |line| line + LINES_BEFORE_FRONTMATTER);
         let column = number(place.line()).and(number(place.column()));
         RoleError { file: self.file.to_owned(), line, column, fault }
     }
 
     /// What the YAML reader says.
-    pub(super) fn yaml(&self, error: &serde_saphyr::Error) -> RoleError {
+    pub(super) fn from_yaml_error(&self, error: &serde_saphyr::Error) -> RoleError {
         let place = error.location().unwrap_or(Location::UNKNOWN);
         let message = UserMessageFormatter.format_message(error);
-        let words = WORDS.iter().find(|(theirs, _)| message.starts_with(theirs));
+        let words = YAML_MESSAGES.iter().find(|(theirs, _)| message.starts_with(theirs));
         let message = match words {
             Some((_, ours)) => (*ours).to_owned(),
-            None => crate::action::visible(&message).replace("\\`", "`"),
+            None => crate::action::escape_invisible(&message).replace("\\`", "`"),
         };
-        self.place(place, RoleFault::Yaml(message))
+        self.at_location(place, RoleFault::Yaml(message))
     }
 }

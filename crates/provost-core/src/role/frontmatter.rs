@@ -10,7 +10,7 @@ pub(super) const LONGEST: usize = 16 * 1024;
 
 /// A file in its parts; together they are the file, byte for byte.
 #[derive(Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct FrontmatterParts<'a> {
     /// A byte order mark, if there is one, and the first `---` with its end of line.
     pub(super) head: &'a str,
     /// The lines between.
@@ -20,7 +20,7 @@ pub(super) struct Parts<'a> {
 }
 
 /// Takes a file apart.
-pub(super) fn split(text: &str) -> Result<Parts<'_>, (usize, RoleFault)> {
+pub(super) fn split(text: &str) -> Result<FrontmatterParts<'_>, (usize, RoleFault)> {
     let mark = text.len() - text.trim_start_matches('\u{feff}').len();
     let Some(first) = text[mark..].split_inclusive('\n').next().filter(|line| is_fence(line))
     else {
@@ -31,14 +31,14 @@ pub(super) fn split(text: &str) -> Result<Parts<'_>, (usize, RoleFault)> {
     for line in rest.split_inclusive('\n') {
         if is_fence(line) {
             let (yaml, body) = (&rest[..end], &rest[end + line.len()..]);
-            return Ok(Parts { head, yaml, body });
+            return Ok(FrontmatterParts { head, yaml, body });
         }
         end += line.len();
         if end > LONGEST {
             return Err((1, RoleFault::FrontmatterTooLarge));
         }
     }
-    Err((1, RoleFault::NotClosed))
+    Err((1, RoleFault::FrontmatterNotClosed))
 }
 
 fn is_fence(line: &str) -> bool {
@@ -47,7 +47,7 @@ fn is_fence(line: &str) -> bool {
 
 /// Reads the YAML. Nothing in a role needs anchors, merge keys, tags, a second
 /// document or depth, so there are none; `no` is a word, not a boolean.
-pub(super) fn read<T: DeserializeOwned>(yaml: &str) -> Result<T, serde_saphyr::Error> {
+pub(super) fn parse_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_events: 2048,

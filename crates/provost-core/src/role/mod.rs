@@ -6,30 +6,30 @@
 //! What takes effect only once an operator trusted it is the gateway's business;
 //! here are the hashes that trust is bound to.
 
-mod claude;
+mod claude_import;
 mod collect;
 mod error;
 mod frontmatter;
 mod model;
-mod own;
+mod native_role;
 
-pub use collect::collect;
+pub use collect::collect_roles;
 pub use error::{RoleError, RoleFault};
 pub use model::set_model;
 
 use provost_proto::Hash;
 
-use crate::skill::Skills;
+use crate::skill::SkillSet;
 
 /// The most bytes of a role's file.
-pub const FILE: usize = 256 * 1024;
+pub const MAX_ROLE_FILE_BYTES: usize = 256 * 1024;
 
 /// The longest name of a role.
 const NAME: usize = 63;
 
 /// Where a role's file lies, which also says how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
+pub enum RoleSource {
     /// `.provost/roles/`
     Provost,
     /// `.agent/rules/roles/`
@@ -48,18 +48,18 @@ pub struct Role {
     /// The model it works with, if the file says so.
     pub model: Option<String>,
     /// What it may ask for.
-    pub skills: Skills,
+    pub skills: SkillSet,
     /// What the agent is told: the text beneath the frontmatter.
     pub instructions: String,
     /// The kind of folder it comes from.
-    pub source: Source,
+    pub source: RoleSource,
     /// The file it comes from.
     pub file: String,
     /// What a person should know: what of an imported file has no effect here.
     pub notes: Vec<String>,
 }
 
-impl Source {
+impl RoleSource {
     /// Every source.
     pub const ALL: [Self; 3] = [Self::Provost, Self::Agent, Self::Claude];
 
@@ -75,15 +75,17 @@ impl Source {
 
 impl Role {
     /// Reads a role; `file` is its path, for errors and for the name it must have.
-    pub fn parse(file: &str, text: &str, source: Source) -> Result<Self, RoleError> {
-        let at = error::At::new(file);
-        if text.len() > FILE {
-            return Err(at.start(RoleFault::FileTooLarge { bytes: text.len() }));
+    pub fn parse(file: &str, text: &str, source: RoleSource) -> Result<Self, RoleError> {
+        let at = error::RoleErrorBuilder::new(file);
+        if text.len() > MAX_ROLE_FILE_BYTES {
+            return Err(at.at_start(RoleFault::FileTooLarge { bytes: text.len() }));
         }
-        let parts = frontmatter::split(text).map_err(|(line, fault)| at.line(line, fault))?;
+        let parts = frontmatter::split(text).map_err(|(line, fault)| at.at_line(line, fault))?;
         let mut role = match source {
-            Source::Provost | Source::Agent => own::read(&at, parts.yaml, source)?,
-            Source::Claude => claude::read(&at, parts.yaml)?,
+            RoleSource::Provost | RoleSource::Agent => {
+                native_role::parse_native_role(&at, parts.yaml, source)?
+            }
+            RoleSource::Claude => claude_import::parse_claude_agent(&at, parts.yaml)?,
         };
         let body = parts.body.trim_start_matches(['\r', '\n']).trim_end();
         body.clone_into(&mut role.instructions);

@@ -2,8 +2,8 @@
 
 use serde_saphyr::Spanned;
 
-use super::error::At;
-use super::{Role, RoleError, RoleFault, Source, frontmatter};
+use super::error::RoleErrorBuilder;
+use super::{Role, RoleError, RoleFault, RoleSource, frontmatter};
 
 /// The longest name of a model.
 const LONGEST: usize = 200;
@@ -11,9 +11,16 @@ const LONGEST: usize = 200;
 /// What YAML takes for something other than a text when it stands bare.
 const WORDS: [&str; 8] = ["null", "true", "false", "yes", "no", "on", "off", "inherit"];
 
-pub(super) fn check(at: &At<'_>, name: Spanned<String>) -> Result<String, RoleError> {
+pub(super) fn check_model_name(
+    at: &RoleErrorBuilder<'_>,
+    name: Spanned<String>,
+) -> Result<String, RoleError> {
     let Spanned { value, referenced, .. } = name;
-    if is_model(&value) { Ok(value) } else { Err(at.place(referenced, RoleFault::BadModel(value))) }
+    if is_model(&value) {
+        Ok(value)
+    } else {
+        Err(at.at_location(referenced, RoleFault::BadModel(value)))
+    }
 }
 
 fn is_model(text: &str) -> bool {
@@ -27,14 +34,19 @@ fn is_model(text: &str) -> bool {
 ///
 /// The result is read again; if anything but the model would differ, nothing is
 /// changed and the error says what to write by hand.
-pub fn set_model(file: &str, text: &str, source: Source, model: &str) -> Result<String, RoleError> {
-    let at = At::new(file);
+pub fn set_model(
+    file: &str,
+    text: &str,
+    source: RoleSource,
+    model: &str,
+) -> Result<String, RoleError> {
+    let at = RoleErrorBuilder::new(file);
     if !is_model(model) || WORDS.contains(&model.to_ascii_lowercase().as_str()) {
-        return Err(at.start(RoleFault::BadModel(model.to_owned())));
+        return Err(at.at_start(RoleFault::BadModel(model.to_owned())));
     }
     let old = Role::parse(file, text, source)?;
-    let parts = frontmatter::split(text).map_err(|(line, fault)| at.line(line, fault))?;
-    let refused = |line| at.line(line, RoleFault::ModelNotPlain(model.to_owned()));
+    let parts = frontmatter::split(text).map_err(|(line, fault)| at.at_line(line, fault))?;
+    let refused = |line| at.at_line(line, RoleFault::ModelNotEditable(model.to_owned()));
     let start = parts.head.len();
     let mut before = start;
     let mut found = None;
@@ -46,8 +58,10 @@ pub fn set_model(file: &str, text: &str, source: Source, model: &str) -> Result<
         before += line.len();
     }
     let (changed, line) = match found {
-        Some((value, line)) => (replace(text, value, model).ok_or_else(|| refused(line))?, line),
-        None => (insert(text, &parts, model), 1),
+        Some((value, line)) => {
+            (replace_model_value(text, value, model).ok_or_else(|| refused(line))?, line)
+        }
+        None => (insert_model_key(text, &parts, model), 1),
     };
     let expected = Role { model: Some(model.to_owned()), ..old };
     match Role::parse(file, &changed, source) {
@@ -67,7 +81,7 @@ fn value_of_model(line: &str) -> Option<usize> {
 }
 
 /// Puts the model where a value is, with the quotes that it has.
-fn replace(text: &str, colon: usize, model: &str) -> Option<String> {
+fn replace_model_value(text: &str, colon: usize, model: &str) -> Option<String> {
     let line = text[colon..].split_inclusive('\n').next().unwrap_or_default();
     let line = line.trim_end_matches(['\r', '\n']);
     let value = line.trim_start_matches([' ', '\t']);
@@ -91,7 +105,7 @@ fn replace(text: &str, colon: usize, model: &str) -> Option<String> {
 }
 
 /// Adds the key as the last one of the frontmatter.
-fn insert(text: &str, parts: &frontmatter::Parts<'_>, model: &str) -> String {
+fn insert_model_key(text: &str, parts: &frontmatter::FrontmatterParts<'_>, model: &str) -> String {
     let end_of_line = if parts.head.ends_with("\r\n") { "\r\n" } else { "\n" };
     let (before, after) = text.split_at(parts.head.len() + parts.yaml.len());
     format!("{before}model: {model}{end_of_line}{after}")

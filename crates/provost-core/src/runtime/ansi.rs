@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The text alone: no escape sequences, no other control characters but tabs
 /// and ends of lines. Of a line that was written over (`\r`), the last version.
-pub fn plain(text: &str) -> Cow<'_, str> {
+pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte < b' ' && byte != b'\n' && byte != b'\t' || byte == 0x7f) {
         return Cow::Borrowed(text);
     }
@@ -12,7 +12,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     let mut rest = text.chars().peekable();
     while let Some(next) = rest.next() {
         match next {
-            '\u{1b}' => skip(&mut rest),
+            '\u{1b}' => skip_escape_sequence(&mut rest),
             '\r' if rest.peek().is_some_and(|after| *after != '\n') => {
                 let line = kept.rfind('\n').map_or(0, |at| at + 1);
                 kept.truncate(line);
@@ -26,7 +26,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// Goes past an escape sequence.
-fn skip(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+fn skip_escape_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match rest.next() {
         // CSI: parameters, then one letter.
         Some('[') => while rest.next().is_some_and(|next| !('@'..='~').contains(&next)) {},
@@ -52,7 +52,7 @@ fn skip(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::strip_ansi;
 
     #[test]
     fn what_colors_or_moves_is_gone_and_the_text_stays() {
@@ -66,7 +66,7 @@ mod tests {
             ("\u{1b}(Bx\u{1b}", "x"),
             ("\u{1b}[", ""),
         ] {
-            assert_eq!(plain(text), expected, "{text:?}");
+            assert_eq!(strip_ansi(text), expected, "{text:?}");
         }
     }
 }

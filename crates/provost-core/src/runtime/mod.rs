@@ -3,8 +3,8 @@
 //! [`step`] is the state machine that the kernel drives; [`plan`] says what to
 //! run; [`errors`] and [`address`] read what tools print.
 
-pub mod address;
 pub mod ansi;
-pub mod errors;
+pub mod build_diagnostics;
+pub mod local_address;
 pub mod plan;
-pub mod step;
+pub mod state_machine;

@@ -10,11 +10,11 @@ use provost_proto::session::NanoDollars;
 
 /// Something that money or tokens are kept for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pot {
+pub enum BudgetScope {
     /// One session, with the tasks it hands over.
     Session,
     /// A session that handed this one its task, or one further above.
-    Above,
+    ParentSession,
     /// One turn, with the tasks it hands over.
     Turn,
     /// One project, since it exists.
@@ -26,11 +26,11 @@ pub enum Pot {
 /// A pot has too little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.sentence())]
-pub struct TooLittle {
+pub struct BudgetShortfall {
     /// Which.
-    pub pot: Pot,
+    pub pot: BudgetScope,
     /// What is counted.
-    pub unit: Unit,
+    pub unit: BudgetUnit,
     /// The most that may be spent.
     pub most: u64,
     /// What was spent or is reserved.
@@ -41,7 +41,7 @@ pub struct TooLittle {
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum BudgetUnit {
     /// Billionths of a dollar.
     Nanos,
     /// Tokens.
@@ -50,41 +50,47 @@ pub enum Unit {
     Calls,
 }
 
-impl TooLittle {
+impl BudgetShortfall {
     /// Its code: that one turn is too much is no matter of budgets.
     pub fn code(&self) -> Code {
         match (self.pot, self.unit) {
-            (Pot::Turn, Unit::Tokens | Unit::Calls) => Code::TurnLimit,
-            (Pot::Turn, Unit::Nanos) | (Pot::Session | Pot::Above | Pot::Project | Pot::Day, _) => {
-                Code::BudgetExceeded
-            }
+            (BudgetScope::Turn, BudgetUnit::Tokens | BudgetUnit::Calls) => Code::TurnLimit,
+            (BudgetScope::Turn, BudgetUnit::Nanos)
+            | (
+                BudgetScope::Session
+                | BudgetScope::ParentSession
+                | BudgetScope::Project
+                | BudgetScope::Day,
+                _,
+            ) => Code::BudgetExceeded,
         }
     }
 
     fn sentence(&self) -> String {
         let whose = match self.pot {
-            Pot::Session => "this session",
-            Pot::Above => "the session that handed this task over",
-            Pot::Turn => "one turn, with the tasks it hands over,",
-            Pot::Project => "this project",
-            Pot::Day => "today",
+            BudgetScope::Session => "this session",
+            BudgetScope::ParentSession => "the session that handed this task over",
+            BudgetScope::Turn => "one turn, with the tasks it hands over,",
+            BudgetScope::Project => "this project",
+            BudgetScope::Day => "today",
         };
         let amount = |n: u64| match self.unit {
-            Unit::Nanos => dollars(n),
-            Unit::Tokens => format!("{n} tokens"),
-            Unit::Calls => format!("{n} questions to a model"),
+            BudgetUnit::Nanos => format_dollars(n),
+            BudgetUnit::Tokens => format!("{n} tokens"),
+            BudgetUnit::Calls => format!("{n} questions to a model"),
         };
         let left = self.most.saturating_sub(self.taken);
         // Rounded down, so that what is needed is more in writing too.
         let left = match self.unit {
-            Unit::Nanos => dollars(left / ROUNDED * ROUNDED),
-            Unit::Tokens | Unit::Calls => amount(left),
+            BudgetUnit::Nanos => format_dollars(left / DISPLAY_PRECISION * DISPLAY_PRECISION),
+            BudgetUnit::Tokens | BudgetUnit::Calls => amount(left),
         };
         let advice = match self.pot {
-            Pot::Turn => "continue if it should go on",
-            Pot::Session | Pot::Above | Pot::Project | Pot::Day => {
-                "raise it, or use a cheaper model"
-            }
+            BudgetScope::Turn => "continue if it should go on",
+            BudgetScope::Session
+            | BudgetScope::ParentSession
+            | BudgetScope::Project
+            | BudgetScope::Day => "raise it, or use a cheaper model",
         };
         format!(
             "the budget of {whose} is {} and {} of it are spent or reserved: {left} remain, and \
@@ -97,16 +103,16 @@ impl TooLittle {
 }
 
 /// Money is written to the tenth of a mill.
-const ROUNDED: NanoDollars = 100_000;
+const DISPLAY_PRECISION: NanoDollars = 100_000;
 
 /// Money as people read it.
-pub fn dollars(nanos: NanoDollars) -> String {
-    let tenth_of_a_mill = nanos.div_ceil(ROUNDED);
+pub fn format_dollars(nanos: NanoDollars) -> String {
+    let tenth_of_a_mill = nanos.div_ceil(DISPLAY_PRECISION);
     format!("${}.{:04}", tenth_of_a_mill / 10_000, tenth_of_a_mill % 10_000)
 }
 
 /// About how many tokens a text has, rather too many than too few.
-pub fn estimate(bytes: usize) -> u64 {
+pub fn estimate_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(3)
 }
 
@@ -116,19 +122,30 @@ mod tests {
 
     #[test]
     fn the_sentence_says_whose_budget_and_how_much() {
-        let (pot, unit) = (Pot::Session, Unit::Nanos);
+        let (pot, unit) = (BudgetScope::Session, BudgetUnit::Nanos);
         let (most, taken, needed) = (2_000_000_000, 1_999_950_000, 60_000);
-        let error = TooLittle { pot, unit, most, taken, needed };
+        let error = BudgetShortfall { pot, unit, most, taken, needed };
         assert_eq!(
             error.to_string(),
             "the budget of this session is $2.0000 and $2.0000 of it are spent or reserved: \
              $0.0000 remain, and the next answer needs at least $0.0001; raise it, or use a \
              cheaper model"
         );
-        let error = TooLittle { unit: Unit::Tokens, most: 300, taken: 100, needed: 256, ..error };
+        let error = BudgetShortfall {
+            unit: BudgetUnit::Tokens,
+            most: 300,
+            taken: 100,
+            needed: 256,
+            ..error
+        };
         let said = error.to_string();
         assert!(said.contains("200 tokens remain, and the next answer needs at least 256"));
-        let error = TooLittle { pot: Pot::Turn, unit: Unit::Calls, taken: 300, ..error };
+        let error = BudgetShortfall {
+            pot: BudgetScope::Turn,
+            unit: BudgetUnit::Calls,
+            taken: 300,
+            ..error
+        };
         assert!(error.to_string().ends_with("; continue if it should go on"), "{error}");
         assert_eq!(error.code(), Code::TurnLimit);
     }

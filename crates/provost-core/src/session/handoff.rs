@@ -5,11 +5,11 @@
 
 use provost_proto::limits;
 
-use crate::skill::Skills;
+use crate::skill::SkillSet;
 
 /// Why a task cannot be handed over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoHandoff {
+pub enum HandoffError {
     /// Too many are one below the other.
     #[error("this task was handed over {0} times already, which is the limit; do it yourself")]
     TooDeep(u8),
@@ -23,47 +23,47 @@ pub enum NoHandoff {
     },
     /// The role is the same.
     #[error("you are `{0}` yourself; do the task, or hand it to another role")]
-    Oneself(String),
+    SameRole(String),
     /// Nothing would be left to do it with.
     #[error("`{0}` has no skill that you have too, and you cannot give what you do not have")]
     NothingShared(String),
 }
 
 /// The skills that a task is handed over with.
-pub fn shared(own: &[String], other: &Skills) -> Vec<String> {
+pub fn shared_skills(own: &[String], other: &SkillSet) -> Vec<String> {
     other.iter().filter(|skill| own.iter().any(|had| had == skill)).map(str::to_owned).collect()
 }
 
 /// Whether a session of this depth may hand a task to a role, and with which skills.
-pub fn hand_over<'a>(
+pub fn check_handoff<'a>(
     (role, depth, own): (&str, u8, &[String]),
     name: &str,
-    roles: impl Iterator<Item = (&'a str, &'a Skills)>,
-) -> Result<Vec<String>, NoHandoff> {
+    roles: impl Iterator<Item = (&'a str, &'a SkillSet)>,
+) -> Result<Vec<String>, HandoffError> {
     if depth >= limits::MAX_HANDOFF_DEPTH {
-        return Err(NoHandoff::TooDeep(depth));
+        return Err(HandoffError::TooDeep(depth));
     }
     if name == role {
-        return Err(NoHandoff::Oneself(name.to_owned()));
+        return Err(HandoffError::SameRole(name.to_owned()));
     }
     let mut known = Vec::new();
     for (found, skills) in roles {
         if found == name {
-            let shared = shared(own, skills);
-            let nothing = || NoHandoff::NothingShared(name.to_owned());
+            let shared = shared_skills(own, skills);
+            let nothing = || HandoffError::NothingShared(name.to_owned());
             return if shared.is_empty() { Err(nothing()) } else { Ok(shared) };
         }
         known.push(format!("`{found}`"));
     }
-    Err(NoHandoff::NoRole { name: name.to_owned(), known: known.join(", ") })
+    Err(HandoffError::NoRole { name: name.to_owned(), known: known.join(", ") })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn skills(texts: &[&str]) -> Skills {
-        let mut skills = Skills::default();
+    fn skills(texts: &[&str]) -> SkillSet {
+        let mut skills = SkillSet::default();
         for text in texts {
             skills.add(text).unwrap();
         }
@@ -75,11 +75,14 @@ mod tests {
         let own = ["fs.readFile".to_owned(), "fs.writeFile".to_owned()];
         let other = skills(&["fs.read", "terminal.runCommand"]);
         let roles = || [("ops", &other)].into_iter();
-        assert_eq!(hand_over(("dev", 0, &own), "ops", roles()).unwrap(), ["fs.readFile"]);
+        assert_eq!(check_handoff(("dev", 0, &own), "ops", roles()).unwrap(), ["fs.readFile"]);
         // And from there it can only become less.
         let all = skills(&["fs.*", "terminal.*"]);
-        let next =
-            hand_over(("ops", 1, &["fs.readFile".to_owned()]), "all", [("all", &all)].into_iter());
+        let next = check_handoff(
+            ("ops", 1, &["fs.readFile".to_owned()]),
+            "all",
+            [("all", &all)].into_iter(),
+        );
         assert_eq!(next.unwrap(), ["fs.readFile"]);
     }
 
@@ -87,10 +90,10 @@ mod tests {
     fn what_cannot_be_handed_over_says_why() {
         let (own, other) = (["fs.stat".to_owned()], skills(&["pty.read"]));
         let roles = || [("ops", &other)].into_iter();
-        let why = |depth, name| hand_over(("dev", depth, &own), name, roles()).unwrap_err();
-        assert_eq!(why(3, "ops"), NoHandoff::TooDeep(3));
-        assert_eq!(why(0, "dev"), NoHandoff::Oneself("dev".to_owned()));
-        assert_eq!(why(0, "ops"), NoHandoff::NothingShared("ops".to_owned()));
+        let why = |depth, name| check_handoff(("dev", depth, &own), name, roles()).unwrap_err();
+        assert_eq!(why(3, "ops"), HandoffError::TooDeep(3));
+        assert_eq!(why(0, "dev"), HandoffError::SameRole("dev".to_owned()));
+        assert_eq!(why(0, "ops"), HandoffError::NothingShared("ops".to_owned()));
         assert_eq!(why(0, "x").to_string(), "there is no role `x`; the roles are `ops`");
     }
 }

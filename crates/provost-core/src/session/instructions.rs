@@ -6,19 +6,19 @@ use std::fmt::Write as _;
 use provost_proto::ProjectMode;
 
 /// The files that say how to work in a folder, the first that is there counts.
-pub const GUIDES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+pub const GUIDE_FILE_NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 
 /// The most of one that is told, in bytes.
-pub const GUIDE: usize = 64 * 1024;
+pub const MAX_GUIDE_BYTES: usize = 64 * 1024;
 
 /// The most of all of them together.
-pub const ALL_GUIDES: usize = 128 * 1024;
+pub const MAX_ALL_GUIDES_BYTES: usize = 128 * 1024;
 
 /// The most paths that are looked at.
 const PATHS: usize = 256;
 
 /// The paths that a call of a tool names, as it names them.
-pub fn paths(arguments: &str) -> Vec<String> {
+pub fn paths_in_arguments(arguments: &str) -> Vec<String> {
     let Ok(arguments) = serde_json::from_str::<serde_json::Value>(arguments) else {
         return Vec::new();
     };
@@ -31,7 +31,7 @@ pub fn paths(arguments: &str) -> Vec<String> {
 
 /// The folders on the way from the project to these paths, the paths included,
 /// each with a slash at its end.
-pub fn folders(paths: &[String]) -> BTreeSet<String> {
+pub fn ancestor_folders(paths: &[String]) -> BTreeSet<String> {
     let all = paths.iter().flat_map(|path| {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         (1..=parts.len()).map(move |n| format!("{}/", parts[..n].join("/"))).collect::<Vec<_>>()
@@ -41,7 +41,7 @@ pub fn folders(paths: &[String]) -> BTreeSet<String> {
 
 /// A file that says how to work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guide {
+pub struct GuideFile {
     /// The file, relative to the project.
     pub file: String,
     /// What it says.
@@ -50,7 +50,7 @@ pub struct Guide {
 
 /// The project, as the model is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Project<'a> {
+pub struct ProjectPromptContext<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its mode.
@@ -62,11 +62,11 @@ pub struct Project<'a> {
 }
 
 /// The guide for a path: that of its own folder, or of the nearest above it.
-pub fn nearest<'a>(guides: &'a [Guide], path: &str) -> Option<&'a Guide> {
+pub fn nearest_guide<'a>(guides: &'a [GuideFile], path: &str) -> Option<&'a GuideFile> {
     fn folder(file: &str) -> &str {
         file.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
-    let holds = |guide: &&Guide| {
+    let holds = |guide: &&GuideFile| {
         let folder = folder(&guide.file);
         folder.is_empty() || path == folder || path.starts_with(&format!("{folder}/"))
     };
@@ -76,14 +76,14 @@ pub fn nearest<'a>(guides: &'a [Guide], path: &str) -> Option<&'a Guide> {
 /// All of it. What comes from files of the project stands apart from what the
 /// person trusted, and is named as such. Of the folders, those are told whose files
 /// were touched; the others are named.
-pub fn instructions(
+pub fn build_instructions(
     (role, body): (&str, &str),
-    project: &Project<'_>,
-    guides: &[Guide],
+    project: &ProjectPromptContext<'_>,
+    guides: &[GuideFile],
     touched: &[String],
 ) -> String {
     let mut text = body.trim().to_owned();
-    let Project { name, mode, runs, date } = project;
+    let ProjectPromptContext { name, mode, runs, date } = project;
     let asks = match mode {
         ProjectMode::Sandbox => "reads pass, everything else asks a person first",
         ProjectMode::Auto => {
@@ -99,21 +99,21 @@ pub fn instructions(
          call is decided, confined and recorded. Now {asks}. A call that is denied says why; do \
          not try to get around it. The project: {runs}. Today is {date}."
     );
-    if let Some(root) = nearest(guides, "") {
+    if let Some(root) = nearest_guide(guides, "") {
         let _ = write!(text, "\n\n# {} of the project\n\n{}", root.file, root.text.trim());
     }
-    nested(&mut text, guides, touched);
+    append_folder_guides(&mut text, guides, touched);
     text.trim().to_owned()
 }
 
 /// What the folders say in the project.
-fn nested(text: &mut String, guides: &[Guide], touched: &[String]) {
+fn append_folder_guides(text: &mut String, guides: &[GuideFile], touched: &[String]) {
     let near: BTreeSet<&str> = touched
         .iter()
-        .filter_map(|path| nearest(guides, path))
+        .filter_map(|path| nearest_guide(guides, path))
         .map(|guide| guide.file.as_str())
         .collect();
-    let most = text.len() + ALL_GUIDES;
+    let most = text.len() + MAX_ALL_GUIDES_BYTES;
     let mut named = Vec::new();
     for guide in guides.iter().filter(|guide| guide.file.contains('/')) {
         let folder = guide.file.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -143,31 +143,31 @@ fn nested(text: &mut String, guides: &[Guide], touched: &[String]) {
 mod tests {
     use super::*;
 
-    fn guide(file: &str) -> Guide {
-        Guide { file: file.to_owned(), text: format!("says {file}") }
+    fn guide(file: &str) -> GuideFile {
+        GuideFile { file: file.to_owned(), text: format!("says {file}") }
     }
 
     #[test]
     fn the_nearest_guide_wins() {
         let guides = [guide("AGENTS.md"), guide("web/CLAUDE.md"), guide("web/app/AGENTS.md")];
-        let of = |path| nearest(&guides, path).unwrap().file.as_str();
+        let of = |path| nearest_guide(&guides, path).unwrap().file.as_str();
         assert_eq!(of("src/main.rs"), "AGENTS.md");
         assert_eq!(of("web/x.ts"), "web/CLAUDE.md");
         assert_eq!(of("website/x.ts"), "AGENTS.md");
         assert_eq!(of("web/app/deep/y.ts"), "web/app/AGENTS.md");
-        assert_eq!(nearest(&guides[1..], "src/main.rs"), None);
+        assert_eq!(nearest_guide(&guides[1..], "src/main.rs"), None);
     }
 
     #[test]
     fn the_role_comes_first_and_the_project_after_it() {
-        let project = Project {
+        let project = ProjectPromptContext {
             name: "shop",
             mode: ProjectMode::Sandbox,
             runs: "stopped",
             date: "2026-11-16",
         };
         let guides = [guide("AGENTS.md"), guide("a/AGENTS.md")];
-        let text = instructions(("dev", "You are careful.\n"), &project, &guides, &[]);
+        let text = build_instructions(("dev", "You are careful.\n"), &project, &guides, &[]);
         let places = ["You are careful.", "role `dev`", "says AGENTS.md", "- a/AGENTS.md"]
             .map(|part| text.find(part).unwrap());
         assert!(places.is_sorted(), "{text}");
@@ -175,7 +175,7 @@ mod tests {
     }
     #[test]
     fn what_a_folder_says_is_told_when_something_in_it_is_touched() {
-        let project = Project {
+        let project = ProjectPromptContext {
             name: "shop",
             mode: ProjectMode::Sandbox,
             runs: "stopped",
@@ -183,7 +183,7 @@ mod tests {
         };
         let guides = [guide("AGENTS.md"), guide("web/CLAUDE.md"), guide("web/app/AGENTS.md")];
         let told = |path: &str| {
-            let text = instructions(("dev", "x"), &project, &guides, &[path.to_owned()]);
+            let text = build_instructions(("dev", "x"), &project, &guides, &[path.to_owned()]);
             ["says web/CLAUDE.md", "says web/app/AGENTS.md"].map(|says| text.contains(says))
         };
         assert_eq!(told("src/main.rs"), [false, false]);
@@ -193,27 +193,28 @@ mod tests {
 
     #[test]
     fn guides_are_told_up_to_a_limit_and_named_beyond_it() {
-        let project = Project {
+        let project = ProjectPromptContext {
             name: "shop",
             mode: ProjectMode::Sandbox,
             runs: "stopped",
             date: "2026-11-16",
         };
-        let guide = |file: &str| Guide { file: file.to_owned(), text: "x".repeat(GUIDE) };
+        let guide =
+            |file: &str| GuideFile { file: file.to_owned(), text: "x".repeat(MAX_GUIDE_BYTES) };
         let guides = ["a/AGENTS.md", "b/AGENTS.md", "c/AGENTS.md"].map(guide);
         let touched = ["a/1", "b/2", "c/3"].map(str::to_owned);
-        let text = instructions(("dev", "x"), &project, &guides, &touched);
-        assert!(text.len() < ALL_GUIDES + 4096, "{}", text.len());
+        let text = build_instructions(("dev", "x"), &project, &guides, &touched);
+        assert!(text.len() < MAX_ALL_GUIDES_BYTES + 4096, "{}", text.len());
         assert!(text.contains("\n- c/AGENTS.md"));
     }
 
     #[test]
     fn the_paths_of_a_call_and_the_folders_on_their_way() {
         let call = r#"{"path":"./web/app/x.ts","cwd":"api","patch":"--- a/y\n+++ b/lib/y.rs\n"}"#;
-        assert_eq!(paths(call), ["web/app/x.ts", "api", "lib/y.rs"]);
-        assert_eq!(paths(r#"{"path":"/etc/passwd"}"#), Vec::<String>::new());
-        assert_eq!(paths("not JSON"), Vec::<String>::new());
-        let folders = folders(&["web/app/x.ts".to_owned(), "../out/z".to_owned()]);
+        assert_eq!(paths_in_arguments(call), ["web/app/x.ts", "api", "lib/y.rs"]);
+        assert_eq!(paths_in_arguments(r#"{"path":"/etc/passwd"}"#), Vec::<String>::new());
+        assert_eq!(paths_in_arguments("not JSON"), Vec::<String>::new());
+        let folders = ancestor_folders(&["web/app/x.ts".to_owned(), "../out/z".to_owned()]);
         let folders: Vec<_> = folders.iter().map(String::as_str).collect();
         assert_eq!(folders, ["web/", "web/app/", "web/app/x.ts/"]);
     }

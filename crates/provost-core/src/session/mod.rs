@@ -7,9 +7,9 @@
 //! project; [`handoff`] says who may hand what to whom.
 
 pub mod budget;
-pub mod guard;
 pub mod handoff;
 pub mod instructions;
-pub mod ledger;
-pub mod plan;
+pub mod loop_detector;
+pub mod reservation_ledger;
 pub mod tools;
+pub mod turn_step;

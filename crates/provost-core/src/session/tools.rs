@@ -14,7 +14,7 @@ pub const HANDOFF: &str = "handoff";
 
 /// One tool.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tool {
+pub struct OfferedTool {
     /// Its name, for the model.
     pub name: String,
     /// What it does, for the model.
@@ -24,7 +24,7 @@ pub struct Tool {
 }
 
 /// The action that a tool's name stands for.
-pub fn action(tool: &str) -> Option<&'static str> {
+pub fn action_for_tool(tool: &str) -> Option<&'static str> {
     Action::NAMES.iter().copied().find(|name| tool_name(name) == tool)
 }
 
@@ -35,14 +35,14 @@ pub fn tool_name(action: &str) -> String {
 
 /// The tools for these skills, in the order of the table of actions, so that a
 /// provider's cache finds the same beginning again.
-pub fn offered<'a>(skills: impl Iterator<Item = &'a str>) -> Vec<Tool> {
+pub fn tools_for_skills<'a>(skills: impl Iterator<Item = &'a str>) -> Vec<OfferedTool> {
     let skills: Vec<_> = skills.collect();
     let known = Action::NAMES.iter().filter(|name| skills.contains(name));
-    known.filter_map(|name| tool(name)).collect()
+    known.filter_map(|name| tool_for_action(name)).collect()
 }
 
 /// The tool for handing a task to one of these roles: names with descriptions.
-pub fn handoff<'a>(roles: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Tool> {
+pub fn handoff_tool<'a>(roles: impl Iterator<Item = (&'a str, &'a str)>) -> Option<OfferedTool> {
     let (mut names, mut text) = (Vec::new(), String::new());
     for (name, about) in roles {
         names.push(name);
@@ -62,15 +62,15 @@ pub fn handoff<'a>(roles: impl Iterator<Item = (&'a str, &'a str)>) -> Option<To
         "required": ["role", "task"],
         "additionalProperties": false,
     });
-    (!names.is_empty()).then(|| Tool { name: HANDOFF.to_owned(), description, schema })
+    (!names.is_empty()).then(|| OfferedTool { name: HANDOFF.to_owned(), description, schema })
 }
 
-fn tool(name: &str) -> Option<Tool> {
-    let (description, parameters) = schema::of(name)?;
+fn tool_for_action(name: &str) -> Option<OfferedTool> {
+    let (description, parameters) = schema::schema_for_action(name)?;
     let mut properties = serde_json::Map::new();
     let mut required = Vec::new();
     for (parameter, need, schema) in parameters {
-        if need == schema::Need::Required {
+        if need == schema::ParameterNeed::Required {
             required.push(parameter);
         }
         properties.insert(parameter.to_owned(), schema);
@@ -81,7 +81,7 @@ fn tool(name: &str) -> Option<Tool> {
         "required": required,
         "additionalProperties": false,
     });
-    Some(Tool { name: tool_name(name), description: description.to_owned(), schema })
+    Some(OfferedTool { name: tool_name(name), description: description.to_owned(), schema })
 }
 
 #[cfg(test)]
@@ -90,33 +90,33 @@ mod tests {
 
     #[test]
     fn every_action_is_a_tool_that_providers_take_and_can_be_found_again() {
-        let all = offered(Action::NAMES.iter().copied());
+        let all = tools_for_skills(Action::NAMES.iter().copied());
         assert_eq!(all.len(), Action::NAMES.len());
         for (tool, name) in all.iter().zip(Action::NAMES) {
-            assert_eq!(action(&tool.name), Some(*name));
+            assert_eq!(action_for_tool(&tool.name), Some(*name));
             assert!(tool.name.len() <= 64 && !tool.name.contains('.'), "{}", tool.name);
             assert!(tool.description.len() > 10, "{}", tool.name);
         }
-        assert_eq!(action("fs.readFile"), None);
-        assert_eq!(action(HANDOFF), None);
+        assert_eq!(action_for_tool("fs.readFile"), None);
+        assert_eq!(action_for_tool(HANDOFF), None);
     }
 
     #[test]
     fn a_role_is_offered_its_skills_and_nothing_else() {
-        let names: Vec<_> = offered(["fs.stat", "fs.readFile", "nonsense"].into_iter())
+        let names: Vec<_> = tools_for_skills(["fs.stat", "fs.readFile", "nonsense"].into_iter())
             .into_iter()
             .map(|t| t.name)
             .collect();
         assert_eq!(names, ["fs_readFile", "fs_stat"]);
-        assert!(offered(std::iter::empty()).is_empty());
+        assert!(tools_for_skills(std::iter::empty()).is_empty());
     }
 
     /// What the schema shows is what the action takes: no name is unknown to it, and
     /// what is not required can be left out.
     #[test]
     fn a_schema_says_neither_more_nor_less_than_its_action_takes() {
-        for tool in offered(Action::NAMES.iter().copied()) {
-            let name = action(&tool.name).unwrap();
+        for tool in tools_for_skills(Action::NAMES.iter().copied()) {
+            let name = action_for_tool(&tool.name).unwrap();
             for parameter in tool.schema["properties"].as_object().unwrap().keys() {
                 let error = Action::parse(name, json!({ parameter: { "never": "this" } }));
                 let error = error.unwrap_err().to_string();

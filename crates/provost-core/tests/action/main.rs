@@ -7,7 +7,7 @@ mod refused;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use provost_core::action::{Action, Effect};
+use provost_core::action::{Action, ActionKind};
 use provost_proto::ProjectId;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -256,12 +256,12 @@ proptest! {
 #[test]
 fn effects_are_what_the_skills_say() {
     for (name, params, effect) in [
-        ("fs.stat", json!({"path": "."}), Effect::Read),
-        ("fs.createDir", json!({"path": "a"}), Effect::Write),
-        ("terminal.runCommand", json!({"command": "a"}), Effect::Run),
-        ("terminal.list", json!({}), Effect::Process),
+        ("fs.stat", json!({"path": "."}), ActionKind::Read),
+        ("fs.createDir", json!({"path": "a"}), ActionKind::Write),
+        ("terminal.runCommand", json!({"command": "a"}), ActionKind::Run),
+        ("terminal.list", json!({}), ActionKind::Process),
     ] {
-        assert_eq!(parse(name, params).effect(), effect);
+        assert_eq!(parse(name, params).kind(), effect);
     }
 }
 

@@ -44,7 +44,7 @@ deleted file mode 100644
     let action = parse("fs.applyPatch", json!({"patch": text}));
     let paths: Vec<_> = action.paths().into_iter().map(|path| path.to_string()).collect();
     assert_eq!(paths, ["old name.rs", "new name.rs", "empty", "gone", "plain", "last"]);
-    let files = patch::read(text).unwrap();
+    let files = patch::parse_patch(text).unwrap();
     assert_eq!(files[1].executable, Some(true));
     assert_eq!(files.iter().map(|file| file.hunks.len()).collect::<Vec<_>>(), [1, 0, 1, 1, 1]);
 }
@@ -62,7 +62,7 @@ fn a_patch_that_leaves_the_project_is_refused() {
 proptest! {
     #[test]
     fn no_text_confuses_the_patch_reader(text in "(--- |\\+\\+\\+ |@@ -1,2 \\+1 @@|diff --git |[ab/\n\r\\\\+ \"-])*") {
-        if let Ok(files) = patch::read(&text) {
+        if let Ok(files) = patch::parse_patch(&text) {
             prop_assert!(!files.is_empty());
         }
     }

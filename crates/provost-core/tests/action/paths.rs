@@ -1,7 +1,7 @@
 //! Paths: their one spelling, the traversal corpus, and what is protected.
 
 use proptest::prelude::*;
-use provost_core::action::{Action, BadPath, RelPath, protected};
+use provost_core::action::{Action, BadPath, RelPath, protection_reason};
 use serde_json::json;
 
 #[test]
@@ -119,7 +119,7 @@ fn a_refused_path_says_why() {
         ("/etc", BadPath::Absolute),
         ("~/x", BadPath::Home),
         ("a\\b", BadPath::Backslash),
-        ("\u{ff0e}\u{ff0e}", BadPath::LooksLike('\u{ff0e}')),
+        ("\u{ff0e}\u{ff0e}", BadPath::Confusable('\u{ff0e}')),
     ] {
         assert_eq!(RelPath::new(path), Err(why));
     }
@@ -153,7 +153,7 @@ fn what_governs_is_protected_in_any_case_and_at_any_depth() {
         ".provo\u{17f}t/x",
         ".vscode",
     ] {
-        assert!(protected(&RelPath::new(path).unwrap()).is_some(), "{path}");
+        assert!(protection_reason(&RelPath::new(path).unwrap()).is_some(), "{path}");
     }
     for path in [
         ".",
@@ -167,7 +167,7 @@ fn what_governs_is_protected_in_any_case_and_at_any_depth() {
         ".envrc.example",
         "agent",
     ] {
-        assert_eq!(protected(&RelPath::new(path).unwrap()), None, "{path}");
+        assert_eq!(protection_reason(&RelPath::new(path).unwrap()), None, "{path}");
     }
 }
 

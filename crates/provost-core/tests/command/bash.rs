@@ -6,7 +6,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use proptest::strategy::{Strategy, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use provost_core::command::{Analysis, Demand, analyze};
+use provost_core::command::{CommandAnalysis, CommandEffect, analyze_line};
 
 use super::tokens;
 
@@ -17,8 +17,8 @@ fn lines(strategy: &impl Strategy<Value = String>, n_lines: usize) -> Vec<String
     (0..n_lines).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
-fn clear(line: &str) -> Option<Analysis> {
-    analyze(line).ok().filter(|analysis| !analysis.is_opaque())
+fn clear(line: &str) -> Option<CommandAnalysis> {
+    analyze_line(line).ok().filter(|analysis| !analysis.is_opaque())
 }
 
 /// Runs a script of ours in bash, giving it lines that end in NUL, and returns what it prints.
@@ -83,7 +83,7 @@ fn records(printed: &[u8], n_lines: usize) -> Vec<BTreeSet<Vec<String>>> {
 fn bash_runs_and_writes_nothing_that_a_clear_line_does_not_demand() {
     let mut all = lines(&tokens::line(7), 2000);
     all.extend(lines(&tokens::commands(), 500));
-    let clear: Vec<(&String, Analysis)> =
+    let clear: Vec<(&String, CommandAnalysis)> =
         all.iter().filter_map(|line| Some((line, clear(line)?))).collect();
     let folder = tempfile::tempdir().unwrap();
     let texts: Vec<&String> = clear.iter().map(|(line, _)| *line).collect();
@@ -93,9 +93,9 @@ fn bash_runs_and_writes_nothing_that_a_clear_line_does_not_demand() {
         let (mut runs, mut writes) = (BTreeSet::new(), BTreeSet::new());
         for demand in &analysis.demands {
             match demand {
-                Demand::Run(run) => drop(runs.insert(run.argv.clone())),
-                Demand::Write { path } => drop(writes.insert(path.clone())),
-                Demand::Read { .. } | Demand::Operand { .. } => {}
+                CommandEffect::Run(run) => drop(runs.insert(run.argv.clone())),
+                CommandEffect::Write { path } => drop(writes.insert(path.clone())),
+                CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {}
             }
         }
         let hidden: Vec<_> = ran.difference(&runs).collect();

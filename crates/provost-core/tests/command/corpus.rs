@@ -7,14 +7,14 @@
 use std::fmt::Write as _;
 use std::slice::from_ref;
 
-use provost_core::command::{Analysis, Demand, Extent, analyze};
+use provost_core::command::{CommandAnalysis, CommandEffect, Uncertainty, analyze_line};
 
 /// An analysis in the form of the corpus.
-fn render(analysis: &Analysis) -> String {
+fn render(analysis: &CommandAnalysis) -> String {
     let mut out = String::new();
     for demand in &analysis.demands {
         match demand {
-            Demand::Run(run) => {
+            CommandEffect::Run(run) => {
                 write!(out, "  run {}", words(&run.argv)).unwrap();
                 if !run.through.is_empty() {
                     write!(out, " | through {}", run.through.join(", ")).unwrap();
@@ -30,17 +30,21 @@ fn render(analysis: &Analysis) -> String {
                 }
                 out.push('\n');
             }
-            Demand::Write { path } => writeln!(out, "  write {}", words(from_ref(path))).unwrap(),
-            Demand::Read { path } => writeln!(out, "  read {}", words(from_ref(path))).unwrap(),
-            Demand::Operand { path } => {
+            CommandEffect::Write { path } => {
+                writeln!(out, "  write {}", words(from_ref(path))).unwrap()
+            }
+            CommandEffect::Read { path } => {
+                writeln!(out, "  read {}", words(from_ref(path))).unwrap()
+            }
+            CommandEffect::ReadOperand { path } => {
                 writeln!(out, "  given {}", words(from_ref(path))).unwrap();
             }
         }
     }
     for opaque in &analysis.opaque {
         let word = match opaque.extent {
-            Extent::Words => "OPAQUE",
-            Extent::Programs => "OPEN",
+            Uncertainty::Arguments => "OPAQUE",
+            Uncertainty::Programs => "OPEN",
         };
         writeln!(out, "  {word} {:?} {}", opaque.why, words(from_ref(&opaque.text))).unwrap();
     }
@@ -83,7 +87,7 @@ fn every_line_of_the_corpus_is_read_as_it_says() {
         if let Some(command) = line.strip_prefix("$ ") {
             n_lines += 1;
             writeln!(now, "{line}").unwrap();
-            match analyze(&unescape(command)) {
+            match analyze_line(&unescape(command)) {
                 Ok(analysis) => now.push_str(&render(&analysis)),
                 Err(refused) => writeln!(now, "  REFUSED {refused}").unwrap(),
             }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use provost_core::command::{LENGTH, analyze, analyze_argv, describe};
+use provost_core::command::{MAX_COMMAND_BYTES, analyze_argv, analyze_line, describe_analysis};
 
 use super::tokens;
 
@@ -13,8 +13,8 @@ const LONG: Duration = Duration::from_secs(5);
 /// Reads a line; the stack of a test is the 2 MiB that the threads of the daemon have.
 fn read(line: &str) {
     let start = Instant::now();
-    if let Ok(analysis) = analyze(line) {
-        assert!(!describe(&analysis).is_empty());
+    if let Ok(analysis) = analyze_line(line) {
+        assert!(!describe_analysis(&analysis).is_empty());
     }
     let took = start.elapsed();
     assert!(took < LONG, "{took:?} for {} bytes: {line:.200}", line.len());
@@ -55,7 +55,7 @@ fn the_longest_lines_do_not_take_long() {
     for token in tokens::TOKENS {
         for gap in ["", " ", "; x "] {
             let piece = format!("{token}{gap}");
-            read(&piece.repeat(LENGTH / piece.len()));
+            read(&piece.repeat(MAX_COMMAND_BYTES / piece.len()));
         }
     }
 }
@@ -103,7 +103,7 @@ fn shells_in_shells_end() {
     let mut line = "ls".to_owned();
     for _ in 0..12 {
         line = format!("sh -c '{}'", line.replace('\'', r"'\''"));
-        if line.len() > LENGTH {
+        if line.len() > MAX_COMMAND_BYTES {
             break;
         }
         read(&line);
@@ -114,5 +114,5 @@ fn shells_in_shells_end() {
 fn a_line_that_the_parser_gives_up_on_is_refused() {
     let line = "$(x=(<<E<<E aa)\nE\n\nE\n";
     read(line);
-    assert!(analyze(line).is_err());
+    assert!(analyze_line(line).is_err());
 }

@@ -6,7 +6,9 @@ mod corpus;
 mod fuzz;
 mod tokens;
 
-use provost_core::command::{Demand, Why, analyze, analyze_argv, describe};
+use provost_core::command::{
+    CommandEffect, OpaqueReason, analyze_argv, analyze_line, describe_analysis,
+};
 
 #[test]
 fn an_analysis_is_described_with_one_demand_on_each_line() {
@@ -21,8 +23,8 @@ fn an_analysis_is_described_with_one_demand_on_each_line() {
         read `web/in`
         not certain: `sudo git -C x fetch https://Example.com/r` runs with other rights, or in another root
         not certain: `"$HOME"` stands for a value that is not known yet"#]]
-    .assert_eq(&describe(&analyze(line).unwrap()));
-    assert_eq!(describe(&analyze("# nothing").unwrap()), "nothing");
+    .assert_eq(&describe_analysis(&analyze_line(line).unwrap()));
+    assert_eq!(describe_analysis(&analyze_line("# nothing").unwrap()), "nothing");
 }
 
 #[test]
@@ -38,15 +40,20 @@ fn arguments_are_read_without_a_shell() {
         .demands
         .iter()
         .filter_map(|demand| match demand {
-            Demand::Run(run) => Some(run.argv[0].as_str()),
-            Demand::Write { .. } | Demand::Read { .. } | Demand::Operand { .. } => None,
+            CommandEffect::Run(run) => Some(run.argv[0].as_str()),
+            CommandEffect::Write { .. }
+            | CommandEffect::Read { .. }
+            | CommandEffect::ReadOperand { .. } => None,
         })
         .collect();
     assert_eq!(programs, ["rm", "ls"]);
     assert!(argv(&["sh", "-c", "rm $x"]).is_opaque());
     for unseen in ["l\u{200b}s", "", "ｌｓ", "\u{441}url"] {
         let analysis = argv(&[unseen, "x"]);
-        assert!(analysis.opaque.iter().any(|opaque| opaque.why == Why::Name), "{analysis:?}");
+        assert!(
+            analysis.opaque.iter().any(|opaque| opaque.why == OpaqueReason::MisleadingName),
+            "{analysis:?}"
+        );
     }
     assert!(argv(&[]).is_opaque());
 }

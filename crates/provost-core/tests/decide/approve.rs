@@ -1,27 +1,27 @@
 //! A person's answer allows exactly what was asked, once, and nobody else's does.
 
 use super::*;
-use provost_core::decide::{Allowed, Answerer, Asking};
+use provost_core::decide::{AllowedAction, Approver, UnapprovedAction};
 use provost_core::permit::Permit;
 use provost_proto::{
     Actor, Approval, ApprovalPrompt, ApprovalStatus, Code, Event, Fact, GovernanceFileKind, Stream,
     TrustPrompt,
 };
 
-fn asking(action: Action) -> Asking {
+fn asking(action: Action) -> UnapprovedAction {
     match in_mode(ProjectMode::Sandbox, action) {
-        Verdict::Ask(asking) => asking,
-        other @ (Verdict::Allow(_) | Verdict::Deny(_)) => unreachable!("{}", word(&other)),
+        Decision::RequireApproval(asking) => asking,
+        other @ (Decision::Allow(_) | Decision::Deny(_)) => unreachable!("{}", word(&other)),
     }
 }
 
-pub(crate) fn approval(asking: &Asking, pins: &[PinnedFile]) -> Approval {
-    let action = &asking.matter().request().action;
+pub(crate) fn approval(asking: &UnapprovedAction, pins: &[PinnedFile]) -> Approval {
+    let action = &asking.bound_action().request().action;
     Approval {
         id: id(5),
         project: id(2),
         action: id(1),
-        action_hash: asking.matter().hash(),
+        action_hash: asking.bound_action().hash(),
         principal: AGENT.to_owned(),
         actor: Actor::Agent("dev".to_owned()),
         class: TokenClass::Agent,
@@ -54,9 +54,9 @@ pub(crate) fn approval(asking: &Asking, pins: &[PinnedFile]) -> Approval {
     }
 }
 
-const ANN: Answerer<'static> = Answerer { principal: "local:ann", class: TokenClass::Operator };
+const ANN: Approver<'static> = Approver { principal: "local:ann", class: TokenClass::Operator };
 
-fn approved(action: Action) -> Allowed {
+fn approved(action: Action) -> AllowedAction {
     let asking = asking(action);
     let approval = approval(&asking, &[]);
     asking.approve(&approval, ANN, &[], NOW).unwrap()
@@ -104,7 +104,7 @@ fn nobody_but_another_person_may_answer() {
     ] {
         let asking = asking(line("make"));
         let approval = approval(&asking, &[]);
-        let denied = asking.approve(&approval, Answerer { principal, class }, &[], NOW);
+        let denied = asking.approve(&approval, Approver { principal, class }, &[], NOW);
         assert_eq!(denied.unwrap_err().code, code, "{what}");
     }
 }
@@ -150,7 +150,7 @@ fn event(fact: &Fact) -> Event {
 #[test]
 fn there_is_a_permit_only_for_what_the_log_says_of_exactly_this() {
     let fact = approved(line("make")).fact(None);
-    let permit = Permit::recorded(approved(line("make")), &event(&fact)).unwrap();
+    let permit = Permit::from_recorded(approved(line("make")), &event(&fact)).unwrap();
     assert_eq!(permit.action(), &line("make"));
 
     let Fact::ActionAllowed { action, by, why, profile } = fact.clone() else { unreachable!() };
@@ -174,10 +174,10 @@ fn there_is_a_permit_only_for_what_the_log_says_of_exactly_this() {
         ("that it waits", Fact::ActionWaiting { action, approval: id(5) }),
         ("something else", Fact::DaemonStopped { reason: String::new() }),
     ] {
-        assert!(Permit::recorded(approved(line("make")), &event(&other)).is_err(), "{what}");
+        assert!(Permit::from_recorded(approved(line("make")), &event(&other)).is_err(), "{what}");
     }
     // What was not written has no hash.
     let unwritten = Event { hash: ZERO, ..event(&fact) };
-    assert!(Permit::recorded(approved(line("make")), &unwritten).is_err());
-    assert!(Permit::to_look(approved(line("make"))).is_err(), "that is more than looking");
+    assert!(Permit::from_recorded(approved(line("make")), &unwritten).is_err());
+    assert!(Permit::for_read(approved(line("make"))).is_err(), "that is more than looking");
 }

@@ -5,9 +5,9 @@ use super::*;
 /// Whether a grant for the one lets the other run in mode `sandbox`.
 fn lets(granted: &Action, asked: &Action) -> bool {
     let rules = rules("", None);
-    let grants = [grant(super::asked(granted.clone()).covers().unwrap(), &[])];
-    let standing = Standing { grants: &grants, ..standing(&rules, ProjectMode::Sandbox) };
-    let verdict = decide(super::asked(asked.clone()), Acting::In(&able()), &standing);
+    let grants = [grant(super::asked(granted.clone()).grant_scope().unwrap(), &[])];
+    let standing = PolicyContext { grants: &grants, ..standing(&rules, ProjectMode::Sandbox) };
+    let verdict = decide(super::asked(asked.clone()), ActingRole::Trusted(&able()), &standing);
     word(&verdict) == "allow grant"
 }
 
@@ -87,7 +87,7 @@ fn a_grant_for_a_file_is_for_that_file_and_what_is_done_to_it() {
 
 #[test]
 fn the_third_time_in_a_row_is_not_hidden_by_another_time_limit() {
-    let sameness = |params| asked(run(params)).sameness();
+    let sameness = |params| asked(run(params)).repeat_key();
     let first = sameness(json!({ "command": "make" }));
     assert_eq!(first, sameness(json!({ "command": "make", "timeoutMs": 5, "maxOutput": 1024 })));
     assert_ne!(first, sameness(json!({ "command": "make x" })));

@@ -9,9 +9,13 @@ fn rule(effect: &str, path: &str) -> String {
 
 /// In mode `auto`, with one rule about a path.
 fn said(effect: &str, path: &str, params: Value) -> &'static str {
-    let user = Policy::parse(Layer::User, "policy.toml", &rule(effect, path)).unwrap();
-    let rules = Rules::new(Policy::builtin().unwrap(), user, None);
-    word(&decide(asked(run(params)), Acting::In(&able()), &standing(&rules, ProjectMode::Auto)))
+    let user = Policy::parse(RuleLayer::User, "policy.toml", &rule(effect, path)).unwrap();
+    let rules = PolicyRules::new(Policy::builtin().unwrap(), user, None);
+    word(&decide(
+        asked(run(params)),
+        ActingRole::Trusted(&able()),
+        &standing(&rules, ProjectMode::Auto),
+    ))
 }
 
 fn said_of(path: &str, command: &str) -> &'static str {
@@ -104,10 +108,11 @@ fn what_xargs_reads_is_asked_about_where_a_rule_denies_or_asks_about_some_paths(
 
 #[test]
 fn where_no_rule_of_ones_own_is_about_paths_find_and_xargs_are_not_asked_about() {
-    let builtin = Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None);
+    let builtin =
+        PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None);
     let said = |params: Value| {
         let standing = standing(&builtin, ProjectMode::Auto);
-        word(&decide(asked(run(params)), Acting::In(&able()), &standing))
+        word(&decide(asked(run(params)), ActingRole::Trusted(&able()), &standing))
     };
     for command in [
         "find . -type f -exec wc -l {} +",
@@ -132,7 +137,11 @@ fn a_patch_in_the_request_that_names_what_a_rule_denies_is_asked_about() {
     let on_write = rule("deny", "conf/**").replace("'fs.*', 'terminal.runCommand'", "'fs.write'");
     let decided = |params: Value| {
         let rules = rules(&on_write, None);
-        word(&decide(asked(run(params)), Acting::In(&able()), &standing(&rules, ProjectMode::Full)))
+        word(&decide(
+            asked(run(params)),
+            ActingRole::Trusted(&able()),
+            &standing(&rules, ProjectMode::Full),
+        ))
     };
     let moved = "diff --git a/x b/conf/x\nrename from x\nrename to conf/x\n";
     for command in ["git apply", "git apply --index -", "git -C . am", "patch -p1", "env patch -p0"]

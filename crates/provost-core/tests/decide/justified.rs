@@ -52,7 +52,7 @@ fn any_grant() -> impl Strategy<Value = Grant> {
             session: session.map(id),
             until,
             revoked_at: revoked.then_some(1),
-            ..grant(asked(line(granted)).covers().unwrap(), &[])
+            ..grant(asked(line(granted)).grant_scope().unwrap(), &[])
         },
     )
 }
@@ -87,15 +87,15 @@ proptest! {
         let known = rules(&all(&written), Some(&all(&planted)));
         let session = session.map(id);
         let action = run(json!({ "command": wanted, "network": network }));
-        let matter = Matter::new(request(TokenClass::Agent, session, action.clone())).unwrap();
-        let standing = Standing { grants: &grants, ..standing(&known, mode) };
+        let matter = BoundAction::new(request(TokenClass::Agent, session, action.clone())).unwrap();
+        let standing = PolicyContext { grants: &grants, ..standing(&known, mode) };
         let role = able();
-        let nobody = Acting::Nobody { role: "dev", why: "is not trusted" };
-        let acting = if trusted { Acting::In(&role) } else { nobody };
-        let Verdict::Allow(allowed) = decide(matter, acting, &standing) else { return Ok(()) };
+        let nobody = ActingRole::Unusable { role: "dev", why: "is not trusted" };
+        let acting = if trusted { ActingRole::Trusted(&role) } else { nobody };
+        let Decision::Allow(allowed) = decide(matter, acting, &standing) else { return Ok(()) };
 
         prop_assert!(trusted, "a role that nobody trusted");
-        prop_assert_eq!(&allowed.matter().request().action, &action);
+        prop_assert_eq!(&allowed.bound_action().request().action, &action);
         let about = |(_, program, role): &&Written| {
             matches!(*role, "dev" | "*") && wanted.contains(program)
         };
@@ -105,7 +105,7 @@ proptest! {
         let everyone = || written.iter().chain(&planted).filter(about);
         prop_assert!(everyone().find(denies).is_none(), "a rule denies {}", wanted);
         prop_assert!(!wanted.contains("sudo") && !wanted.contains("rm -rf .") && !wanted.contains(".git "));
-        match allowed.by() {
+        match allowed.allowed_by() {
             AllowedBy::Operator | AllowedBy::Approval { .. } => prop_assert!(false, "no person spoke"),
             AllowedBy::Mode { mode: said } => {
                 prop_assert_eq!(*said, mode);

@@ -2,13 +2,13 @@
 
 use super::*;
 use provost_core::action::RelPath;
-use provost_core::decide::Lead;
+use provost_core::decide::ResolvedLink;
 
 fn decided(action: Action, leads_to: &str, user: &str, mode: ProjectMode) -> &'static str {
     let rules = rules(user, None);
     let leads_to = [RelPath::new(leads_to).unwrap()];
-    let standing = Standing { leads_to: &leads_to, ..standing(&rules, mode) };
-    word(&decide(asked(action), Acting::In(&able()), &standing))
+    let standing = PolicyContext { leads_to: &leads_to, ..standing(&rules, mode) };
+    word(&decide(asked(action), ActingRole::Trusted(&able()), &standing))
 }
 
 #[test]
@@ -34,10 +34,11 @@ fn a_link_to_a_protected_place_is_closed_and_one_to_a_denied_file_denied() {
 /// What is decided about a command in mode `full`, where one name leads to a place.
 fn of_command(params: Value, (path, place): (&str, &str), user: &str) -> &'static str {
     let rules = rules(user, None);
-    let lead = Lead { path: path.to_owned(), place: place.to_owned() };
-    let matter = asked(run(params)).led(&[lead]);
-    let standing = Standing { folder: Some("/data/app"), ..standing(&rules, ProjectMode::Full) };
-    word(&decide(matter, Acting::In(&able()), &standing))
+    let lead = ResolvedLink { path: path.to_owned(), place: place.to_owned() };
+    let matter = asked(run(params)).with_resolved_links(&[lead]);
+    let standing =
+        PolicyContext { folder: Some("/data/app"), ..standing(&rules, ProjectMode::Full) };
+    word(&decide(matter, ActingRole::Trusted(&able()), &standing))
 }
 
 #[test]

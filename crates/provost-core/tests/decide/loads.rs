@@ -5,8 +5,8 @@ use super::*;
 
 const ROOT: &str = "/home/ann/app";
 
-fn builtin() -> Rules {
-    Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None)
+fn builtin() -> PolicyRules {
+    PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None)
 }
 
 /// Lines, and the file of the project that each has run.
@@ -104,18 +104,18 @@ fn what_has_other_code_run_is_asked_about_in_words_once_and_pinned() {
     let builtin = builtin();
     for (command, file) in LOADING {
         let matter = asked(line(command));
-        let scripts = matter.scripts(ROOT);
+        let scripts = matter.script_paths(ROOT);
         if let Some(file) = file {
             assert!(scripts.iter().any(|it| it.as_str() == *file), "{command}: {scripts:?}");
         }
         let pins: Vec<PinnedFile> = scripts.iter().map(|path| pin(path.as_str(), "x")).collect();
-        assert!(matter.unpinned(ROOT, &pins).is_some(), "an answer holds once: {command}");
+        assert!(matter.unpinned_reason(ROOT, &pins).is_some(), "an answer holds once: {command}");
         for mode in [ProjectMode::Sandbox, ProjectMode::Auto] {
-            match decide(matter.clone(), Acting::In(&able()), &standing(&builtin, mode)) {
-                Verdict::Ask(asking) => {
+            match decide(matter.clone(), ActingRole::Trusted(&able()), &standing(&builtin, mode)) {
+                Decision::RequireApproval(asking) => {
                     assert!(asking.gate.is_none(), "no hard gate: {command}");
                 }
-                Verdict::Allow(_) | Verdict::Deny(_) => panic!("{mode:?}: {command}"),
+                Decision::Allow(_) | Decision::Deny(_) => panic!("{mode:?}: {command}"),
             }
         }
     }
@@ -140,12 +140,12 @@ fn the_question_says_what_a_variable_does() {
             "`-c core.pager=./x` gives a program settings, which can name commands",
         ),
     ] {
-        let Verdict::Ask(asking) = in_mode(ProjectMode::Auto, line(command)) else {
+        let Decision::RequireApproval(asking) = in_mode(ProjectMode::Auto, line(command)) else {
             panic!("{command}")
         };
         assert_eq!(asking.why, format!("which programs it runs cannot be read: {words}"));
-        let matter = asking.matter();
-        assert_eq!(matter.unpinned(ROOT, &[]).as_deref(), Some(words), "{command}");
+        let matter = asking.bound_action();
+        assert_eq!(matter.unpinned_reason(ROOT, &[]).as_deref(), Some(words), "{command}");
     }
 }
 
@@ -160,8 +160,8 @@ fn variables_of_a_request_are_judged_like_those_of_a_line() {
     ] {
         let action = || run(json!({ "command": "make", "env": { name: value } }));
         let matter = asked(action());
-        assert!(matter.unpinned(ROOT, &[]).is_some(), "{name}");
-        let scripts = matter.scripts(ROOT);
+        assert!(matter.unpinned_reason(ROOT, &[]).is_some(), "{name}");
+        let scripts = matter.script_paths(ROOT);
         if let Some(file) = file {
             assert!(scripts.iter().any(|it| it.as_str() == file), "{name}: {scripts:?}");
         }
@@ -175,7 +175,7 @@ fn variables_of_a_request_are_judged_like_those_of_a_line() {
 fn many_other_reasons_do_not_crowd_out_what_is_loaded() {
     let many: Vec<String> = (0..40).map(|n| format!("echo $a{n}")).collect();
     let command = format!("{}; BASH_ENV=x.sh bash build.sh", many.join("; "));
-    assert!(asked(line(&command)).unpinned(ROOT, &[pin("build.sh", "x")]).is_some());
+    assert!(asked(line(&command)).unpinned_reason(ROOT, &[pin("build.sh", "x")]).is_some());
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn in_mode_auto_values_that_name_no_code_are_not_asked_about() {
     ] {
         let verdict = decide(
             asked(line(command)),
-            Acting::In(&able()),
+            ActingRole::Trusted(&able()),
             &standing(&builtin, ProjectMode::Auto),
         );
         assert_eq!(word(&verdict), "allow mode", "{command}");
-        assert_eq!(asked(line(command)).unpinned(ROOT, &[]), None, "{command}");
+        assert_eq!(asked(line(command)).unpinned_reason(ROOT, &[]), None, "{command}");
     }
 }

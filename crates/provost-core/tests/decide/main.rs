@@ -17,10 +17,12 @@ mod sequence;
 mod space;
 
 use provost_core::action::Action;
-use provost_core::decide::{Acting, Matter, Request, Standing, Verdict, decide};
-use provost_core::policy::{Layer, Policy, Rules, Trust};
-use provost_core::role::{Role, Source};
-use provost_core::skill::Skills;
+use provost_core::decide::{
+    ActingRole, ActionRequest, BoundAction, Decision, PolicyContext, decide,
+};
+use provost_core::policy::{Policy, PolicyRules, PolicyTrust, RuleLayer};
+use provost_core::role::{Role, RoleSource};
+use provost_core::skill::SkillSet;
 use provost_proto::{
     AllowedBy, Grant, GrantScope, Hash, PinnedFile, ProjectMode, RuleRef, SessionId, TokenClass,
     UnixMicros,
@@ -37,7 +39,7 @@ fn id<T: From<Uuid>>(n: u128) -> T {
 }
 
 fn role(skills: &[&str]) -> Role {
-    let mut known = Skills::default();
+    let mut known = SkillSet::default();
     for skill in skills {
         known.add(skill).unwrap();
     }
@@ -47,7 +49,7 @@ fn role(skills: &[&str]) -> Role {
         model: None,
         skills: known,
         instructions: String::new(),
-        source: Source::Provost,
+        source: RoleSource::Provost,
         file: ".provost/roles/dev.md".to_owned(),
         notes: Vec::new(),
     }
@@ -70,24 +72,24 @@ fn line(line: &str) -> Action {
     run(json!({ "command": line }))
 }
 
-fn request(class: TokenClass, session: Option<SessionId>, action: Action) -> Request {
-    Request { id: id(1), project: id(2), principal: AGENT.to_owned(), class, session, action }
+fn request(class: TokenClass, session: Option<SessionId>, action: Action) -> ActionRequest {
+    ActionRequest { id: id(1), project: id(2), principal: AGENT.to_owned(), class, session, action }
 }
 
 /// What an agent asks for, without a session.
-fn asked(action: Action) -> Matter {
-    Matter::new(request(TokenClass::Agent, None, action)).unwrap()
+fn asked(action: Action) -> BoundAction {
+    BoundAction::new(request(TokenClass::Agent, None, action)).unwrap()
 }
 
 /// Rules of the user, and perhaps of a project that is not trusted.
-fn rules(user: &str, project: Option<&str>) -> Rules {
+fn rules(user: &str, project: Option<&str>) -> PolicyRules {
     let read = |layer, text| Policy::parse(layer, "policy.toml", text).unwrap();
-    let project = project.map(|text| (read(Layer::Project, text), Trust::Untrusted));
-    Rules::new(Policy::empty(Layer::Builtin), read(Layer::User, user), project)
+    let project = project.map(|text| (read(RuleLayer::Project, text), PolicyTrust::Untrusted));
+    PolicyRules::new(Policy::empty(RuleLayer::Builtin), read(RuleLayer::User, user), project)
 }
 
-fn standing(rules: &Rules, mode: ProjectMode) -> Standing<'_> {
-    Standing {
+fn standing(rules: &PolicyRules, mode: ProjectMode) -> PolicyContext<'_> {
+    PolicyContext {
         rules,
         broken: None,
         folder: None,
@@ -127,11 +129,11 @@ fn pin(path: &str, content: &str) -> PinnedFile {
 }
 
 /// What was decided, in a word: `allow operator`, `ask`, `deny`.
-fn word(verdict: &Verdict) -> &'static str {
+fn word(verdict: &Decision) -> &'static str {
     match verdict {
-        Verdict::Deny(_) => "deny",
-        Verdict::Ask(_) => "ask",
-        Verdict::Allow(allowed) => match allowed.by() {
+        Decision::Deny(_) => "deny",
+        Decision::RequireApproval(_) => "ask",
+        Decision::Allow(allowed) => match allowed.allowed_by() {
             AllowedBy::Operator => "allow operator",
             AllowedBy::Rules { .. } => "allow rules",
             AllowedBy::Mode { .. } => "allow mode",
@@ -142,9 +144,9 @@ fn word(verdict: &Verdict) -> &'static str {
 }
 
 /// What is decided about an agent's action without rules and grants.
-fn in_mode(mode: ProjectMode, action: Action) -> Verdict {
+fn in_mode(mode: ProjectMode, action: Action) -> Decision {
     let none = rules("", None);
-    decide(asked(action), Acting::In(&able()), &standing(&none, mode))
+    decide(asked(action), ActingRole::Trusted(&able()), &standing(&none, mode))
 }
 
 const ZERO: Hash = Hash::ZERO;

@@ -4,22 +4,23 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use provost_core::command::{Hears, analyze, hears};
+use provost_core::command::{StdinInterpretation, analyze_line, classify_stdin};
 
-fn running(line: &str) -> Matter {
+fn running(line: &str) -> BoundAction {
     let source = "provost.toml says so".to_owned();
-    asked(action("runtime.run", json!({}))).meaning(line, BTreeMap::new(), source)
+    asked(action("runtime.run", json!({}))).with_implied_command(line, BTreeMap::new(), source)
 }
 
-fn said(matter: Matter, rules: &Rules, mode: ProjectMode) -> &'static str {
-    word(&decide(matter, Acting::In(&able()), &standing(rules, mode)))
+fn said(matter: BoundAction, rules: &PolicyRules, mode: ProjectMode) -> &'static str {
+    word(&decide(matter, ActingRole::Trusted(&able()), &standing(rules, mode)))
 }
 
 #[test]
 fn what_the_project_runs_is_no_way_around_rules_gates_and_modes() {
     let deny = "[[rule]]\nid = 'r'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['git', 'push', '**']\n";
     let deny = rules(deny, None);
-    let builtin = Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None);
+    let builtin =
+        PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None);
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
         assert_eq!(said(running("npm run build\ngit push"), &deny, mode), "deny", "{mode:?}");
         assert_eq!(said(running("sudo id"), &deny, mode), "ask", "{mode:?}");
@@ -41,10 +42,10 @@ fn what_the_project_runs_is_no_way_around_rules_gates_and_modes() {
 #[test]
 fn what_no_person_has_seen_is_asked_about_whatever_was_granted() {
     let none = rules("", None);
-    let grants = [grant(running("npm run dev").covers().unwrap(), &[])];
+    let grants = [grant(running("npm run dev").grant_scope().unwrap(), &[])];
     let decided = |mode, unseen| {
-        let standing = Standing { grants: &grants, unseen, ..standing(&none, mode) };
-        word(&decide(running("npm run dev"), Acting::In(&able()), &standing))
+        let standing = PolicyContext { grants: &grants, unseen, ..standing(&none, mode) };
+        word(&decide(running("npm run dev"), ActingRole::Trusted(&able()), &standing))
     };
     assert_eq!(decided(ProjectMode::Sandbox, None), "allow grant");
     assert_eq!(decided(ProjectMode::Sandbox, Some("provost.toml changed")), "ask");
@@ -53,7 +54,7 @@ fn what_no_person_has_seen_is_asked_about_whatever_was_granted() {
 
 #[test]
 fn the_scripts_that_the_project_runs_are_pinned() {
-    let found = running("sh serve.sh").scripts("/src/app");
+    let found = running("sh serve.sh").script_paths("/src/app");
     for file in ["provost.toml", "package.json", "serve.sh"] {
         assert!(found.iter().any(|path| path.as_str() == file), "{file}: {found:?}");
     }
@@ -61,13 +62,13 @@ fn the_scripts_that_the_project_runs_are_pinned() {
 
 #[test]
 fn what_is_typed_is_data_lines_or_code() {
-    let code = |name: &str| Hears::Code(name.to_owned());
+    let code = |name: &str| StdinInterpretation::Code(name.to_owned());
     for (command, expected) in [
-        ("bash", Hears::Lines),
-        ("bash -i", Hears::Lines),
-        ("sh -s", Hears::Lines),
-        ("timeout 60 bash", Hears::Lines),
-        ("cat | bash", Hears::Lines),
+        ("bash", StdinInterpretation::ShellLines),
+        ("bash -i", StdinInterpretation::ShellLines),
+        ("sh -s", StdinInterpretation::ShellLines),
+        ("timeout 60 bash", StdinInterpretation::ShellLines),
+        ("cat | bash", StdinInterpretation::ShellLines),
         ("python3", code("python3")),
         ("python3 -i x.py", code("python3")),
         ("node", code("node")),
@@ -78,13 +79,13 @@ fn what_is_typed_is_data_lines_or_code() {
         ("xargs git", code("git")),
         ("mywrap bash", code("bash")),
         ("./mywrap python3", code("python3")),
-        ("cat", Hears::Data),
-        ("npm run dev", Hears::Data),
-        ("python3 serve.py", Hears::Data),
-        ("bash serve.sh", Hears::Data),
-        ("./server", Hears::Data),
+        ("cat", StdinInterpretation::Data),
+        ("npm run dev", StdinInterpretation::Data),
+        ("python3 serve.py", StdinInterpretation::Data),
+        ("bash serve.sh", StdinInterpretation::Data),
+        ("./server", StdinInterpretation::Data),
     ] {
-        assert_eq!(hears(&analyze(command).unwrap()), expected, "{command}");
+        assert_eq!(classify_stdin(&analyze_line(command).unwrap()), expected, "{command}");
     }
 }
 
@@ -97,12 +98,12 @@ fn what_is_typed_into_an_interpreter_is_asked_about_and_into_a_shell_is_a_comman
         None,
     );
     let source = || "it is typed into a shell".to_owned();
-    let line = |text: &str| write().meaning(text, BTreeMap::new(), source());
+    let line = |text: &str| write().with_implied_command(text, BTreeMap::new(), source());
     assert_eq!(said(line("git push\n"), &deny, ProjectMode::Full), "deny");
     assert_eq!(said(line("sudo id\n"), &none, ProjectMode::Full), "ask");
     assert_eq!(said(line("ls\n"), &deny, ProjectMode::Auto), "allow mode");
     assert_eq!(said(line("eval \"$X\"\n"), &none, ProjectMode::Auto), "ask");
-    let code = || write().unread("import os", "it is code for python3".to_owned());
+    let code = || write().with_unreadable_command("import os", "it is code for python3".to_owned());
     assert_eq!(said(code(), &none, ProjectMode::Sandbox), "ask");
     assert_eq!(said(code(), &none, ProjectMode::Auto), "ask");
     assert_eq!(said(code(), &none, ProjectMode::Full), "allow mode");

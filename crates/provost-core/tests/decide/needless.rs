@@ -1,19 +1,22 @@
 //! What is harmless or known is not asked about, and what only looks like it is.
 
 use super::*;
-use provost_core::command::Demand;
+use provost_core::command::CommandEffect;
 
 fn said(mode: ProjectMode, command: &str) -> &'static str {
-    let builtin = Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None);
-    word(&decide(asked(line(command)), Acting::In(&able()), &standing(&builtin, mode)))
+    let builtin =
+        PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None);
+    word(&decide(asked(line(command)), ActingRole::Trusted(&able()), &standing(&builtin, mode)))
 }
 
 /// What a line writes.
 fn written(command: &str) -> Vec<String> {
     let matter = asked(line(command));
-    let writes = matter.demands().iter().filter_map(|demand| match demand {
-        Demand::Write { path } => Some(path.clone()),
-        Demand::Run(_) | Demand::Read { .. } | Demand::Operand { .. } => None,
+    let writes = matter.command_effects().iter().filter_map(|demand| match demand {
+        CommandEffect::Write { path } => Some(path.clone()),
+        CommandEffect::Run(_) | CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {
+            None
+        }
     });
     writes.collect()
 }
@@ -163,12 +166,12 @@ fn of_an_interpreter_with_options_the_script_is_what_runs() {
         ("bash -o pipefail x.sh", "x.sh"),
         ("python3 x.py ignore", "x.py"),
     ] {
-        assert_eq!(asked(line(command)).programs("/p", &pins), [script], "{command}");
+        assert_eq!(asked(line(command)).pinned_programs("/p", &pins), [script], "{command}");
     }
     for command in ["python3 -W ignore $F", "bash -o pipefail $F", "node --test"] {
-        assert!(asked(line(command)).unpinned("/p", &pins).is_some(), "{command}");
+        assert!(asked(line(command)).unpinned_reason("/p", &pins).is_some(), "{command}");
     }
-    assert_eq!(asked(line("node --test x.py")).unpinned("/p", &pins), None);
+    assert_eq!(asked(line("node --test x.py")).unpinned_reason("/p", &pins), None);
 }
 
 #[test]
@@ -255,7 +258,7 @@ fn in_mode_auto_what_is_not_known_is_no_way_to_an_option_that_runs_something() {
         ("javac -J-javaagent:x.jar A.java", "x.jar"),
     ] {
         let matter = asked(line(command));
-        assert!(matter.unpinned("/p", &[]).is_some(), "{command}");
-        assert!(matter.scripts("/p").iter().any(|it| it.as_str() == file), "{command}");
+        assert!(matter.unpinned_reason("/p", &[]).is_some(), "{command}");
+        assert!(matter.script_paths("/p").iter().any(|it| it.as_str() == file), "{command}");
     }
 }

@@ -3,12 +3,12 @@
 
 use super::*;
 
-fn said(rules: &Rules, mode: ProjectMode, command: &str) -> &'static str {
-    word(&decide(asked(line(command)), Acting::In(&able()), &standing(rules, mode)))
+fn said(rules: &PolicyRules, mode: ProjectMode, command: &str) -> &'static str {
+    word(&decide(asked(line(command)), ActingRole::Trusted(&able()), &standing(rules, mode)))
 }
 
-fn builtin() -> Rules {
-    Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None)
+fn builtin() -> PolicyRules {
+    PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None)
 }
 
 fn rule(effect: &str, more: &str) -> String {
@@ -568,22 +568,23 @@ fn rules_about_hosts_hold_for_hosts_that_are_not_known() {
 fn a_command_in_a_variable_of_the_request_is_a_command() {
     let deny = rules(&rule("deny", "argv = ['git', 'push', '**']"), None);
     let action = run(json!({ "command": "git log", "env": { "PAGER": "git push" } }));
-    let verdict = decide(asked(action), Acting::In(&able()), &standing(&deny, ProjectMode::Full));
+    let verdict =
+        decide(asked(action), ActingRole::Trusted(&able()), &standing(&deny, ProjectMode::Full));
     assert_eq!(word(&verdict), "deny");
 }
 
 #[test]
 fn a_grant_answers_the_rules_its_question_named_and_no_other() {
     let asks = rules(&rule("ask", "argv = ['make', '**']"), None);
-    let decided = |grant: Grant, rules: &Rules| {
+    let decided = |grant: Grant, rules: &PolicyRules| {
         let grants = [grant];
-        let standing = Standing { grants: &grants, ..standing(rules, ProjectMode::Sandbox) };
-        match decide(asked(line("make")), Acting::In(&able()), &standing) {
-            Verdict::Ask(asking) => Err(asking.rules),
-            other @ (Verdict::Allow(_) | Verdict::Deny(_)) => Ok(word(&other)),
+        let standing = PolicyContext { grants: &grants, ..standing(rules, ProjectMode::Sandbox) };
+        match decide(asked(line("make")), ActingRole::Trusted(&able()), &standing) {
+            Decision::RequireApproval(asking) => Err(asking.rules),
+            other @ (Decision::Allow(_) | Decision::Deny(_)) => Ok(word(&other)),
         }
     };
-    let before = grant(asked(line("make")).covers().unwrap(), &[]);
+    let before = grant(asked(line("make")).grant_scope().unwrap(), &[]);
     assert_eq!(decided(before.clone(), &rules("", None)), Ok("allow grant"));
     let named = decided(before.clone(), &asks).unwrap_err();
     assert_eq!(named.len(), 1, "a rule that was written later asks");
@@ -595,8 +596,9 @@ fn a_rule_is_for_its_project_folder_and_line_only() {
     let folder = "/home/ann/app";
     let said = |text: &str, folder: &str, params: Value| {
         let known = rules(&rule("allow", text), None);
-        let standing = Standing { folder: Some(folder), ..standing(&known, ProjectMode::Sandbox) };
-        word(&decide(asked(run(params)), Acting::In(&able()), &standing))
+        let standing =
+            PolicyContext { folder: Some(folder), ..standing(&known, ProjectMode::Sandbox) };
+        word(&decide(asked(run(params)), ActingRole::Trusted(&able()), &standing))
     };
     let project = format!("argv = ['make']\nproject = ['{folder}']");
     let make = json!({ "command": "make" });

@@ -6,9 +6,9 @@ fn said(name: &str, params: Value, mode: ProjectMode) -> &'static str {
     word(&decided(action(name, params), mode))
 }
 
-fn decided(action: Action, mode: ProjectMode) -> Verdict {
+fn decided(action: Action, mode: ProjectMode) -> Decision {
     let none = rules("", None);
-    decide(asked(action), Acting::In(&able()), &standing(&none, mode))
+    decide(asked(action), ActingRole::Trusted(&able()), &standing(&none, mode))
 }
 
 #[test]
@@ -37,10 +37,10 @@ fn what_the_project_runs_is_decided_like_a_command_and_its_shell_is_not() {
 fn who_may_look_at_a_persons_shell_is_asked_about_once() {
     let none = rules("", None);
     let read = |params: Value| asked(action("pty.read", params));
-    let granted = [grant(read(json!({})).covers().unwrap(), &[])];
+    let granted = [grant(read(json!({})).grant_scope().unwrap(), &[])];
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
-        let standing = Standing { grants: &granted, ..standing(&none, mode) };
-        let verdict = decide(read(json!({ "limit": 5 })), Acting::In(&able()), &standing);
+        let standing = PolicyContext { grants: &granted, ..standing(&none, mode) };
+        let verdict = decide(read(json!({ "limit": 5 })), ActingRole::Trusted(&able()), &standing);
         assert_eq!(word(&verdict), "allow grant", "{mode:?}");
     }
 }
@@ -49,11 +49,13 @@ fn who_may_look_at_a_persons_shell_is_asked_about_once() {
 fn no_mode_rule_or_grant_types_into_a_persons_shell() {
     let write = || action("pty.write", json!({ "text": "provost approvals allow 1\r" }));
     let allow = rules("[[rule]]\nid = 'all'\neffect = 'allow'\non = ['*']\n", None);
-    let granted = [grant(asked(write()).covers().unwrap(), &[])];
+    let granted = [grant(asked(write()).grant_scope().unwrap(), &[])];
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
-        let standing = Standing { grants: &granted, ..standing(&allow, mode) };
-        let verdict = decide(asked(write()), Acting::In(&able()), &standing);
-        let Verdict::Ask(asking) = verdict else { panic!("{mode:?}: {}", word(&verdict)) };
+        let standing = PolicyContext { grants: &granted, ..standing(&allow, mode) };
+        let verdict = decide(asked(write()), ActingRole::Trusted(&able()), &standing);
+        let Decision::RequireApproval(asking) = verdict else {
+            panic!("{mode:?}: {}", word(&verdict))
+        };
         assert!(asking.gate.is_some(), "{mode:?}");
     }
 }
@@ -62,19 +64,19 @@ fn no_mode_rule_or_grant_types_into_a_persons_shell() {
 fn a_person_types_into_their_own_shell() {
     let none = rules("", None);
     let write = action("pty.write", json!({ "text": "ls" }));
-    let matter = Matter::new(request(TokenClass::Operator, None, write)).unwrap();
-    let verdict = decide(matter, Acting::Oneself, &standing(&none, ProjectMode::Sandbox));
+    let matter = BoundAction::new(request(TokenClass::Operator, None, write)).unwrap();
+    let verdict = decide(matter, ActingRole::NoRole, &standing(&none, ProjectMode::Sandbox));
     assert_eq!(word(&verdict), "allow operator");
 }
 
 #[test]
 fn the_files_that_say_what_to_run_are_pinned() {
     for name in ["runtime.run", "runtime.restart", "runtime.build"] {
-        let files = asked(action(name, json!({}))).scripts("/src/app");
+        let files = asked(action(name, json!({}))).script_paths("/src/app");
         for file in ["provost.toml", "package.json", "Makefile"] {
             assert!(files.iter().any(|path| path.as_str() == file), "{name} {file}");
         }
     }
-    assert!(asked(action("pty.open", json!({}))).scripts("/src/app").is_empty());
-    assert!(asked(action("runtime.stop", json!({}))).scripts("/src/app").is_empty());
+    assert!(asked(action("pty.open", json!({}))).script_paths("/src/app").is_empty());
+    assert!(asked(action("runtime.stop", json!({}))).script_paths("/src/app").is_empty());
 }

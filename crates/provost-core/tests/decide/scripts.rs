@@ -8,7 +8,7 @@ const ROOT: &str = "/home/ann/app";
 #[track_caller]
 fn pins(action: Action, expected: &[&str]) {
     let what = action.describe();
-    let found = asked(action).scripts(ROOT);
+    let found = asked(action).script_paths(ROOT);
     for path in expected {
         assert!(found.iter().any(|found| found.as_str() == *path), "{what}: {found:?}");
     }
@@ -117,7 +117,7 @@ fn what_is_run_is_told_from_what_is_only_named() {
         ("npm install left-pad", &[]),
         ("sed -i s/a/b/ build.sh", &[]),
     ] {
-        assert_eq!(asked(line(command)).programs(ROOT, &pins), expected, "{command}");
+        assert_eq!(asked(line(command)).pinned_programs(ROOT, &pins), expected, "{command}");
     }
 }
 
@@ -138,11 +138,11 @@ fn where_what_runs_is_not_pinned_it_is_said() {
         "bats .",
         "prove -r",
     ] {
-        let said = asked(line(command)).unpinned(ROOT, &pins);
+        let said = asked(line(command)).unpinned_reason(ROOT, &pins);
         assert!(said.is_some(), "{command}");
     }
     for command in ["curl x | sh", "echo x | bash", "$(echo ls)"] {
-        let said = asked(line(command)).unpinned(ROOT, &[]);
+        let said = asked(line(command)).unpinned_reason(ROOT, &[]);
         assert!(said.is_some(), "{command}");
     }
     for command in [
@@ -156,7 +156,7 @@ fn where_what_runs_is_not_pinned_it_is_said() {
         "cat $X",
         "git status",
     ] {
-        assert_eq!(asked(line(command)).unpinned(ROOT, &pins), None, "{command}");
+        assert_eq!(asked(line(command)).unpinned_reason(ROOT, &pins), None, "{command}");
     }
 }
 

@@ -7,7 +7,7 @@
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::select;
-use provost_core::decide::{Answerer, Asking};
+use provost_core::decide::{Approver, UnapprovedAction};
 use provost_proto::{Approval, ApprovalStatus};
 
 /// What agents ask for: the line, and the program that it runs whatever it says.
@@ -91,15 +91,15 @@ impl World {
         self.rules.iter().enumerate().map(one).collect()
     }
 
-    fn decide(&self, agent: usize, line_number: usize, n: u128) -> Verdict {
-        let request = Request {
+    fn decide(&self, agent: usize, line_number: usize, n: u128) -> Decision {
+        let request = ActionRequest {
             id: id(n),
             principal: AGENTS[agent].to_owned(),
             ..request(TokenClass::Agent, None, line(LINES[line_number].0))
         };
         let known = rules(&self.text(), None);
-        let standing = Standing { grants: &self.grants, ..standing(&known, self.mode) };
-        decide(Matter::new(request).unwrap(), Acting::In(&able()), &standing)
+        let standing = PolicyContext { grants: &self.grants, ..standing(&known, self.mode) };
+        decide(BoundAction::new(request).unwrap(), ActingRole::Trusted(&able()), &standing)
     }
 
     fn has(&self, effect: &str, program: &str) -> bool {
@@ -134,12 +134,12 @@ impl World {
 
     fn ask(&mut self, agent: usize, number: usize, n: u128) -> Result<(), TestCaseError> {
         match self.decide(agent, number, n) {
-            Verdict::Deny(_) => {}
-            Verdict::Allow(allowed) => {
-                let said = self.says_so(agent, number, allowed.by());
-                prop_assert!(said, "{} by {:?}", LINES[number].0, allowed.by());
+            Decision::Deny(_) => {}
+            Decision::Allow(allowed) => {
+                let said = self.says_so(agent, number, allowed.allowed_by());
+                prop_assert!(said, "{} by {:?}", LINES[number].0, allowed.allowed_by());
             }
-            Verdict::Ask(asking) => {
+            Decision::RequireApproval(asking) => {
                 let approval = super::approve::approval(&asking, &[]);
                 let approval = Approval {
                     action: id(n),
@@ -169,16 +169,16 @@ impl World {
         };
         let (agent, number, gated) = (*agent, *number, *gated);
         let answerer = match by {
-            0 => Answerer { principal: AGENTS[agent], class: TokenClass::Agent },
+            0 => Approver { principal: AGENTS[agent], class: TokenClass::Agent },
             // Whoever asked, had they an operator's token.
-            1 => Answerer { principal: AGENTS[agent], class: TokenClass::Operator },
-            _ => Answerer { principal: "local:ann", class: TokenClass::Operator },
+            1 => Approver { principal: AGENTS[agent], class: TokenClass::Operator },
+            _ => Approver { principal: "local:ann", class: TokenClass::Operator },
         };
         let n = approval.action.uuid().as_u128();
-        let asking: Asking = match self.decide(agent, number, n) {
-            Verdict::Ask(asking) => asking,
+        let asking: UnapprovedAction = match self.decide(agent, number, n) {
+            Decision::RequireApproval(asking) => asking,
             // It is decided anew: a rule that was written since counts.
-            Verdict::Allow(_) | Verdict::Deny(_) => return Ok(()),
+            Decision::Allow(_) | Decision::Deny(_) => return Ok(()),
         };
         let allowed = asking.approve(approval, answerer, &[], NOW);
         let pending = approval.status == ApprovalStatus::Pending;
@@ -199,7 +199,7 @@ impl World {
             self.grants.push(Grant {
                 grantee: AGENTS[agent].to_owned(),
                 rules,
-                ..grant(allowed.matter().covers().unwrap(), &[])
+                ..grant(allowed.bound_action().grant_scope().unwrap(), &[])
             });
         }
         if person {
@@ -265,12 +265,12 @@ proptest! {
             flag => swapped[flag] = json!(true),
         }
         let asking = |params: &Value| match in_mode(ProjectMode::Sandbox, run(params.clone())) {
-            Verdict::Ask(asking) => Some(asking),
-            Verdict::Allow(_) | Verdict::Deny(_) => None,
+            Decision::RequireApproval(asking) => Some(asking),
+            Decision::Allow(_) | Decision::Deny(_) => None,
         };
         let (Some(asked), Some(wanted)) = (asking(&shown), asking(&swapped)) else { return Ok(()) };
         let approval = super::approve::approval(&asked, &[]);
-        let answerer = Answerer { principal: "local:ann", class: TokenClass::Operator };
+        let answerer = Approver { principal: "local:ann", class: TokenClass::Operator };
         let allowed = wanted.approve(&approval, answerer, &[], NOW).is_ok();
         prop_assert_eq!(allowed, shown == swapped, "{} is not {}", shown, swapped);
     }

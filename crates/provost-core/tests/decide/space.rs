@@ -119,7 +119,7 @@ const GRANTS: [&str; 10] = [
     "project",
 ];
 
-fn rules_named(name: &str) -> Rules {
+fn rules_named(name: &str) -> PolicyRules {
     let rule =
         |effect: &str| format!("[[rule]]\nid = '{effect}'\neffect = '{effect}'\non = ['*']\n");
     match name {
@@ -222,12 +222,12 @@ fn expected(at: &Point<'_>) -> &'static str {
     order.iter().find(|(holds, _)| *holds).unwrap().1
 }
 
-fn walk(mut each: impl FnMut(&Point<'_>, Verdict)) {
+fn walk(mut each: impl FnMut(&Point<'_>, Decision)) {
     let (able, unable) = (able(), role(&["terminal.signal"]));
     let pins = [pin("build.sh", "make")];
     for asked in &actions() {
-        let covers = super::asked(asked.action.clone()).covers().unwrap();
-        let read = |class| Matter::new(request(class, None, asked.action.clone())).unwrap();
+        let covers = super::asked(asked.action.clone()).grant_scope().unwrap();
+        let read = |class| BoundAction::new(request(class, None, asked.action.clone())).unwrap();
         let matters = CLASSES.map(|class| (class, read(class)));
         for rule in RULES {
             let rules = rules_named(rule);
@@ -254,7 +254,7 @@ fn walk(mut each: impl FnMut(&Point<'_>, Verdict)) {
                                     broken,
                                     tired,
                                 };
-                                let standing = Standing {
+                                let standing = PolicyContext {
                                     broken: broken.then_some("line 1"),
                                     grants: &grants,
                                     pins: &pins,
@@ -262,10 +262,10 @@ fn walk(mut each: impl FnMut(&Point<'_>, Verdict)) {
                                     ..standing(&rules, mode)
                                 };
                                 let acting = match acting {
-                                    "oneself" => Acting::Oneself,
-                                    "able" => Acting::In(&able),
-                                    "unable" => Acting::In(&unable),
-                                    _ => Acting::Nobody { role: "dev", why: "is missing" },
+                                    "oneself" => ActingRole::NoRole,
+                                    "able" => ActingRole::Trusted(&able),
+                                    "unable" => ActingRole::Trusted(&unable),
+                                    _ => ActingRole::Unusable { role: "dev", why: "is missing" },
                                 };
                                 each(&point, decide(matter.clone(), acting, &standing));
                             }

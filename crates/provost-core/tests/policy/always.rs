@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use proptest::prelude::*;
-use provost_core::command::{Analysis, Demand, Run};
-use provost_core::policy::{Layer, Policy, Rule, append_rule};
+use provost_core::command::{CommandAnalysis, CommandEffect, CommandInvocation};
+use provost_core::policy::{Policy, PolicyRule, RuleLayer, append_rule};
 
 use super::{ALLOW, DEV, FILE, line, path, run, user};
 
@@ -13,7 +13,8 @@ fn words(words: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_rule_for_a_command_is_one_that_a_person_can_read() {
-    let rule = Rule::for_exact_command(&words(&["git", "push", "a b", "**", "\u{202e}"])).unwrap();
+    let rule =
+        PolicyRule::allow_exact_command(&words(&["git", "push", "a b", "**", "\u{202e}"])).unwrap();
     expect![[r#"
         [[rule]]
         id = "always-git-96434587"
@@ -23,7 +24,10 @@ fn the_rule_for_a_command_is_one_that_a_person_can_read() {
         reason = "a person answered \"always\" for this command"
     "#]]
     .assert_eq(&rule.to_toml());
-    let rule = Rule::for_path("fs.writeFile", "docs/[a]*.md").unwrap().for_role("dev").unwrap();
+    let rule = PolicyRule::allow_path("fs.writeFile", "docs/[a]*.md")
+        .unwrap()
+        .restrict_to_role("dev")
+        .unwrap();
     expect![[r#"
         [[rule]]
         id = "always-fs-writefile-6416463c-b629278f"
@@ -38,12 +42,12 @@ fn the_rule_for_a_command_is_one_that_a_person_can_read() {
 
 #[test]
 fn it_allows_that_command_and_no_other() {
-    let rules = user(&Rule::for_exact_command(&words(&["git", "push"])).unwrap().to_toml());
+    let rules = user(&PolicyRule::allow_exact_command(&words(&["git", "push"])).unwrap().to_toml());
     assert_eq!(line(&rules, "git push"), ALLOW);
     for other in ["git push -f", "git", "git pull", "./git push", "A=1 git push", "git push *"] {
         assert_eq!(line(&rules, other), None, "{other}");
     }
-    let rules = user(&Rule::for_path("fs.writeFile", "a*").unwrap().to_toml());
+    let rules = user(&PolicyRule::allow_path("fs.writeFile", "a*").unwrap().to_toml());
     assert_eq!(path(&rules, "fs.writeFile", "a*"), ALLOW);
     assert_eq!(path(&rules, "fs.writeFile", "ab"), None);
     assert_eq!(path(&rules, "fs.editFile", "a*"), None);
@@ -51,24 +55,24 @@ fn it_allows_that_command_and_no_other() {
 
 #[test]
 fn a_file_keeps_all_that_was_in_it_and_takes_a_rule_once() {
-    let rule = Rule::for_exact_command(&words(&["ls"])).unwrap();
+    let rule = PolicyRule::allow_exact_command(&words(&["ls"])).unwrap();
     for text in ["", "# mine", "# mine\r\n\r\n", "[[rule]] # x\nid='a'\neffect='deny'\non=['fs.*']"]
     {
-        let new = append_rule(Layer::User, FILE, text, &rule).unwrap();
+        let new = append_rule(RuleLayer::User, FILE, text, &rule).unwrap();
         assert!(new.starts_with(text), "{new}");
-        let read = Policy::parse(Layer::User, FILE, &new).unwrap();
+        let read = Policy::parse(RuleLayer::User, FILE, &new).unwrap();
         assert_eq!(read.rules().last().unwrap().to_toml(), rule.to_toml());
-        assert_eq!(append_rule(Layer::User, FILE, &new, &rule).unwrap(), new);
+        assert_eq!(append_rule(RuleLayer::User, FILE, &new, &rule).unwrap(), new);
     }
 }
 
 #[test]
 fn a_file_that_cannot_take_it_is_left_alone() {
-    let rule = Rule::for_exact_command(&words(&["ls"])).unwrap();
+    let rule = PolicyRule::allow_exact_command(&words(&["ls"])).unwrap();
     let inline = "rule = [{id = 'a', effect = 'deny', on = ['fs.*']}]\n";
-    Policy::parse(Layer::User, FILE, inline).unwrap();
+    Policy::parse(RuleLayer::User, FILE, inline).unwrap();
     for text in [inline, "[[rule]]\nid = 'broken'\n", "text = '''\n"] {
-        append_rule(Layer::User, FILE, text, &rule).unwrap_err();
+        append_rule(RuleLayer::User, FILE, text, &rule).unwrap_err();
     }
 }
 
@@ -79,13 +83,13 @@ proptest! {
         other in prop::collection::vec("[a-z*?]{0,3}", 1..5),
     ) {
         prop_assume!(!argv[0].is_empty());
-        let rule = Rule::for_exact_command(&argv).unwrap();
+        let rule = PolicyRule::allow_exact_command(&argv).unwrap();
         let rules = user(&rule.to_toml());
         let (action, _) = run("true");
         let verdict = |argv: &Vec<String>| {
-            let run = Run { argv: argv.clone(), ..Run::default() };
-            let analysis = Analysis { demands: vec![Demand::Run(run)], opaque: Vec::new() };
-            rules.evaluate(DEV, &action, Some(&analysis)).verdict()
+            let run = CommandInvocation { argv: argv.clone(), ..CommandInvocation::default() };
+            let analysis = CommandAnalysis { demands: vec![CommandEffect::Run(run)], opaque: Vec::new() };
+            rules.evaluate(DEV, &action, Some(&analysis)).combined_effect()
         };
         prop_assert_eq!(verdict(&argv), ALLOW);
         prop_assert_eq!(verdict(&other) == ALLOW, argv == other);

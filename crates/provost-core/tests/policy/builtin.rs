@@ -1,12 +1,12 @@
 //! The rules that Provost comes with.
 
-use provost_core::policy::{Asker, Layer, Policy, Rules, Verdict};
+use provost_core::policy::{Policy, PolicyRequester, PolicyRules, RuleEffect, RuleLayer};
 use provost_proto::ProjectMode;
 
 use super::{ALLOW, ASK, line, on_path, path, policy, run};
 
-fn rules() -> Rules {
-    Rules::new(Policy::builtin().unwrap(), Policy::empty(Layer::User), None)
+fn rules() -> PolicyRules {
+    PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None)
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn they_only_ask_and_each_says_why_and_shows_examples() {
     let builtin = Policy::builtin().unwrap();
     assert!(builtin.rules().len() > 5);
     for rule in builtin.rules() {
-        assert_eq!(rule.effect(), Verdict::Ask, "{}", rule.id());
+        assert_eq!(rule.effect(), RuleEffect::Ask, "{}", rule.id());
         assert!(rule.reason().is_some(), "{}", rule.id());
         let text = rule.to_toml();
         assert!(text.contains("\nmatch = ") && text.contains("\nnot_match = "), "{text}");
@@ -47,17 +47,17 @@ fn what_is_dangerous_asks_and_what_is_ordinary_is_left_to_the_mode() {
 #[test]
 fn in_mode_full_they_do_not_ask() {
     let rules = rules();
-    let full = Asker { role: Some("dev"), mode: ProjectMode::Full, project: None };
+    let full = PolicyRequester { role: Some("dev"), mode: ProjectMode::Full, project: None };
     let (action, analysis) = run("git push");
-    assert_eq!(rules.evaluate(full, &action, Some(&analysis)).verdict(), None);
-    assert_eq!(rules.evaluate(full, &on_path("fs.readFile", ".env"), None).verdict(), None);
+    assert_eq!(rules.evaluate(full, &action, Some(&analysis)).combined_effect(), None);
+    assert_eq!(rules.evaluate(full, &on_path("fs.readFile", ".env"), None).combined_effect(), None);
 }
 
 #[test]
 fn a_person_who_allows_is_not_asked_again() {
     let mine = "[[rule]]\nid = 'push'\neffect = 'allow'\non = ['terminal.runCommand']\n\
                 argv = ['git', 'push']\n";
-    let rules = Rules::new(Policy::builtin().unwrap(), policy(Layer::User, mine), None);
+    let rules = PolicyRules::new(Policy::builtin().unwrap(), policy(RuleLayer::User, mine), None);
     assert_eq!(line(&rules, "git push"), ALLOW);
     assert_eq!(line(&rules, "git push --force"), ASK);
 }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use provost_core::action::Action;
-use provost_core::command::analyze;
+use provost_core::command::analyze_line;
 use serde_json::json;
 
 use super::{ALLOW, ASK, DENY, DEV, ids, line, run, user};
@@ -72,7 +72,7 @@ fn an_opaque_line_is_never_allowed_and_its_readable_parts_are_still_denied() {
 fn without_its_analysis_a_command_is_opaque() {
     let rules = user(&rule("allow", ""));
     let (action, _) = run("ls");
-    assert_eq!(rules.evaluate(DEV, &action, None).verdict(), None);
+    assert_eq!(rules.evaluate(DEV, &action, None).combined_effect(), None);
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn variables_of_the_request_are_allowed_by_no_rule() {
     let rules = user(&rule("allow", ""));
     let params = json!({"argv": ["ls"], "env": {"A": "1"}});
     let action = Action::parse("terminal.runCommand", params).unwrap();
-    let analysis = analyze("ls").unwrap();
-    assert_eq!(rules.evaluate(DEV, &action, Some(&analysis)).verdict(), None);
+    let analysis = analyze_line("ls").unwrap();
+    assert_eq!(rules.evaluate(DEV, &action, Some(&analysis)).combined_effect(), None);
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn the_folder_of_the_request_is_where_its_paths_begin() {
     let rules = user("[[rule]]\nid = 'f'\neffect = 'deny'\non = ['fs.write']\npath = ['src/a']\n");
     let params = json!({"command": "echo x > a", "cwd": "src"});
     let action = Action::parse("terminal.runCommand", params).unwrap();
-    let analysis = analyze("echo x > a").unwrap();
-    assert_eq!(rules.evaluate(DEV, &action, Some(&analysis)).verdict(), DENY);
+    let analysis = analyze_line("echo x > a").unwrap();
+    assert_eq!(rules.evaluate(DEV, &action, Some(&analysis)).combined_effect(), DENY);
 }
 
 #[test]

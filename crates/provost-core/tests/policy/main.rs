@@ -10,31 +10,38 @@ mod sight;
 mod trust;
 
 use provost_core::action::Action;
-use provost_core::command::{Analysis, analyze};
-use provost_core::policy::{Asker, Evaluation, Layer, Policy, Rules, Trust, Verdict};
+use provost_core::command::{CommandAnalysis, analyze_line};
+use provost_core::policy::{
+    Policy, PolicyEvaluation, PolicyRequester, PolicyRules, PolicyTrust, RuleEffect, RuleLayer,
+};
 use provost_proto::ProjectMode;
 use serde_json::json;
 
 const FILE: &str = "policy.toml";
 
 /// A policy that must be one.
-fn policy(layer: Layer, text: &str) -> Policy {
+fn policy(layer: RuleLayer, text: &str) -> Policy {
     Policy::parse(layer, FILE, text).unwrap()
 }
 
 /// These rules of the user, and nothing else.
-fn user(text: &str) -> Rules {
-    Rules::new(Policy::empty(Layer::Builtin), policy(Layer::User, text), None)
+fn user(text: &str) -> PolicyRules {
+    PolicyRules::new(Policy::empty(RuleLayer::Builtin), policy(RuleLayer::User, text), None)
 }
 
 /// These rules of the user and these of a project.
-fn both(user: &str, project: &str, trust: Trust) -> Rules {
-    let project = policy(Layer::Project, project);
-    Rules::new(Policy::empty(Layer::Builtin), policy(Layer::User, user), Some((project, trust)))
+fn both(user: &str, project: &str, trust: PolicyTrust) -> PolicyRules {
+    let project = policy(RuleLayer::Project, project);
+    PolicyRules::new(
+        Policy::empty(RuleLayer::Builtin),
+        policy(RuleLayer::User, user),
+        Some((project, trust)),
+    )
 }
 
 /// A role called `dev` that asks in mode `auto`.
-const DEV: Asker<'static> = Asker { role: Some("dev"), mode: ProjectMode::Auto, project: None };
+const DEV: PolicyRequester<'static> =
+    PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
 
 /// An action on one path.
 fn on_path(name: &str, path: &str) -> Action {
@@ -47,31 +54,31 @@ fn on_path(name: &str, path: &str) -> Action {
     Action::parse(name, params).unwrap()
 }
 
-fn run(line: &str) -> (Action, Analysis) {
+fn run(line: &str) -> (Action, CommandAnalysis) {
     let action = Action::parse("terminal.runCommand", json!({"command": line})).unwrap();
-    (action, analyze(line).unwrap())
+    (action, analyze_line(line).unwrap())
 }
 
 /// What the rules say of a line.
-fn line(rules: &Rules, line: &str) -> Option<Verdict> {
+fn line(rules: &PolicyRules, line: &str) -> Option<RuleEffect> {
     let (action, analysis) = run(line);
-    rules.evaluate(DEV, &action, Some(&analysis)).verdict()
+    rules.evaluate(DEV, &action, Some(&analysis)).combined_effect()
 }
 
 /// What the rules say of an action on a path.
-fn path(rules: &Rules, skill: &str, path: &str) -> Option<Verdict> {
-    rules.evaluate(DEV, &on_path(skill, path), None).verdict()
+fn path(rules: &PolicyRules, skill: &str, path: &str) -> Option<RuleEffect> {
+    rules.evaluate(DEV, &on_path(skill, path), None).combined_effect()
 }
 
 /// The ids of the rules that match, in order.
-fn ids(evaluation: &Evaluation<'_>) -> Vec<String> {
+fn ids(evaluation: &PolicyEvaluation<'_>) -> Vec<String> {
     let hits = evaluation.demands.iter().flat_map(|judged| &judged.matched.hits);
     hits.map(|hit| hit.rule.id().to_owned()).collect()
 }
 
-const ALLOW: Option<Verdict> = Some(Verdict::Allow);
-const ASK: Option<Verdict> = Some(Verdict::Ask);
-const DENY: Option<Verdict> = Some(Verdict::Deny);
+const ALLOW: Option<RuleEffect> = Some(RuleEffect::Allow);
+const ASK: Option<RuleEffect> = Some(RuleEffect::Ask);
+const DENY: Option<RuleEffect> = Some(RuleEffect::Deny);
 
 #[test]
 fn the_rules_of_the_documentation_are_read_and_do_what_it_says() {
@@ -114,7 +121,7 @@ fn deny_wins_over_ask_and_ask_over_allow_wherever_they_stand() {
         for (second, b) in effects {
             let one_file = user(&(rule("a", first) + &rule("b", second)));
             assert_eq!(path(&one_file, "fs.readFile", "x"), a.max(b), "{first}, {second}");
-            let two = both(&rule("a", first), &rule("b", second), Trust::Trusted);
+            let two = both(&rule("a", first), &rule("b", second), PolicyTrust::Trusted);
             assert_eq!(path(&two, "fs.readFile", "x"), a.max(b), "{first}, then {second}");
         }
     }
@@ -132,8 +139,8 @@ fn a_rule_that_asks_and_comes_with_provost_yields_to_a_person_who_allows() {
         ("allow", "deny", DENY),
         ("ask", "deny", DENY),
     ] {
-        let builtin = policy(Layer::Builtin, &rule(builtin));
-        let rules = Rules::new(builtin, policy(Layer::User, &rule(user)), None);
+        let builtin = policy(RuleLayer::Builtin, &rule(builtin));
+        let rules = PolicyRules::new(builtin, policy(RuleLayer::User, &rule(user)), None);
         assert_eq!(path(&rules, "fs.readFile", "x"), expected);
     }
 }
@@ -153,7 +160,9 @@ fn a_rule_is_for_its_roles_and_modes_only() {
         (None, ProjectMode::Auto, None),
     ] {
         assert_eq!(
-            rules.evaluate(Asker { role, mode, project: None }, &action, None).verdict(),
+            rules
+                .evaluate(PolicyRequester { role, mode, project: None }, &action, None)
+                .combined_effect(),
             expected
         );
     }
@@ -163,6 +172,6 @@ fn a_rule_is_for_its_roles_and_modes_only() {
 fn a_skill_without_a_target_is_matched_by_its_name() {
     let rules = user("[[rule]]\nid = 'a'\neffect = 'allow'\non = ['terminal.list']\n");
     let action = |name: &str| Action::parse(name, json!({})).unwrap();
-    assert_eq!(rules.evaluate(DEV, &action("terminal.list"), None).verdict(), ALLOW);
+    assert_eq!(rules.evaluate(DEV, &action("terminal.list"), None).combined_effect(), ALLOW);
     assert_eq!(line(&rules, "ls"), None);
 }

@@ -2,13 +2,13 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use provost_core::policy::{Layer, Policy};
+use provost_core::policy::{Policy, RuleLayer};
 
 use super::FILE;
 
 #[track_caller]
 fn refused(text: &str, expected: &Expect) {
-    let errors = Policy::parse(Layer::User, FILE, text).unwrap_err();
+    let errors = Policy::parse(RuleLayer::User, FILE, text).unwrap_err();
     expected.assert_eq(&errors.to_string());
 }
 
@@ -140,7 +140,7 @@ fn a_pattern_for_words_has_a_program_and_its_rest_at_the_end() {
     ] {
         let keys = format!("on = ['terminal.runCommand']\nargv = {argv}");
         let text = format!("[[rule]]\nid = 'x'\neffect = 'allow'\n{keys}\n");
-        let errors = Policy::parse(Layer::User, FILE, &text).unwrap_err().to_string();
+        let errors = Policy::parse(RuleLayer::User, FILE, &text).unwrap_err().to_string();
         assert!(errors.contains(expected), "{argv}: {errors}");
         assert!(errors.starts_with("policy.toml:5:8: rule `x`: "), "{errors}");
     }
@@ -152,7 +152,7 @@ fn an_empty_list_would_mean_everything_and_is_a_mistake() {
         let keys = format!("{key} = []");
         let on = if key == "on" { "" } else { "on = ['*']\n" };
         let text = format!("[[rule]]\nid = 'x'\neffect = 'allow'\n{on}{keys}\n");
-        let errors = Policy::parse(Layer::User, FILE, &text).unwrap_err().to_string();
+        let errors = Policy::parse(RuleLayer::User, FILE, &text).unwrap_err().to_string();
         assert!(errors.contains(&format!("`{key}` is an empty list")), "{errors}");
     }
 }
@@ -213,7 +213,7 @@ fn what_is_too_large_is_refused() {
 proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "(?s).{0,200}") {
-        drop(Policy::parse(Layer::User, FILE, &text));
+        drop(Policy::parse(RuleLayer::User, FILE, &text));
     }
 
     #[test]
@@ -221,7 +221,7 @@ proptest! {
         keys in "((on|argv|path|host|match|roles|modes|without|except|effect|id) = \
                  (\\[('fs\\.\\*'|'a'|'\\*\\*'|'\\{,\\}'|'terminal\\.runCommand'|\\[\\]|3|,)*\\]|'x'|\\{\\})\n){0,8}",
     ) {
-        drop(Policy::parse(Layer::User, FILE, &format!("[[rule]]\n{keys}")));
+        drop(Policy::parse(RuleLayer::User, FILE, &format!("[[rule]]\n{keys}")));
     }
 }
 
@@ -234,7 +234,7 @@ fn nesting_is_refused_and_not_followed() {
             format!("[[rule]]\nargv = {}{}", "[".repeat(depth), "]".repeat(depth)),
             format!("[[rule]]\n{}", "a = {".repeat(depth / 3)),
         ] {
-            Policy::parse(Layer::User, FILE, &text).unwrap_err();
+            Policy::parse(RuleLayer::User, FILE, &text).unwrap_err();
         }
     }
 }

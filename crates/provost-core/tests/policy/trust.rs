@@ -5,8 +5,10 @@ use std::sync::LazyLock;
 use expect_test::expect;
 use proptest::prelude::*;
 use provost_core::action::Action;
-use provost_core::command::Analysis;
-use provost_core::policy::{Asker, Force, Layer, Policy, Rules, Trust, Verdict};
+use provost_core::command::CommandAnalysis;
+use provost_core::policy::{
+    Policy, PolicyRequester, PolicyRules, PolicyTrust, RuleEffect, RuleLayer, RuleStatus,
+};
 use provost_proto::ProjectMode;
 
 use super::{ALLOW, DENY, both, line, on_path, path, policy, run};
@@ -15,24 +17,24 @@ const ALLOWS: &str = "[[rule]]\nid = 'a'\neffect = 'allow'\non = ['*']\n";
 
 #[test]
 fn a_project_that_is_not_trusted_allows_nothing_and_it_is_said() {
-    let rules = both("", ALLOWS, Trust::Untrusted);
+    let rules = both("", ALLOWS, PolicyTrust::Untrusted);
     assert_eq!(path(&rules, "fs.readFile", "x"), None);
     assert_eq!(line(&rules, "ls"), None);
-    assert!(rules.iter().all(|hit| hit.force == Force::Untrusted));
+    assert!(rules.iter().all(|hit| hit.force == RuleStatus::Untrusted));
     let (action, analysis) = run("ls");
-    let asker = Asker { role: None, mode: ProjectMode::Auto, project: None };
+    let asker = PolicyRequester { role: None, mode: ProjectMode::Auto, project: None };
     expect![[r"
         run `ls`
           allow by rule `a` (the project's policy, line 1), without effect until the project is trusted
         no rule decides, so the mode does
     "]].assert_eq(&rules.evaluate(asker, &action, Some(&analysis)).explain());
-    assert_eq!(path(&both("", ALLOWS, Trust::Trusted), "fs.readFile", "x"), ALLOW);
+    assert_eq!(path(&both("", ALLOWS, PolicyTrust::Trusted), "fs.readFile", "x"), ALLOW);
 }
 
 #[test]
 fn a_project_that_is_not_trusted_may_deny() {
     let denies = ALLOWS.replace("allow", "deny");
-    assert_eq!(path(&both(ALLOWS, &denies, Trust::Untrusted), "fs.readFile", "x"), DENY);
+    assert_eq!(path(&both(ALLOWS, &denies, PolicyTrust::Untrusted), "fs.readFile", "x"), DENY);
 }
 
 /// Rules in all shapes over a small world, so that they meet often.
@@ -101,7 +103,7 @@ const ACTIONS: &[(&str, &str)] = &[
 ];
 
 /// Everything the world can ask for, read once.
-static WORLD: LazyLock<Vec<(Action, Option<Analysis>)>> = LazyLock::new(|| {
+static WORLD: LazyLock<Vec<(Action, Option<CommandAnalysis>)>> = LazyLock::new(|| {
     let lines = LINES.iter().map(|text| {
         let (action, analysis) = run(text);
         (action, Some(analysis))
@@ -110,13 +112,13 @@ static WORLD: LazyLock<Vec<(Action, Option<Analysis>)>> = LazyLock::new(|| {
 });
 
 /// What is said of everything.
-fn verdicts(rules: &Rules) -> Vec<Option<Verdict>> {
+fn verdicts(rules: &PolicyRules) -> Vec<Option<RuleEffect>> {
     let mut all = Vec::new();
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
         for role in [None, Some("dev"), Some("other")] {
-            let asker = Asker { role, mode, project: None };
-            let said = |(action, analysis): &(Action, Option<Analysis>)| {
-                rules.evaluate(asker, action, analysis.as_ref()).verdict()
+            let asker = PolicyRequester { role, mode, project: None };
+            let said = |(action, analysis): &(Action, Option<CommandAnalysis>)| {
+                rules.evaluate(asker, action, analysis.as_ref()).combined_effect()
             };
             all.extend(WORLD.iter().map(said));
         }
@@ -127,12 +129,12 @@ fn verdicts(rules: &Rules) -> Vec<Option<Verdict>> {
 /// How much a verdict lets pass. No verdict leaves it to the mode, which may
 /// allow, so it must not take the place of an ask or a deny, nor of an allow
 /// that of nothing.
-fn strictness(verdict: Option<Verdict>) -> u8 {
+fn strictness(verdict: Option<RuleEffect>) -> u8 {
     match verdict {
-        Some(Verdict::Allow) => 0,
+        Some(RuleEffect::Allow) => 0,
         None => 1,
-        Some(Verdict::Ask) => 2,
-        Some(Verdict::Deny) => 3,
+        Some(RuleEffect::Ask) => 2,
+        Some(RuleEffect::Deny) => 3,
     }
 }
 
@@ -143,12 +145,12 @@ proptest! {
     fn a_project_layer_never_loosens_while_untrusted(
         builtin in file(), user in file(), project in file(),
     ) {
-        let layers = || (policy(Layer::Builtin, &builtin), policy(Layer::User, &user));
+        let layers = || (policy(RuleLayer::Builtin, &builtin), policy(RuleLayer::User, &user));
         let (first, second) = layers();
-        let without = verdicts(&Rules::new(first, second, None));
+        let without = verdicts(&PolicyRules::new(first, second, None));
         let (first, second) = layers();
-        let project = policy(Layer::Project, &project);
-        let with = verdicts(&Rules::new(first, second, Some((project, Trust::Untrusted))));
+        let project = policy(RuleLayer::Project, &project);
+        let with = verdicts(&PolicyRules::new(first, second, Some((project, PolicyTrust::Untrusted))));
         for (before, after) in without.into_iter().zip(with) {
             prop_assert!(strictness(after) >= strictness(before), "{before:?} became {after:?}");
         }
@@ -156,13 +158,13 @@ proptest! {
 
     #[test]
     fn a_rule_that_is_written_and_read_again_is_the_same(text in file()) {
-        let old = policy(Layer::User, &text);
-        let written: String = old.rules().iter().map(provost_core::policy::Rule::to_toml).collect();
-        let new = Policy::parse(Layer::User, "x", &written).unwrap();
-        let empty = || Policy::empty(Layer::Builtin);
+        let old = policy(RuleLayer::User, &text);
+        let written: String = old.rules().iter().map(provost_core::policy::PolicyRule::to_toml).collect();
+        let new = Policy::parse(RuleLayer::User, "x", &written).unwrap();
+        let empty = || Policy::empty(RuleLayer::Builtin);
         prop_assert_eq!(
-            verdicts(&Rules::new(empty(), old, None)),
-            verdicts(&Rules::new(empty(), new, None))
+            verdicts(&PolicyRules::new(empty(), old, None)),
+            verdicts(&PolicyRules::new(empty(), new, None))
         );
     }
 }

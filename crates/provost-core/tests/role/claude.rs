@@ -1,10 +1,10 @@
 //! Roles that another program's folder holds.
 
 use expect_test::{Expect, expect};
-use provost_core::role::{Role, Source};
+use provost_core::role::{Role, RoleSource};
 
 fn import(text: &str) -> Role {
-    Role::parse(".claude/agents/reviewer.md", text, Source::Claude).unwrap()
+    Role::parse(".claude/agents/reviewer.md", text, RoleSource::Claude).unwrap()
 }
 
 /// The skills, then each note on its line.
@@ -92,6 +92,7 @@ fn what_has_no_effect_here_is_said_and_what_is_unknown_is_refused() {
             `mcpServers` has no effect here
             `hooks` has no effect here"]],
     );
-    let error = Role::parse("a.md", "---\nname: a\ntool: Bash\n---\n", Source::Claude).unwrap_err();
+    let error =
+        Role::parse("a.md", "---\nname: a\ntool: Bash\n---\n", RoleSource::Claude).unwrap_err();
     expect!["a.md:3:1: unknown field `tool`, expected one of name, description, model, tools, disallowedTools, permissionMode, maxTurns, skills, mcpServers, hooks, memory, background, effort, isolation, initialPrompt, color"].assert_eq(&error.to_string());
 }

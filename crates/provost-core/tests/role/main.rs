@@ -7,20 +7,20 @@ mod model;
 mod refused;
 
 use expect_test::{Expect, expect};
-use provost_core::role::{Role, Source, collect, trust_digest};
+use provost_core::role::{Role, RoleSource, collect_roles, trust_digest};
 use provost_proto::Hash;
 
 const FILE: &str = ".provost/roles/backend.md";
 
 /// A role of Provost's own that must be one.
 fn own(text: &str) -> Role {
-    Role::parse(FILE, text, Source::Provost).unwrap()
+    Role::parse(FILE, text, RoleSource::Provost).unwrap()
 }
 
 /// What is said about a file that is none, after its name.
 #[track_caller]
 fn refused(text: &str, expected: &Expect) {
-    let error = Role::parse(FILE, text, Source::Provost).unwrap_err();
+    let error = Role::parse(FILE, text, RoleSource::Provost).unwrap_err();
     assert!(error.to_string().starts_with(FILE), "{error}");
     expected.assert_eq(&error.to_string()[FILE.len()..]);
 }
@@ -53,7 +53,7 @@ fn no_skills_means_none_whatever_the_role_is_called() {
         for skills in ["", "skills: []\n", "skills:\n", "skills: ~\n"] {
             let file = format!(".provost/roles/{name}.md");
             let text = format!("---\nname: {name}\n{skills}---\n");
-            let role = Role::parse(&file, &text, Source::Provost).unwrap();
+            let role = Role::parse(&file, &text, RoleSource::Provost).unwrap();
             assert!(role.skills.is_empty(), "{text}");
             assert_eq!(role.notes, ["this role has no skills, so it may ask for nothing"]);
         }
@@ -72,10 +72,10 @@ fn marks_ends_of_lines_and_words_like_no_are_taken_as_they_are() {
 #[test]
 fn a_name_that_two_files_claim_belongs_to_neither() {
     let claude = "---\nname: backend\ntools: Read\n---\n".to_owned();
-    let (roles, errors) = collect(vec![
-        (Source::Provost, FILE.to_owned(), BACKEND.to_owned()),
-        (Source::Claude, ".claude/agents/other.md".to_owned(), claude.clone()),
-        (Source::Agent, ".agent/rules/roles/a.md".to_owned(), "---\nname: a\n---\n".to_owned()),
+    let (roles, errors) = collect_roles(vec![
+        (RoleSource::Provost, FILE.to_owned(), BACKEND.to_owned()),
+        (RoleSource::Claude, ".claude/agents/other.md".to_owned(), claude.clone()),
+        (RoleSource::Agent, ".agent/rules/roles/a.md".to_owned(), "---\nname: a\n---\n".to_owned()),
     ]);
     assert_eq!(roles.iter().map(|role| &*role.name).collect::<Vec<_>>(), ["a"]);
     let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -87,10 +87,14 @@ fn a_name_that_two_files_claim_belongs_to_neither() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_not_replaced_by_another_with_its_name() {
-    let (roles, errors) = collect(vec![
-        (Source::Provost, FILE.to_owned(), "---\nname: backend\nskills: [fs.raed]\n---".to_owned()),
+    let (roles, errors) = collect_roles(vec![
         (
-            Source::Claude,
+            RoleSource::Provost,
+            FILE.to_owned(),
+            "---\nname: backend\nskills: [fs.raed]\n---".to_owned(),
+        ),
+        (
+            RoleSource::Claude,
             ".claude/agents/backend.md".to_owned(),
             "---\nname: backend\ntools: Bash\n---\n".to_owned(),
         ),

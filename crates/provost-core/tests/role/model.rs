@@ -1,13 +1,13 @@
 //! Changing a role's model in its file.
 
 use proptest::prelude::*;
-use provost_core::role::{Role, Source, set_model};
+use provost_core::role::{Role, RoleSource, set_model};
 
 use super::{BACKEND, FILE};
 
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    let changed = set_model(FILE, text, Source::Provost, "openai/gpt-6").unwrap();
+    let changed = set_model(FILE, text, RoleSource::Provost, "openai/gpt-6").unwrap();
     assert_eq!(changed, expected);
 }
 
@@ -54,7 +54,7 @@ fn a_model_written_in_another_way_is_left_alone_and_the_error_says_what_to_write
         "---\n{name: backend, model: a}\n---\n",
         "---\n? name\n: backend\n? model\n: a\n---\n",
     ] {
-        let error = set_model(FILE, text, Source::Provost, "b").unwrap_err().to_string();
+        let error = set_model(FILE, text, RoleSource::Provost, "b").unwrap_err().to_string();
         assert!(error.contains("write `model: b` on a line of its own"), "{text}: {error}");
     }
 }
@@ -63,7 +63,7 @@ fn a_model_written_in_another_way_is_left_alone_and_the_error_says_what_to_write
 fn what_is_no_model_is_not_written() {
     let injected = "a\nskills: ['*']";
     for model in ["", " a", "a b", injected, "a#b", "'a'", "null", "True", "inherit", "~", "é"] {
-        let error = set_model(FILE, BACKEND, Source::Provost, model).unwrap_err().to_string();
+        let error = set_model(FILE, BACKEND, RoleSource::Provost, model).unwrap_err().to_string();
         assert!(error.contains("is not a model's name"), "{model}: {error}");
     }
 }
@@ -71,7 +71,7 @@ fn what_is_no_model_is_not_written() {
 #[test]
 fn an_imported_role_keeps_what_is_not_ours() {
     let text = "---\nname: a\nmodel: inherit\ncolor: red\npermissionMode: plan\n---\nx";
-    let changed = set_model("a.md", text, Source::Claude, "opus").unwrap();
+    let changed = set_model("a.md", text, RoleSource::Claude, "opus").unwrap();
     assert_eq!(changed, text.replace("inherit", "opus"));
 }
 
@@ -120,13 +120,13 @@ proptest! {
     #[test]
     fn nothing_but_the_model_differs(text in files(), model in "[a-z][a-z0-9./:_@+-]{0,20}") {
         prop_assume!(!["null", "true", "false", "yes", "no", "on", "off", "inherit"].contains(&&*model));
-        let old = Role::parse(FILE, &text, Source::Provost).unwrap();
+        let old = Role::parse(FILE, &text, RoleSource::Provost).unwrap();
         // A name that YAML would take for a key is refused, never written wrong.
-        let Ok(changed) = set_model(FILE, &text, Source::Provost, &model) else {
+        let Ok(changed) = set_model(FILE, &text, RoleSource::Provost, &model) else {
             prop_assert!(model.ends_with(':'));
             return Ok(());
         };
-        let new = Role::parse(FILE, &changed, Source::Provost).unwrap();
+        let new = Role::parse(FILE, &changed, RoleSource::Provost).unwrap();
         prop_assert_eq!(&new, &Role { model: Some(model.clone()), ..old });
         // All lines but one are the same bytes.
         let old_lines: Vec<_> = text.split_inclusive('\n').collect();
@@ -135,6 +135,6 @@ proptest! {
         let end = old_lines.iter().rev().zip(new_lines.iter().rev()).take_while(|(a, b)| a == b).count();
         prop_assert!(new_lines.len() - start.min(new_lines.len()) <= end + 1);
         // And doing it again changes nothing.
-        prop_assert_eq!(set_model(FILE, &changed, Source::Provost, &model).unwrap(), changed);
+        prop_assert_eq!(set_model(FILE, &changed, RoleSource::Provost, &model).unwrap(), changed);
     }
 }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use proptest::prelude::*;
-use provost_core::role::{Role, Source};
+use provost_core::role::{Role, RoleSource};
 
 use super::{FILE, refused};
 
@@ -117,7 +117,7 @@ fn a_name_is_as_long_as_a_label_and_no_longer() {
         let name = "a".repeat(length);
         let text = format!("---\nname: {name}\n---\n");
         let file = format!("x/{name}.md");
-        assert_eq!(Role::parse(&file, &text, Source::Agent).is_ok(), taken, "{length}");
+        assert_eq!(Role::parse(&file, &text, RoleSource::Agent).is_ok(), taken, "{length}");
     }
 }
 
@@ -158,8 +158,8 @@ fn no_bomb_is_read() {
         "\0".repeat(1_000),
     ] {
         let text = format!("---\n{yaml}\n---\n");
-        assert!(Role::parse(FILE, &text, Source::Provost).is_err(), "{}", &text[..40]);
-        assert!(Role::parse(FILE, &text, Source::Claude).is_err(), "{}", &text[..40]);
+        assert!(Role::parse(FILE, &text, RoleSource::Provost).is_err(), "{}", &text[..40]);
+        assert!(Role::parse(FILE, &text, RoleSource::Claude).is_err(), "{}", &text[..40]);
     }
 }
 
@@ -167,7 +167,7 @@ proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "(?s).{0,300}") {
         for text in [format!("---\n{text}\n---\n{text}"), text] {
-            for source in Source::ALL {
+            for source in RoleSource::ALL {
                 drop(Role::parse(FILE, &text, source));
             }
         }
@@ -175,7 +175,7 @@ proptest! {
 
     #[test]
     fn no_yaml_makes_the_reader_panic(yaml in "([a-z:\\-\\[\\]{}&*!|>'\"%@`#?, \n\t\r\u{feff}\u{85}é]|name: |skills: ){0,120}") {
-        for source in Source::ALL {
+        for source in RoleSource::ALL {
             drop(Role::parse(FILE, &format!("---\n{yaml}\n---\n"), source));
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use provost_core::action::Action;
-use provost_core::decide::{Allowed, Answerer, Asking, Denied, Verdict};
+use provost_core::decide::{AllowedAction, Approver, Decision, Denial, UnapprovedAction};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
     AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer, ApprovalId, Code, Fact, GrantId,
@@ -52,8 +52,10 @@ impl Gateway {
             self.approval(id).await?;
             return Err(resolved());
         };
-        let answerer = Answerer { principal: request.by.principal(), class: TokenClass::Operator };
-        answerer.may_answer(&approval).map_err(|denied| GatewayError::Fault(refusal(&denied)))?;
+        let answerer = Approver { principal: request.by.principal(), class: TokenClass::Operator };
+        answerer
+            .check_may_answer(&approval)
+            .map_err(|denied| GatewayError::Fault(refusal(&denied)))?;
         if approval.action_hash != answer.action_hash {
             return Err(mismatch());
         }
@@ -118,29 +120,29 @@ impl Gateway {
         let behalf = self.behalf_of(approval)?;
         let matter = self.meant(governed, self.approvals.matter_of(approval)?).await?;
         let seen = self.seen_by_person(governed, &matter).await?;
-        let covers = matter.covers().map_err(provost_store::StoreError::from)?;
+        let covers = matter.grant_scope().map_err(provost_store::StoreError::from)?;
         let words = again(&matter);
         let now = pins(&governed.project.path, &matter).await?;
         let weighed = self.weigh_again(governed, approval, matter).await?;
         let changed = self.changed(governed, approval, &weighed, &now).await?;
         let allowed = match (weighed, changed) {
-            (Verdict::Deny(denied), _) => return self.deny_after_all(answering, &denied).await,
-            (Verdict::Ask(asking), Some(why)) => {
+            (Decision::Deny(denied), _) => return self.deny_after_all(answering, &denied).await,
+            (Decision::RequireApproval(asking), Some(why)) => {
                 return self.ask_again(answering, governed, &behalf, (asking, why)).await;
             }
-            (Verdict::Ask(asking), None) => {
+            (Decision::RequireApproval(asking), None) => {
                 let answerer =
-                    Answerer { principal: &person.principal, class: TokenClass::Operator };
+                    Approver { principal: &person.principal, class: TokenClass::Operator };
                 let done = asking.approve(approval, answerer, &now, self.clock.now());
                 done.map_err(|denied| GatewayError::Fault(refusal(&denied)))?
             }
             // The person said yes to what they were shown, whatever the mode says by now.
-            (Verdict::Allow(allowed), Some(why)) => {
-                let asking = allowed.ask_after_all(why);
+            (Decision::Allow(allowed), Some(why)) => {
+                let asking = allowed.into_unapproved(why);
                 return self.ask_again(answering, governed, &behalf, (asking, why)).await;
             }
             // Something allows it by now; that it was also answered does no harm.
-            (Verdict::Allow(allowed), None) => allowed,
+            (Decision::Allow(allowed), None) => allowed,
         };
         let mut added = None;
         let mut facts = vec![answering.fact(Some(scope))];
@@ -172,7 +174,7 @@ impl Gateway {
     async fn deny_after_all(
         &self,
         answering: &Answering,
-        denied: &Denied,
+        denied: &Denial,
     ) -> Result<(), GatewayError> {
         let Answering { person, approval, .. } = answering;
         let fault = refusal(denied);
@@ -190,10 +192,10 @@ impl Gateway {
         self: &Arc<Self>,
         answering: &Answering,
         behalf: Behalf,
-        allowed: Allowed,
+        allowed: AllowedAction,
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
-        let (action, same) = (answering.approval.action, allowed.matter().sameness());
+        let (action, same) = (answering.approval.action, allowed.bound_action().repeat_key());
         let learned = facts.clone();
         let append = Append {
             command: answering.person.command.clone(),
@@ -220,13 +222,13 @@ impl Gateway {
         &self,
         governed: &Governed,
         approval: &Approval,
-        weighed: &Verdict,
+        weighed: &Decision,
         pins: &[PinnedFile],
     ) -> Result<Option<&'static str>, GatewayError> {
         let matter = match weighed {
-            Verdict::Deny(_) => return Ok(None),
-            Verdict::Ask(asking) => asking.matter(),
-            Verdict::Allow(allowed) => allowed.matter(),
+            Decision::Deny(_) => return Ok(None),
+            Decision::RequireApproval(asking) => asking.bound_action(),
+            Decision::Allow(allowed) => allowed.bound_action(),
         };
         if approval.question.pins != pins {
             return Ok(Some(SCRIPT));
@@ -243,15 +245,15 @@ impl Gateway {
         answering: &Answering,
         governed: &Governed,
         behalf: &Behalf,
-        (asking, why): (Asking, &str),
+        (asking, why): (UnapprovedAction, &str),
     ) -> Result<(), GatewayError> {
         let Answering { approval, .. } = answering;
         let why = format!("{why} since; it is asked again");
         let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
-        let (id, asked) = self.asked(behalf, asking.matter(), question);
+        let (id, asked) = self.asked(behalf, asking.bound_action(), question);
         let facts = std::iter::once(withdrawn(approval, why)).chain(asked).collect();
         self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
-        self.adopt_question(id, asking.matter()).await?;
+        self.adopt_question(id, asking.bound_action()).await?;
         Err(mismatch())
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost_core::decide::Matter;
+use provost_core::decide::BoundAction;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Approval, ApprovalId, Code};
 
@@ -28,15 +28,15 @@ pub(crate) enum Placed {
 
 impl Approvals {
     /// The open question of the same asker about the same, if there is one.
-    pub(super) fn same(&self, behalf: &Behalf, matter: &Matter) -> Option<Arc<Approval>> {
-        let sameness = matter.sameness();
+    pub(super) fn same(&self, behalf: &Behalf, matter: &BoundAction) -> Option<Arc<Approval>> {
+        let sameness = matter.repeat_key();
         let same = |open: &Arc<Approval>| {
             open.project == behalf.project.id
                 && open.principal == behalf.principal
                 && open.role == behalf.role
                 && open.session == behalf.session
                 && (open.action_hash == matter.hash()
-                    || self.matter_of(open).is_ok_and(|open| open.sameness() == sameness))
+                    || self.matter_of(open).is_ok_and(|open| open.repeat_key() == sameness))
         };
         self.list().into_iter().find(same)
     }

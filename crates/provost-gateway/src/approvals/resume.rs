@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost_core::decide::{Denied, Matter, Verdict};
+use provost_core::decide::{BoundAction, Decision, Denial};
 use provost_proto::{
     AnswerScope, Approval, ApprovalAnswer, Code, Fact, Hash, ProjectStatus, TokenClass,
 };
@@ -25,20 +25,20 @@ impl Gateway {
         let governed = self.refresh(approval.project, turn).await?;
         let action = approval.action;
         match self.weigh_again(&governed, approval, matter).await? {
-            Verdict::Deny(denied) => {
+            Decision::Deny(denied) => {
                 let fault = refusal(&denied);
                 let denied = Fact::ActionDenied { action, fault: fault.clone() };
                 self.write(&behalf, Durability::Power, vec![denied]).await?;
                 self.approvals.end(action, Err(GatewayError::Fault(fault)));
             }
-            Verdict::Ask(asking) => {
+            Decision::RequireApproval(asking) => {
                 let question = self.question(&governed, behalf.role.as_deref(), &asking).await?;
-                let (id, asked) = self.asked(&behalf, asking.matter(), question);
+                let (id, asked) = self.asked(&behalf, asking.bound_action(), question);
                 self.write(&behalf, Durability::Power, asked.into()).await?;
-                self.adopt_question(id, asking.matter()).await?;
+                self.adopt_question(id, asking.bound_action()).await?;
             }
-            Verdict::Allow(allowed) => {
-                self.remember(&behalf.principal, allowed.matter().sameness());
+            Decision::Allow(allowed) => {
+                self.remember(&behalf.principal, allowed.bound_action().repeat_key());
                 let recorded = self.append(allowing(&behalf, &allowed, Vec::new()));
                 let permit = permit(allowed, &recorded.await?)?;
                 let gateway = Arc::clone(self);
@@ -58,18 +58,18 @@ impl Gateway {
         &self,
         governed: &Governed,
         approval: &Approval,
-        matter: Matter,
-    ) -> Result<Verdict, GatewayError> {
+        matter: BoundAction,
+    ) -> Result<Decision, GatewayError> {
         let agent = approval.class == TokenClass::Agent;
         let speaks = self.keyring.speaks_for(&approval.principal, self.clock.now())
             || self.session_speaks(&approval.principal).await?;
         if agent && !speaks {
             let why = "the token that asked does not work any more";
-            return Ok(Verdict::Deny(Denied::new(Code::Forbidden, why)));
+            return Ok(Decision::Deny(Denial::new(Code::Forbidden, why)));
         }
         if governed.project.status != ProjectStatus::Open {
             let why = "the project was closed since it was asked for";
-            return Ok(Verdict::Deny(Denied::new(Code::Cancelled, why)));
+            return Ok(Decision::Deny(Denial::new(Code::Cancelled, why)));
         }
         self.weigh(governed, approval.role.as_deref(), matter).await
     }

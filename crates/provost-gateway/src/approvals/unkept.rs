@@ -7,7 +7,7 @@
 use std::sync::PoisonError;
 
 use provost_core::action::Action;
-use provost_core::decide::{Matter, Request as Asked};
+use provost_core::decide::{ActionRequest as Asked, BoundAction};
 use provost_proto::{ActionId, Approval, ApprovalPrompt, Code};
 use provost_store::StoreError;
 
@@ -20,7 +20,7 @@ impl Approvals {
     }
 
     /// The action that a question is about, exactly as it was asked for.
-    pub(super) fn matter_of(&self, approval: &Approval) -> Result<Matter, GatewayError> {
+    pub(super) fn matter_of(&self, approval: &Approval) -> Result<BoundAction, GatewayError> {
         let unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner);
         let action = unkept.get(&approval.action).cloned();
         drop(unkept);
@@ -44,10 +44,10 @@ impl Gateway {
     }
 }
 
-fn matter_of(approval: &Approval, action: Option<Action>) -> Result<Matter, GatewayError> {
+fn matter_of(approval: &Approval, action: Option<Action>) -> Result<BoundAction, GatewayError> {
     let ApprovalPrompt { name, params, .. } = &approval.question;
     let action = action.map_or_else(|| Action::parse(name, params.clone()), Ok)?;
-    let matter = Matter::new(Asked {
+    let matter = BoundAction::new(Asked {
         id: approval.action,
         project: approval.project,
         principal: approval.principal.clone(),

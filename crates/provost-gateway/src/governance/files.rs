@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use provost_core::policy::{Layer, Policy, Trust};
-use provost_core::role::{self, Role, Source};
+use provost_core::policy::{Policy, PolicyTrust, RuleLayer};
+use provost_core::role::{self, Role, RoleSource};
 use provost_proto::{Hash, RejectedRole, UnixMicros};
 use provost_sandbox::beneath::{BeneathError, Kind, Root};
 
@@ -109,13 +109,14 @@ impl Files {
     pub(crate) fn read(folder: &Path, now: UnixMicros) -> Self {
         let root = Root::open(folder).ok();
         let names: Vec<_> = root.iter().flat_map(role_files).collect();
-        let folders = Source::ALL.iter().map(|source| folder.join(source.folder()));
+        let folders = RoleSource::ALL.iter().map(|source| folder.join(source.folder()));
         let files = names.iter().map(|(_, file)| folder.join(file));
         // Looked at before they are read, so that a change in between is seen.
         let seen = Seen::look(folders.chain(files).chain([folder.join(POLICY)]), now);
         let (mut found, mut rejected) = (Vec::new(), Vec::new());
         for (source, file) in names {
-            let text = root.as_ref().map(|root| read_text(root, &file, role::FILE as u64));
+            let text =
+                root.as_ref().map(|root| read_text(root, &file, role::MAX_ROLE_FILE_BYTES as u64));
             match text {
                 Some(Ok(Some(text))) => found.push((source, file, text)),
                 Some(Ok(None)) | None => {}
@@ -124,7 +125,7 @@ impl Files {
                 }
             }
         }
-        let (roles, errors) = role::collect(found.clone());
+        let (roles, errors) = role::collect_roles(found.clone());
         rejected.extend(
             errors
                 .into_iter()
@@ -150,9 +151,9 @@ impl Files {
 }
 
 /// The files that claim to be roles.
-fn role_files(root: &Root) -> Vec<(Source, String)> {
+fn role_files(root: &Root) -> Vec<(RoleSource, String)> {
     let mut found = Vec::new();
-    for source in Source::ALL {
+    for source in RoleSource::ALL {
         let folder = source.folder();
         let Ok(listing) = root.list(Path::new(folder), ROLES) else { continue };
         for entry in listing.entries {
@@ -180,7 +181,7 @@ fn read_text(root: &Root, file: &str, limit: u64) -> Result<Option<String>, Stri
 fn read_policy(root: &Root) -> Option<PolicyFile> {
     match read_text(root, POLICY, RULES) {
         Ok(None) => None,
-        Ok(Some(text)) => Some(PolicyFile::new(Layer::Project, POLICY, text)),
+        Ok(Some(text)) => Some(PolicyFile::new(RuleLayer::Project, POLICY, text)),
         Err(why) => Some(PolicyFile {
             text: String::new(),
             hash: Hash::ZERO,
@@ -190,7 +191,7 @@ fn read_policy(root: &Root) -> Option<PolicyFile> {
 }
 
 impl PolicyFile {
-    pub(crate) fn new(layer: Layer, file: &str, text: String) -> Self {
+    pub(crate) fn new(layer: RuleLayer, file: &str, text: String) -> Self {
         let parsed = Policy::parse(layer, file, &text)
             .map_err(|errors| errors.to_string().lines().map(str::to_owned).collect());
         Self { hash: Role::hash(text.as_bytes()), text, parsed }
@@ -221,7 +222,7 @@ impl UserRules {
             }
             Err(error) => none(vec![format!("{name}: {error}")]),
             Ok(text) => {
-                let read = PolicyFile::new(Layer::User, &name, text);
+                let read = PolicyFile::new(RuleLayer::User, &name, text);
                 let (policy, errors) = match read.parsed {
                     Ok(policy) => (Some(policy), Vec::new()),
                     Err(errors) => (None, errors),
@@ -237,6 +238,6 @@ impl UserRules {
     }
 }
 
-pub(crate) fn trust(trusted: bool) -> Trust {
-    if trusted { Trust::Trusted } else { Trust::Untrusted }
+pub(crate) fn trust(trusted: bool) -> PolicyTrust {
+    if trusted { PolicyTrust::Trusted } else { PolicyTrust::Untrusted }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_kernel::{Kernel, Reports};
 use provost_proto::kernel::{ActionOutcome, KernelReport, ReportPayload};
 use provost_proto::{ActionId, ActionStatus, ActionView, Actor, Fact, ProjectId, Stream};
@@ -159,8 +159,8 @@ impl Gateway {
         &self,
         project: ProjectId,
     ) -> Result<Vec<ActionView>, GatewayError> {
-        let actions = self.store.docs(View::Actions).await?.into_iter();
-        let actions = actions.filter_map(Doc::into_action);
+        let actions = self.store.docs(ViewKind::Actions).await?.into_iter();
+        let actions = actions.filter_map(ViewDocument::into_action);
         Ok(actions
             .filter(|action| action.project == project)
             .filter(|action| matches!(action.status, ActionStatus::Allowed | ActionStatus::Running))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_kernel::{Kernel, KernelError};
 use provost_proto::{Fact, KernelStatus, KernelView, Project, ProjectId, ProjectStatus};
 use provost_store::Durability;
@@ -15,9 +15,11 @@ use crate::{Gateway, GatewayError};
 impl Gateway {
     /// Finds the kernels again that lived on while no daemon did.
     pub async fn reattach(self: &Arc<Self>) -> Result<(), GatewayError> {
-        let kernels = self.store.docs(View::Kernels).await?.into_iter();
-        let known: HashMap<ProjectId, KernelView> =
-            kernels.filter_map(Doc::into_kernel).map(|kernel| (kernel.project, kernel)).collect();
+        let kernels = self.store.docs(ViewKind::Kernels).await?.into_iter();
+        let known: HashMap<ProjectId, KernelView> = kernels
+            .filter_map(ViewDocument::into_kernel)
+            .map(|kernel| (kernel.project, kernel))
+            .collect();
         for project in self.all_projects().await? {
             let was_there = |view: &&KernelView| match view.status {
                 KernelStatus::Connected | KernelStatus::Unresponsive => true,

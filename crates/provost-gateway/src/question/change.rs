@@ -6,7 +6,7 @@ use std::path::Path;
 
 use provost_core::action::{Action, DeleteFile, EditFile, FileAction, MoveFile, RelPath};
 use provost_core::action::{WriteFile, WriteMode};
-use provost_core::diff::unified;
+use provost_core::diff::unified_diff;
 use provost_core::role::Role;
 use provost_kernel::files;
 use provost_sandbox::beneath::{Kind, Opened, Root, Stat};
@@ -57,12 +57,14 @@ fn writes(root: &Root, write: &WriteFile, change: &mut Change) {
     let Ok(new) = write.bytes() else { return };
     let there = root.stat(path.as_ref()).ok();
     let Some(stat) = &there else {
-        change.notes.push(format!("{} is not there yet: it is created", path.shown()));
+        change.notes.push(format!("{} is not there yet: it is created", path.display_quoted()));
         change.diff = Some(text_diff(b"", &new, name));
         return;
     };
     change.notes.push(match (stat.kind, write.mode) {
-        (Kind::File, WriteMode::Create) => format!("{} is there, so this will fail", path.shown()),
+        (Kind::File, WriteMode::Create) => {
+            format!("{} is there, so this will fail", path.display_quoted())
+        }
         (Kind::File, WriteMode::Overwrite) => {
             format!("{} is replaced", file_there(root, path, stat))
         }
@@ -89,7 +91,9 @@ fn writes(root: &Root, write: &WriteFile, change: &mut Change) {
 
 fn edits(root: &Root, edit: &EditFile, change: &mut Change) {
     let Ok(stat) = root.stat(edit.path.as_ref()) else {
-        change.notes.push(format!("{} is not there, so this will fail", edit.path.shown()));
+        change
+            .notes
+            .push(format!("{} is not there, so this will fail", edit.path.display_quoted()));
         return;
     };
     change.notes.push(format!("{} is changed", file_there(root, &edit.path, &stat)));
@@ -103,7 +107,7 @@ fn edits(root: &Root, edit: &EditFile, change: &mut Change) {
 fn deletes(root: &Root, delete: &DeleteFile, change: &mut Change) {
     let path = &delete.path;
     let Ok(stat) = root.stat(path.as_ref()) else {
-        change.notes.push(format!("{} is not there, so this will fail", path.shown()));
+        change.notes.push(format!("{} is not there, so this will fail", path.display_quoted()));
         return;
     };
     match stat.kind {
@@ -126,7 +130,7 @@ fn deletes(root: &Root, delete: &DeleteFile, change: &mut Change) {
 
 /// What goes with a folder.
 fn in_folder(root: &Root, delete: &DeleteFile) -> String {
-    let path = delete.path.shown();
+    let path = delete.path.display_quoted();
     let (mut n_files, mut n_folders, mut bytes) = (0_u64, 0_u64, 0_u64);
     let (mut names, mut more) = (Vec::new(), false);
     let mut next = vec![delete.path.as_str().to_owned()];
@@ -173,9 +177,13 @@ fn in_folder(root: &Root, delete: &DeleteFile) -> String {
 fn moves(root: &Root, moved: &MoveFile, change: &mut Change) {
     let MoveFile { from, to } = moved;
     match root.stat(from.as_ref()) {
-        Err(_) => change.notes.push(format!("{} is not there, so this will fail", from.shown())),
+        Err(_) => {
+            change.notes.push(format!("{} is not there, so this will fail", from.display_quoted()))
+        }
         Ok(stat) if stat.kind == Kind::Directory => {
-            change.notes.push(format!("{} is a folder; all in it moves along", from.shown()));
+            change
+                .notes
+                .push(format!("{} is a folder; all in it moves along", from.display_quoted()));
         }
         Ok(stat) => change.notes.push(format!("{} is moved", file_there(root, from, &stat))),
     }
@@ -192,7 +200,7 @@ fn file_there(root: &Root, path: &RelPath, stat: &Stat) -> String {
     }
     let hash = (stat.size <= HASHED).then(|| root.read(path.as_ref(), HASHED).ok()).flatten();
     let hash = hash.map(|bytes| format!(", BLAKE3 {}", Role::hash(&bytes))).unwrap_or_default();
-    format!("{}, a file of {}{hash},", path.shown(), size(stat.size))
+    format!("{}, a file of {}{hash},", path.display_quoted(), size(stat.size))
 }
 
 fn not_a_file(path: &RelPath, stat: &Stat) -> String {
@@ -201,12 +209,13 @@ fn not_a_file(path: &RelPath, stat: &Stat) -> String {
         (Kind::Symlink, Some(target)) => format!("a link to {}", shown(&target.to_string_lossy())),
         (Kind::File | Kind::Symlink | Kind::Other, _) => "no regular file".to_owned(),
     };
-    format!("{} is {what}", path.shown())
+    format!("{} is {what}", path.display_quoted())
 }
 
 /// A path that may be none of ours, in words.
 fn shown(path: &str) -> String {
-    RelPath::new(path).map_or_else(|_| format!("`{}`", path.escape_debug()), |path| path.shown())
+    RelPath::new(path)
+        .map_or_else(|_| format!("`{}`", path.escape_debug()), |path| path.display_quoted())
 }
 
 /// All of a file, or the beginning of a large one.
@@ -225,10 +234,10 @@ fn beginning(root: &Root, path: &RelPath, length: u64) -> Option<Vec<u8>> {
 
 fn text_diff(old: &[u8], new: &[u8], name: &str) -> String {
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {
-        (Ok(old), Ok(new)) => unified(old, new, name),
+        (Ok(old), Ok(new)) => unified_diff(old, new, name),
         // Cut in the midst of a character, or no text.
         _ => match (String::from_utf8_lossy(old), String::from_utf8_lossy(new)) {
-            (old, new) if is_text(&old) && is_text(&new) => unified(&old, &new, name),
+            (old, new) if is_text(&old) && is_text(&new) => unified_diff(&old, &new, name),
             _ => format!("{name}: {} bytes that are not text\n", new.len()),
         },
     }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use provost_core::action::{Action, EditFile, FileAction, RelPath, WRITTEN};
-use provost_core::decide::{Acting, Matter};
-use provost_core::policy::{Setting, Subject, Target, Verdict};
+use provost_core::action::{Action, EditFile, FileAction, MAX_FILE_WRITE_BYTES, RelPath};
+use provost_core::decide::{ActingRole, BoundAction};
+use provost_core::policy::{RequestLocation, RuleEffect, RuleQuery, RuleTarget};
 use provost_kernel::files;
 use provost_proto::kernel::ErrorInfo;
 use provost_sandbox::beneath::Root;
@@ -26,7 +26,7 @@ impl Gateway {
         &self,
         governed: &Governed,
         behalf: &Behalf,
-        matter: &Matter,
+        matter: &BoundAction,
     ) -> Result<Option<ErrorInfo>, GatewayError> {
         let Action::File(FileAction::EditFile(edit)) = &matter.request().action else {
             return Ok(None);
@@ -43,23 +43,28 @@ impl Gateway {
     }
 
     fn may_read(&self, governed: &Governed, behalf: &Behalf, path: &RelPath) -> bool {
-        let Acting::In(role) = acting(governed, behalf.role.as_deref()) else { return false };
-        let subject = Subject {
+        let ActingRole::Trusted(role) = acting(governed, behalf.role.as_deref()) else {
+            return false;
+        };
+        let subject = RuleQuery {
             skill: READ,
             role: Some(&role.name),
             mode: governed.mode(self.clock.now()),
-            target: Target::Path(path.as_str()),
-            at: Setting { project: Some(&governed.project.path), ..Setting::default() },
+            target: RuleTarget::Path(path.as_str()),
+            at: RequestLocation {
+                project: Some(&governed.project.path),
+                ..RequestLocation::default()
+            },
         };
-        let said = governed.rules.matching(&subject).verdict();
-        governed.broken.is_none() && role.skills.has(READ) && said <= Some(Verdict::Allow)
+        let said = governed.rules.find_matches(&subject).combined_effect();
+        governed.broken.is_none() && role.skills.has(READ) && said <= Some(RuleEffect::Allow)
     }
 }
 
 fn failing(folder: &std::path::Path, edit: &EditFile) -> Option<ErrorInfo> {
     let root = Root::open(folder).ok()?;
     // What is not there, or no file, is told when it is tried; that asks nobody to read.
-    let present = root.read(edit.path.as_ref(), WRITTEN as u64).ok()?;
+    let present = root.read(edit.path.as_ref(), MAX_FILE_WRITE_BYTES as u64).ok()?;
     let error = files::edited(Some(&present), edit).err()?.on(&edit.path);
     Some(ErrorInfo { code: error.code, message: error.message, details: error.details })
 }

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use provost_core::action::patch::{self, Change, FilePatch};
-use provost_core::action::{ApplyPatch, RelPath, WRITTEN};
+use provost_core::action::patch::{self, FileChange, FilePatch};
+use provost_core::action::{ApplyPatch, MAX_FILE_WRITE_BYTES, RelPath};
 use provost_proto::Code;
 use provost_sandbox::beneath::{BeneathError, Kind, Root};
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(super) fn run(
     action: &ApplyPatch,
     stop: &dyn Fn() -> bool,
 ) -> Result<Applied, ActionError> {
-    let files = patch::read(&action.patch)
+    let files = patch::parse_patch(&action.patch)
         .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
     let mut applied = Applied { changed: Vec::new(), failed: Vec::new(), notes: Vec::new() };
     if action.atomic {
@@ -118,7 +118,7 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn add(&mut self, file: &FilePatch<'_>) -> Result<(), ActionError> {
         match &file.change {
-            Change::Create(path) => {
+            FileChange::Create(path) => {
                 self.must_be_free(path)?;
                 let new = self.patched(path, &[], file)?;
                 if file.executable == Some(true) {
@@ -128,13 +128,13 @@ impl Plan<'_> {
                 self.steps.push(Step::Create { path: path.clone(), new: new.clone() });
                 self.plan(path, Some(new))
             }
-            Change::Modify(path) => {
+            FileChange::Modify(path) => {
                 let old = self.content(path)?;
                 let new = self.patched(path, &old, file)?;
                 self.steps.push(Step::Replace { path: path.clone(), old, new: new.clone() });
                 self.plan(path, Some(new))
             }
-            Change::Delete(path) => {
+            FileChange::Delete(path) => {
                 let old = self.content(path)?;
                 if !self.patched(path, &old, file)?.is_empty() {
                     let why = "the patch deletes the file, but there is more in it";
@@ -143,7 +143,7 @@ impl Plan<'_> {
                 self.steps.push(Step::Remove { path: path.clone(), old });
                 self.plan(path, None)
             }
-            Change::Rename { from, to } => {
+            FileChange::Rename { from, to } => {
                 let old = self.content(from)?;
                 self.must_be_free(to)?;
                 let new = self.patched(from, &old, file)?;
@@ -183,7 +183,7 @@ impl Plan<'_> {
         };
         match stat.kind {
             Kind::File if stat.links > 1 => Err(on(BeneathError::HardLink)),
-            Kind::File => self.root.read(path.as_ref(), WRITTEN as u64).map_err(on),
+            Kind::File => self.root.read(path.as_ref(), MAX_FILE_WRITE_BYTES as u64).map_err(on),
             Kind::Directory => Err(on(BeneathError::IsDirectory)),
             Kind::Symlink => Err(on(BeneathError::NotRegular("a symbolic link"))),
             Kind::Other => Err(on(BeneathError::NotRegular("a pipe, socket or device"))),
@@ -208,8 +208,9 @@ impl Plan<'_> {
         file: &FilePatch<'_>,
     ) -> Result<Vec<u8>, ActionError> {
         match place::apply(old, &file.hunks) {
-            Ok((new, _)) if new.len() > WRITTEN => {
-                let message = format!("would be longer than the {WRITTEN} bytes allowed");
+            Ok((new, _)) if new.len() > MAX_FILE_WRITE_BYTES => {
+                let message =
+                    format!("would be longer than the {MAX_FILE_WRITE_BYTES} bytes allowed");
                 Err(ActionError::new(Code::TooLarge, message).on(path))
             }
             Ok((new, loose)) => {

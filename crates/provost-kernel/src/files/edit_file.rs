@@ -1,7 +1,7 @@
 //! `fs.editFile`: texts in a file replaced by others.
 
 use memchr::memmem;
-use provost_core::action::{Edit, EditFile, WRITTEN};
+use provost_core::action::{EditFile, MAX_FILE_WRITE_BYTES, TextEdit};
 use provost_proto::{Code, Hash};
 use provost_sandbox::beneath::Root;
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub(super) fn run(root: &Root, action: &EditFile) -> Result<Edited, ActionError>
         replaced: 0,
         changed: vec![Changed::new(&action.path, ChangeKind::Modified)],
     };
-    let done = root.edit(action.path.as_ref(), WRITTEN as u64, |present| {
+    let done = root.edit(action.path.as_ref(), MAX_FILE_WRITE_BYTES as u64, |present| {
         let (content, replaced) = new_content(present, action)?;
         edited.replaced = replaced;
         edited.size = content.len() as u64;
@@ -62,7 +62,7 @@ pub fn new_content(
 }
 
 /// One edit: the new content, and how many places were replaced.
-fn apply(content: &[u8], edit: &Edit, number: usize) -> Result<(Vec<u8>, usize), ActionError> {
+fn apply(content: &[u8], edit: &TextEdit, number: usize) -> Result<(Vec<u8>, usize), ActionError> {
     let mut old = edit.old.clone();
     let mut new = edit.new.clone();
     let mut places = find(content, &old, edit.all);
@@ -79,9 +79,9 @@ fn apply(content: &[u8], edit: &Edit, number: usize) -> Result<(Vec<u8>, usize),
         n => return Err(ambiguous(content, &places, n, number)),
     }
     let size = content.len() - places.len() * old.len() + places.len() * new.len();
-    if size > WRITTEN {
+    if size > MAX_FILE_WRITE_BYTES {
         let message = format!(
-            "edit {number} makes the file {size} bytes long, more than the {WRITTEN} allowed"
+            "edit {number} makes the file {size} bytes long, more than the {MAX_FILE_WRITE_BYTES} allowed"
         );
         return Err(ActionError::new(Code::TooLarge, message));
     }
@@ -123,7 +123,7 @@ fn line_of(content: &[u8], place: usize) -> usize {
     memchr::memchr_iter(b'\n', &content[..place]).count() + 1
 }
 
-fn no_match(content: &[u8], edit: &Edit, number: usize) -> ActionError {
+fn no_match(content: &[u8], edit: &TextEdit, number: usize) -> ActionError {
     let first = edit.old.lines().map(str::trim).find(|line| !line.is_empty());
     let near = first.and_then(|line| memmem::find(content, line.as_bytes()));
     let line = near.map(|place| line_of(content, place));

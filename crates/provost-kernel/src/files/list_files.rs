@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use globset::{GlobBuilder, GlobMatcher};
 use provost_core::action::{ListFiles, RelPath};
-use provost_core::policy::{Sight, Verdict};
+use provost_core::policy::{PathVisibility, RuleEffect};
 use provost_proto::Code;
 use provost_sandbox::beneath::{Kind, Root};
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub struct Skipped {
 pub(super) fn run(
     root: &Root,
     action: &ListFiles,
-    sight: Option<&Sight>,
+    sight: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Listing, ActionError> {
     let glob = action.glob.as_deref().map(Filter::new).transpose()?;
@@ -82,7 +82,7 @@ pub(super) fn run(
     let mut walk =
         Walk::new(root, &folder, options, &after, stop).map_err(|error| error.on(&action.path))?;
     // A name is no content: only what is denied is left out.
-    let mut eyes = Eyes::new(root, sight, Verdict::Deny)?;
+    let mut eyes = Eyes::new(root, sight, RuleEffect::Deny)?;
     let real = if eyes.is_limited() {
         let folder = root.descend(action.path.as_ref());
         eyes.place_of(folder.map_err(|error| ActionError::from(error).on(&action.path))?)?

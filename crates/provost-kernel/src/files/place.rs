@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use provost_core::action::patch::{Hunk, Line, Op};
+use provost_core::action::patch::{Hunk, HunkLine, LineOp};
 
 mod loose;
 
@@ -87,8 +87,8 @@ pub(super) fn apply(
 }
 
 /// The lines a hunk expects to find.
-fn expected<'h>(hunk: &'h Hunk<'h>) -> impl Iterator<Item = &'h Line<'h>> {
-    hunk.lines.iter().filter(|line| matches!(line.op, Op::Keep | Op::Remove))
+fn expected<'h>(hunk: &'h Hunk<'h>) -> impl Iterator<Item = &'h HunkLine<'h>> {
+    hunk.lines.iter().filter(|line| matches!(line.op, LineOp::Keep | LineOp::Remove))
 }
 
 fn find(rows: &[Row<'_>], hunk: &Hunk<'_>, drift: isize) -> Result<usize, Misfit> {
@@ -115,14 +115,14 @@ fn find(rows: &[Row<'_>], hunk: &Hunk<'_>, drift: isize) -> Result<usize, Misfit
 }
 
 /// A line's text without its end, as patches of either kind write it.
-fn text<'a>(line: &Line<'a>) -> &'a [u8] {
+fn text<'a>(line: &HunkLine<'a>) -> &'a [u8] {
     line.text.strip_suffix('\r').unwrap_or(line.text).as_bytes()
 }
 
 /// Every place where the lines are, overlapping ones too. In one pass (Knuth,
 /// Morris and Pratt), because a file of equal lines would make trying each place
 /// take for ever.
-fn all_places(rows: &[Row<'_>], old: &[&Line<'_>]) -> Vec<usize> {
+fn all_places(rows: &[Row<'_>], old: &[&HunkLine<'_>]) -> Vec<usize> {
     let mut back = vec![0; old.len()];
     let mut matched = 0;
     for at in 1..old.len() {
@@ -137,7 +137,7 @@ fn all_places(rows: &[Row<'_>], old: &[&Line<'_>]) -> Vec<usize> {
     let mut places = Vec::new();
     matched = 0;
     for (row, number) in rows.iter().zip(1..) {
-        let same = |line: &Line<'_>| !row.patched && row.split().0 == text(line);
+        let same = |line: &HunkLine<'_>| !row.patched && row.split().0 == text(line);
         while matched > 0 && (matched == old.len() || !same(old[matched])) {
             matched = back[matched - 1];
         }
@@ -163,12 +163,14 @@ fn splice<'a>(rows: &mut Vec<Row<'a>>, hunk: &Hunk<'a>, place: usize) {
     let mut at = place;
     for line in &hunk.lines {
         match line.op {
-            Op::Keep => {
+            LineOp::Keep => {
                 new.push(rows[at].clone());
                 at += 1;
             }
-            Op::Remove => at += 1,
-            Op::Add => new.push(Row { bytes: added(line, verbatim, end).into(), patched: true }),
+            LineOp::Remove => at += 1,
+            LineOp::Add => {
+                new.push(Row { bytes: added(line, verbatim, end).into(), patched: true })
+            }
         }
     }
     rows.splice(place..place + n_old, new);
@@ -177,7 +179,7 @@ fn splice<'a>(rows: &mut Vec<Row<'a>>, hunk: &Hunk<'a>, place: usize) {
 
 /// A new line, ending as the patch says if it knows the file's ends, else as the
 /// lines around it do.
-fn added(line: &Line<'_>, verbatim: bool, end: &[u8]) -> Vec<u8> {
+fn added(line: &HunkLine<'_>, verbatim: bool, end: &[u8]) -> Vec<u8> {
     let text = if verbatim { line.text } else { line.text.strip_suffix('\r').unwrap_or(line.text) };
     let end: &[u8] = match (line.newline, verbatim) {
         (false, _) => b"",

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use provost_core::action::{Encoding, Part, READ, ReadFile};
+use provost_core::action::{BytesEncoding, FileRange, MAX_FILE_READ_BYTES, ReadFile};
 use provost_proto::{Code, Hash};
 use provost_sandbox::beneath::{Opened, Root};
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub struct Content {
     /// The content, as `encoding` says.
     pub content: String,
     /// How the content is written.
-    pub encoding: Encoding,
+    pub encoding: BytesEncoding,
     /// How long the whole file is, in bytes.
     pub size: u64,
     /// The hash of the whole file, if this is the whole file.
@@ -48,12 +48,12 @@ pub(super) fn run(
     action: &ReadFile,
     stop: &dyn Fn() -> bool,
 ) -> Result<Content, ActionError> {
-    let read = || match action.part() {
-        Part::Whole => whole(root, action),
-        Part::Bytes { offset, length } => {
+    let read = || match action.range() {
+        FileRange::Whole => whole(root, action),
+        FileRange::Bytes { offset, length } => {
             bytes(root.open_read(action.path.as_ref())?, action, offset, length)
         }
-        Part::Lines { start, count } => {
+        FileRange::Lines { start, count } => {
             lines(root.open_read(action.path.as_ref())?, start, count, stop)
         }
     };
@@ -61,7 +61,7 @@ pub(super) fn run(
 }
 
 fn whole(root: &Root, action: &ReadFile) -> Result<Content, ActionError> {
-    let bytes = root.read(action.path.as_ref(), READ).map_err(|error| {
+    let bytes = root.read(action.path.as_ref(), MAX_FILE_READ_BYTES).map_err(|error| {
         let mut error = ActionError::from(error);
         if error.code == Code::TooLarge {
             error.message += "; ask for a part with `offset` and `length`, or with `startLine`";
@@ -84,10 +84,10 @@ fn whole(root: &Root, action: &ReadFile) -> Result<Content, ActionError> {
     })
 }
 
-fn write(bytes: Vec<u8>, encoding: Encoding) -> Result<String, ActionError> {
+fn write(bytes: Vec<u8>, encoding: BytesEncoding) -> Result<String, ActionError> {
     match encoding {
-        Encoding::Base64 => Ok(STANDARD.encode(bytes)),
-        Encoding::Utf8 => String::from_utf8(bytes).map_err(|_| binary()),
+        BytesEncoding::Base64 => Ok(STANDARD.encode(bytes)),
+        BytesEncoding::Utf8 => String::from_utf8(bytes).map_err(|_| binary()),
     }
 }
 
@@ -103,18 +103,18 @@ fn bytes(
     length: Option<u64>,
 ) -> Result<Content, ActionError> {
     let Opened { mut file, stat } = opened;
-    let wanted = length.unwrap_or(READ);
+    let wanted = length.unwrap_or(MAX_FILE_READ_BYTES);
     let io = |error| from_io("read the file", &error);
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
     let mut bytes = Vec::new();
     file.take(wanted + CUT).read_to_end(&mut bytes).map_err(io)?;
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).min(bytes.len());
     let skipped = match action.encoding {
-        Encoding::Base64 => {
+        BytesEncoding::Base64 => {
             bytes.truncate(wanted);
             0
         }
-        Encoding::Utf8 => cut_to_characters(&mut bytes, offset, wanted),
+        BytesEncoding::Utf8 => cut_to_characters(&mut bytes, offset, wanted),
     };
     let (offset, length) = (offset + skipped, bytes.len() as u64);
     let is_whole = offset == 0 && length == stat.size;
@@ -162,24 +162,24 @@ fn lines(
     let offset = skip_lines(&mut reader, start - 1, stop)?;
     let mut bytes = Vec::new();
     let mut n_lines = 0;
-    while n_lines < count.unwrap_or(u64::MAX) && (bytes.len() as u64) < READ {
+    while n_lines < count.unwrap_or(u64::MAX) && (bytes.len() as u64) < MAX_FILE_READ_BYTES {
         if stop() {
             return Err(ActionError::cancelled());
         }
-        let room = READ + CUT - bytes.len() as u64;
+        let room = MAX_FILE_READ_BYTES + CUT - bytes.len() as u64;
         let n_read = reader.by_ref().take(room).read_until(b'\n', &mut bytes);
         if n_read.map_err(|error| from_io("read the file", &error))? == 0 {
             break;
         }
         n_lines += 1;
     }
-    let wanted = usize::try_from(READ).unwrap_or(usize::MAX).min(bytes.len());
+    let wanted = usize::try_from(MAX_FILE_READ_BYTES).unwrap_or(usize::MAX).min(bytes.len());
     cut_to_characters(&mut bytes, 0, wanted);
     let length = bytes.len() as u64;
     Ok(Content {
         hash: (offset == 0 && length == size).then(|| hash_of(&bytes)),
-        content: write(bytes, Encoding::Utf8)?,
-        encoding: Encoding::Utf8,
+        content: write(bytes, BytesEncoding::Utf8)?,
+        encoding: BytesEncoding::Utf8,
         size,
         offset,
         length,

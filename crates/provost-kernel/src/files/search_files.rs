@@ -14,7 +14,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use provost_core::action::SearchFiles;
-use provost_core::policy::{Sight, Verdict};
+use provost_core::policy::{PathVisibility, RuleEffect};
 use provost_proto::Code;
 use provost_sandbox::beneath::{BeneathError, Kind, Root};
 use serde::Serialize;
@@ -95,10 +95,10 @@ const SKIPPED: usize = 100;
 pub(super) fn run(
     root: &Root,
     action: &SearchFiles,
-    sight: Option<&Sight>,
+    sight: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Found, ActionError> {
-    let eyes = Eyes::new(root, sight, Verdict::Ask)?;
+    let eyes = Eyes::new(root, sight, RuleEffect::Ask)?;
     run_until(root, action, eyes, Clock { deadline: Instant::now() + TIME, stop })
 }
 

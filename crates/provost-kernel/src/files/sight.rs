@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
-use provost_core::policy::{Sight, Verdict};
+use provost_core::policy::{PathVisibility, RuleEffect};
 use provost_proto::Code;
 use provost_sandbox::beneath::Root;
 use serde::Serialize;
@@ -27,19 +27,19 @@ const DELETED: &str = " (deleted)";
 
 /// Looks at paths for an asker whose sight is limited.
 pub(super) struct Eyes<'a> {
-    sight: Option<&'a Sight>,
+    sight: Option<&'a PathVisibility>,
     /// The project's folder, as the system names it now.
     root: PathBuf,
     /// From this on a path is left out.
-    from: Verdict,
+    from: RuleEffect,
     left_out: LeftOut,
 }
 
 impl<'a> Eyes<'a> {
     pub(super) fn new(
         root: &Root,
-        sight: Option<&'a Sight>,
-        from: Verdict,
+        sight: Option<&'a PathVisibility>,
+        from: RuleEffect,
     ) -> Result<Self, ActionError> {
         let root = if sight.is_some() { name_of(root)? } else { PathBuf::new() };
         Ok(Self { sight, root, from, left_out: LeftOut::default() })
@@ -48,12 +48,12 @@ impl<'a> Eyes<'a> {
     /// Whether a path from the project is to be left out. If so, it is counted.
     pub(super) fn leaves_out(&mut self, path: &Path) -> bool {
         let Some(sight) = self.sight else { return false };
-        let matched = sight.at(&spelled(path));
-        if matched.verdict() < Some(self.from) {
+        let matched = sight.match_path(&spelled(path));
+        if matched.combined_effect() < Some(self.from) {
             return false;
         }
         self.left_out.count += 1;
-        self.left_out.why.extend(matched.deciding().map(ToString::to_string));
+        self.left_out.why.extend(matched.deciding_matches().map(ToString::to_string));
         true
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use provost_core::action::{RelPath, WRITTEN};
+use provost_core::action::{MAX_FILE_WRITE_BYTES, RelPath};
 use provost_proto::Code;
 use provost_sandbox::beneath::{BeneathError, Mode, Replace, Root};
 
@@ -71,7 +71,8 @@ impl<'a> Steps<'a> {
         let aside = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
         self.root.rename(path.as_ref(), aside.as_ref(), Replace::No).map_err(on(path))?;
         self.done.push(Done::MovedAside { path: path.clone(), aside: aside.clone() });
-        let present = self.root.read(aside.as_ref(), WRITTEN as u64).map_err(on(path))?;
+        let present =
+            self.root.read(aside.as_ref(), MAX_FILE_WRITE_BYTES as u64).map_err(on(path))?;
         if present == old { Ok(()) } else { Err(changed_meanwhile().on(path)) }
     }
 
@@ -136,14 +137,14 @@ impl<'a> Steps<'a> {
 }
 
 fn take_back(root: &Root, path: &RelPath, content: &[u8]) -> Result<(), ActionError> {
-    if root.read(path.as_ref(), WRITTEN as u64)? != content {
+    if root.read(path.as_ref(), MAX_FILE_WRITE_BYTES as u64)? != content {
         return Err(changed_meanwhile());
     }
     Ok(root.remove_file(path.as_ref())?)
 }
 
 fn swap(root: &Root, path: &RelPath, old: &[u8], new: &[u8]) -> Result<(), ActionError> {
-    let swapped = root.edit(path.as_ref(), WRITTEN as u64, |present| {
+    let swapped = root.edit(path.as_ref(), MAX_FILE_WRITE_BYTES as u64, |present| {
         if present == Some(old) { Ok(new.to_vec()) } else { Err(changed_meanwhile()) }
     });
     swapped.map_err(|error| error.on(path))

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use provost_core::action::LISTED;
+use provost_core::action::MAX_LISTED_ENTRIES;
 use provost_proto::Code;
 use provost_sandbox::beneath::{Entry, Kind, Root, Stat};
 
@@ -156,9 +156,10 @@ impl<'a> Walk<'a> {
         resuming: bool,
     ) -> Result<(), ActionError> {
         let place = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
-        let listing = self.root.list(place, LISTED as usize)?;
+        let listing = self.root.list(place, MAX_LISTED_ENTRIES as usize)?;
         if listing.more && self.skipped.len() < SKIPPED {
-            let error = format!("has more than {LISTED} names; the others are left out");
+            let error =
+                format!("has more than {MAX_LISTED_ENTRIES} names; the others are left out");
             self.skipped.push(Skipped { path: place.to_string_lossy().into_owned(), error });
         }
         let mut entries = listing.entries;

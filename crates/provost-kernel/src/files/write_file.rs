@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use provost_core::action::{WRITTEN, WriteFile, WriteMode};
+use provost_core::action::{MAX_FILE_WRITE_BYTES, WriteFile, WriteMode};
 use provost_proto::{Code, Hash};
 use provost_sandbox::beneath::{BeneathError, Mode, Root};
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct Written {
 }
 
 /// The longest file that is still read to compare or to hash it.
-const LOOKED_AT: u64 = WRITTEN as u64;
+const LOOKED_AT: u64 = MAX_FILE_WRITE_BYTES as u64;
 
 pub(super) fn run(root: &Root, action: &WriteFile) -> Result<Written, ActionError> {
     let path = &action.path;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::action::{self, RunCommand, TerminalAction};
+use provost_core::action::{self, ProcessAction, RunCommand};
 use provost_proto::kernel::{ErrorInfo, Preconditions, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::beneath::Root;
@@ -67,14 +67,14 @@ impl Commands {
     pub(super) async fn execute(
         self: &Commands,
         id: ActionId,
-        action: TerminalAction,
+        action: ProcessAction,
         terms: Preconditions,
     ) -> Result<Value, ActionError> {
         match action {
-            TerminalAction::RunCommand(params) => self.start(id, params, &terms).await,
-            TerminalAction::List(_) => Ok(self.list()),
-            TerminalAction::Read(params) => self.read(&params),
-            TerminalAction::Write(params) => {
+            ProcessAction::RunCommand(params) => self.start(id, params, &terms).await,
+            ProcessAction::List(_) => Ok(self.list()),
+            ProcessAction::Read(params) => self.read(&params),
+            ProcessAction::Write(params) => {
                 let process = self.book.find(&params.id)?;
                 if !params.text.is_empty() {
                     let (reply, taken) = oneshot::channel();
@@ -89,12 +89,12 @@ impl Commands {
                 }
                 Ok(json!({ "id": params.id }))
             }
-            TerminalAction::Signal(params) => {
+            ProcessAction::Signal(params) => {
                 let process = self.book.find(&params.id)?;
                 order(&process, Order::Signal(signal(params.signal))).await?;
                 Ok(json!({ "id": params.id }))
             }
-            TerminalAction::Stop(params) => {
+            ProcessAction::Stop(params) => {
                 let process = self.book.find(&params.id)?;
                 if process.outcome().is_none() {
                     let grace = Duration::from_millis(params.grace_ms);
@@ -125,7 +125,7 @@ impl Commands {
         let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
         space.check().map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
         let absent = policy.absent();
-        let what = action::Action::Terminal(TerminalAction::RunCommand(params.clone())).describe();
+        let what = action::Action::Process(ProcessAction::RunCommand(params.clone())).describe();
         let mut holds = self.holds.write().await;
         holds.tidy();
         let mut command = self.command(&params);

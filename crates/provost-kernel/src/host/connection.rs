@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::action::{Action, Encoding, FileAction, RuntimeAction};
-use provost_core::policy::Sight;
+use provost_core::action::{Action, BytesEncoding, FileAction, RuntimeAction};
+use provost_core::policy::PathVisibility;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{
     ErrorInfo, JsonRpcVersion, MIN_PROTOCOL_BINARY_OUTPUT, Method, Preconditions, ReportNumber,
@@ -290,7 +290,8 @@ fn marked(mut result: Value, n_secrets: usize) -> Value {
 /// Whether there is nothing to redact in the content of a file. All else that is said of
 /// it is numbers.
 fn is_plain(redactor: &Redactor, content: &files::Content) -> bool {
-    content.encoding == Encoding::Utf8 && !redactor.suspects(content.content.as_bytes())
+    content.encoding == BytesEncoding::Utf8
+        && !redactor.may_contain_secret(content.content.as_bytes())
 }
 
 fn read(name: &str, params: Value) -> Result<Action, ActionError> {
@@ -315,7 +316,7 @@ async fn execute(
             host.commands.unchanged(&terms.unwrap_or_default())?;
             on_runtime(host, id, action, &redactor).await
         }
-        Action::Terminal(action) => {
+        Action::Process(action) => {
             let done = host.commands.execute(id, action, terms.unwrap_or_default()).await;
             redacted(&redactor, done)
         }
@@ -331,14 +332,14 @@ fn beneath(host: &Host, terms: Option<&Preconditions>) -> Root {
 }
 
 /// What may be looked into. What cannot be understood limits everything.
-fn sight(limits: &[VisibilityRule]) -> Result<Sight, ActionError> {
-    Sight::new(limits).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
+fn sight(limits: &[VisibilityRule]) -> Result<PathVisibility, ActionError> {
+    PathVisibility::new(limits).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
 }
 
 async fn on_files(
     host: &Arc<Host>,
     id: ActionId,
-    (action, sight, terms): (FileAction, Option<Sight>, Option<Preconditions>),
+    (action, sight, terms): (FileAction, Option<PathVisibility>, Option<Preconditions>),
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     let root = beneath(host, terms.as_ref());
@@ -372,7 +373,7 @@ async fn on_runtime(
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     match action {
-        RuntimeAction::Open(params) => {
+        RuntimeAction::OpenTerminal(params) => {
             let began = std::time::Instant::now();
             drop(host.commands.book.begin(id));
             let opened = match host.commands.walls.places() {
@@ -383,17 +384,17 @@ async fn on_runtime(
             host.commands.book.done(id, &opened, began.elapsed());
             opened
         }
-        RuntimeAction::Read(params) => {
+        RuntimeAction::ReadTerminal(params) => {
             redacted(redactor, host.terminal.read(&params, redactor).await)
         }
-        RuntimeAction::Write(params) => redacted(redactor, host.terminal.write(&params)),
+        RuntimeAction::WriteTerminal(params) => redacted(redactor, host.terminal.write(&params)),
         RuntimeAction::Run(_)
         | RuntimeAction::Stop(_)
         | RuntimeAction::Restart(_)
         | RuntimeAction::Build(_)
         | RuntimeAction::Status(_)
         | RuntimeAction::Logs(_)
-        | RuntimeAction::Fetch(_) => {
+        | RuntimeAction::FetchPreview(_) => {
             let began = std::time::Instant::now();
             let result = redacted(redactor, host.runtime.execute(id, action, &host.root).await);
             // A daemon that was away asks what became of it.

@@ -35,7 +35,7 @@ impl Start {
             Ok(Err(_)) | Err(_) => ObservedChanges { more: true, ..ObservedChanges::default() },
         };
         let mut found = serde_json::to_value(found).ok()?;
-        redactor.json(&mut found);
+        redactor.redact_json(&mut found);
         Some(found)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use provost_core::redact::{Redactor, Stream};
+use provost_core::redact::{Redactor, StreamRedactor};
 use provost_proto::kernel::{OutputStream, ReportPayload};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -126,7 +126,7 @@ struct Side {
     pipe: Option<pipe::Receiver>,
     data: BytesMut,
     /// Takes the secrets out of what is read.
-    secrets: Stream,
+    secrets: StreamRedactor,
     since: Option<Instant>,
 }
 
@@ -143,7 +143,7 @@ impl Side {
             tracing::debug!(%error, "the pipe of a command stays small");
         }
         let pipe = fd.map(pipe::Receiver::from_owned_fd).transpose()?;
-        let secrets = Stream::new(Arc::clone(redactor));
+        let secrets = StreamRedactor::new(Arc::clone(redactor));
         Ok(Self { stream, pipe, data: BytesMut::new(), secrets, since: None })
     }
 
@@ -151,7 +151,7 @@ impl Side {
     /// now. If none were read, nothing comes any more.
     fn redact(&mut self, n: usize) -> usize {
         let start = self.data.len() - n;
-        if n > 0 && self.secrets.passes(&self.data[start..]) {
+        if n > 0 && self.secrets.passes_unchanged(&self.data[start..]) {
             return n;
         }
         let mut kept = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use provost_core::action::{Encoding, RelPath};
+use provost_core::action::{BytesEncoding, RelPath};
 use provost_core::redact::{Redactor, Secrets};
 use provost_proto::Code;
 use provost_proto::kernel::{ErrorInfo, KnownSecret};
@@ -55,13 +55,13 @@ pub(super) fn redacted(
             Ok(Value::Object(members))
         }
         Ok(mut value) => {
-            redactor.json(&mut value);
+            redactor.redact_json(&mut value);
             Ok(value)
         }
         Err(mut error) => {
-            redactor.string(&mut error.message);
+            redactor.redact_string(&mut error.message);
             if let Some(details) = &mut error.details {
-                redactor.json(details);
+                redactor.redact_json(details);
             }
             Err(error)
         }
@@ -75,28 +75,28 @@ pub(super) fn redacted_part(
     root: &Root,
     (path, content): (&RelPath, Content),
 ) -> Result<(Content, usize), ActionError> {
-    let reach = redactor.reach() as u64;
+    let reach = redactor.max_match_bytes() as u64;
     let file = root.open_read(path.as_ref())?.file;
     let begin = content.offset.saturating_sub(reach);
     let before = around(&file, begin, content.offset - begin)?;
     let after = around(&file, content.offset.saturating_add(content.length), reach)?;
     let own = match content.encoding {
-        Encoding::Utf8 => content.content.clone().into_bytes(),
-        Encoding::Base64 => STANDARD.decode(&content.content).unwrap_or_default(),
+        BytesEncoding::Utf8 => content.content.clone().into_bytes(),
+        BytesEncoding::Base64 => STANDARD.decode(&content.content).unwrap_or_default(),
     };
     let (first, second) = (before.len(), before.len() + own.len());
     let all = [before, own, after].concat();
-    let (mut pieces, n_marks) = redactor.pieces(&all, &[first, second]);
+    let (mut pieces, n_marks) = redactor.redact_pieces(&all, &[first, second]);
     let kept = pieces.pop().unwrap_or_default();
     if all.get(first..second) == Some(&kept[..]) {
         return Ok((content, 0));
     }
     let text = match content.encoding {
-        Encoding::Utf8 => String::from_utf8_lossy(&kept).into_owned(),
-        Encoding::Base64 => STANDARD.encode(kept),
+        BytesEncoding::Utf8 => String::from_utf8_lossy(&kept).into_owned(),
+        BytesEncoding::Base64 => STANDARD.encode(kept),
     };
     // One that begins before it is marked there, and is gone from here.
-    let (_, n_before) = redactor.pieces(&all, &[first]);
+    let (_, n_before) = redactor.redact_pieces(&all, &[first]);
     Ok((Content { content: text, ..content }, (n_marks - n_before).max(1)))
 }
 
@@ -113,20 +113,20 @@ fn members_of(redactor: &Redactor, members: &mut Map<String, Value>) -> usize {
     let encoded = members.get("encoding").is_some_and(|encoding| encoding == "base64");
     let content = members.get("content").and_then(Value::as_str).filter(|_| encoded);
     let bytes = content.and_then(|content| STANDARD.decode(content).ok());
-    let replaced = bytes.and_then(|bytes| redactor.replace(&bytes));
+    let replaced = bytes.and_then(|bytes| redactor.try_redact(&bytes));
     let mut n_marks = 0;
     if let Some((bytes, n_inside)) = replaced {
         members.insert("content".to_owned(), STANDARD.encode(bytes).into());
         n_marks = n_inside;
     }
-    n_marks + members.values_mut().map(|member| redactor.json(member)).sum::<usize>()
+    n_marks + members.values_mut().map(|member| redactor.redact_json(member)).sum::<usize>()
 }
 
 /// The reason of a failure, without secrets.
 pub(super) fn without_secrets(redactor: &Redactor, mut fault: ErrorInfo) -> ErrorInfo {
-    redactor.string(&mut fault.message);
+    redactor.redact_string(&mut fault.message);
     if let Some(details) = &mut fault.details {
-        redactor.json(details);
+        redactor.redact_json(details);
     }
     fault
 }

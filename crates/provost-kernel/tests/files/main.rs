@@ -103,7 +103,7 @@ impl Project {
 fn run(root: &Root, name: &str, params: Value) -> Result<Value, ActionError> {
     match Action::parse(name, params).unwrap() {
         Action::File(action) => files::execute(root, &action, &|| false),
-        Action::Terminal(action) => panic!("{action:?} is no action on files"),
+        Action::Process(action) => panic!("{action:?} is no action on files"),
         Action::Runtime(action) => panic!("{action:?} is no action on files"),
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use provost_core::action::Action;
-use provost_core::policy::Sight;
+use provost_core::policy::PathVisibility;
 use provost_kernel::files;
 use provost_proto::kernel::VisibilityRule;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn project() -> Project {
 
 fn look(project: &Project, name: &str, params: Value) -> Value {
     let limits = [limit("deny", &["keys/**"]), limit("ask", &["**/drafts/**"])];
-    let sight = Sight::new(&limits).unwrap();
+    let sight = PathVisibility::new(&limits).unwrap();
     let Action::File(action) = Action::parse(name, params).unwrap() else { panic!("{name}") };
     files::execute_within(&project.root, &action, Some(&sight), &|| false).unwrap()
 }

@@ -143,7 +143,7 @@ impl Heard {
     fn cut(self, origin: Origin) -> Turn {
         let Self { text, reasoning, bytes, mut usage } = self;
         if usage != Usage::default() {
-            let said = provost_core::session::budget::estimate(bytes);
+            let said = provost_core::session::budget::estimate_tokens(bytes);
             usage.output = usage.output.max(said);
         }
         let mut items = Vec::new();

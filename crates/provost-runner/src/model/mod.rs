@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A [`Registry`] says which [`Provider`] a name like `anthropic/claude-sonnet-5`
-//! means; [`Models::stream`] sends it a [`Request`] and gives a stream of
+//! means; [`Models::stream`] sends it a [`ActionRequest`] and gives a stream of
 //! [`ModelEvent`]s. Dropping the stream closes the connection. The last event of
 //! a stream that succeeds is [`ModelEvent::End`], with the finished [`Turn`]; the
 //! last of one that fails is an error. Nothing comes after either.
@@ -17,7 +17,7 @@
 //! reasoning, signatures of thoughts, ids. Another model gets the neutral form,
 //! without the reasoning, which only the model that made it can read.
 //!
-//! What encodes and decodes ([`Wire`]) is pure: no clock, no network, so that
+//! What encodes and decodes ([`ActionJson`]) is pure: no clock, no network, so that
 //! every stream can be tested cut at every byte. Nothing here reads the
 //! environment; the binary gives it as a map ([`Registry::new`]). Keys are in
 //! headers only, never in an address, and are taken out of every error.

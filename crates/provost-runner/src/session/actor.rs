@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::session::{
     ItemNumber, SessionClosed, SessionStatus, SessionView, TurnStarted, TurnStatus,
 };
@@ -216,8 +216,8 @@ impl Actor {
     /// The turn that a daemon before left open, if it did.
     async fn left_open(&self) -> Option<Begun> {
         let id = self.journal.session.uuid();
-        let doc = self.runner.gateway.store().doc(View::Sessions, id).await.ok()?;
-        let view = doc.and_then(Doc::into_session)?;
+        let doc = self.runner.gateway.store().doc(ViewKind::Sessions, id).await.ok()?;
+        let view = doc.and_then(ViewDocument::into_session)?;
         let turn = view.turn.clone().filter(|_| view.status == SessionStatus::Running)?;
         let message = match history::asked(&**self.runner.gateway.store(), &view, turn.id).await {
             Ok(message) => message,

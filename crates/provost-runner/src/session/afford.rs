@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use provost_core::session::budget::estimate;
-use provost_core::session::ledger::{Amount, Wish};
+use provost_core::session::budget::estimate_tokens;
+use provost_core::session::reservation_ledger::{BudgetAmount, ReservationRequest};
 use provost_proto::Fact;
 use provost_proto::session::{CompletionPurpose, NanoDollars, SessionView, UsageRecorded};
 
@@ -62,7 +62,7 @@ impl Turn {
         let is_limited = payers
             .iter()
             .any(|payer| payer.most.tokens.is_some() || (payer.most.nanos.is_some() && !is_free));
-        let input = if is_limited { estimate(size(request)) } else { 0 };
+        let input = if is_limited { estimate_tokens(size(request)) } else { 0 };
         let has_price = self.cost(view, &Usage::default()).is_some();
         if !has_price && payers.iter().any(|payer| payer.most.nanos.is_some()) {
             return Err(Broken::NoPrice(view.model.clone()));
@@ -72,7 +72,7 @@ impl Turn {
             self.cost(view, &usage).unwrap_or(0)
         };
         let shortest = longest.min(SHORTEST);
-        let wish = Wish { payers: &payers, input, shortest, longest, price: &price };
+        let wish = ReservationRequest { payers: &payers, input, shortest, longest, price: &price };
         let left = settings.limits.millis.saturating_sub(state.progress.millis);
         let reserved = tokio::select! {
             () = self.cancel.cancelled() => return Err(Broken::Cancelled),
@@ -108,7 +108,7 @@ impl Turn {
         day: u32,
         usage: &Usage,
         (purpose, estimated): (CompletionPurpose, bool),
-    ) -> (Amount, Vec<Fact>) {
+    ) -> (BudgetAmount, Vec<Fact>) {
         let (cost, usage) = (self.cost(view, usage), tokens(usage));
         let used = Fact::UsageRecorded(UsageRecorded {
             session: self.journal.session,
@@ -123,7 +123,7 @@ impl Turn {
         });
         let mut facts = line.told(&used);
         facts.insert(0, used);
-        (Amount { nanos: cost.unwrap_or(0), tokens: usage.total(), calls: 1 }, facts)
+        (BudgetAmount { nanos: cost.unwrap_or(0), tokens: usage.total(), calls: 1 }, facts)
     }
 
     fn cost(&self, view: &SessionView, usage: &Usage) -> Option<NanoDollars> {

@@ -1,10 +1,10 @@
 //! Asking the model, and writing down what it answers.
 
-use provost_core::fold::{Doc, View};
-use provost_core::session::budget::estimate;
-use provost_core::session::instructions::{Project as Place, instructions};
-use provost_core::session::plan::Heard;
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::session::budget::estimate_tokens;
+use provost_core::session::instructions::{ProjectPromptContext as Place, build_instructions};
 use provost_core::session::tools::{self, HANDOFF};
+use provost_core::session::turn_step::TurnInput;
 use provost_gateway::Part as Role;
 use provost_proto::session::{
     CompletionPurpose, FinishReason, MessageAdded, MessageAuthor, MessagePart, SessionView,
@@ -22,9 +22,9 @@ use crate::model::{Message, Request, StopReason, Tool, ToolChoice, Turn as Answe
 
 impl Turn {
     /// Asks the model once, and writes down what it says and calls.
-    pub(super) async fn ask(&self, state: &mut State) -> Result<Heard, Broken> {
+    pub(super) async fn ask(&self, state: &mut State) -> Result<TurnInput, Broken> {
         if self.is_used_up(state) {
-            return Ok(Heard::Stopped(FinishReason::MaxTokens));
+            return Ok(TurnInput::ModelStopped(FinishReason::MaxTokens));
         }
         // The conversation is lent to the request, and not copied for it.
         let messages = std::mem::take(&mut state.history.messages);
@@ -36,7 +36,7 @@ impl Turn {
         let calls = self.keep(state, &answer).await?;
         state.history.answered(answer);
         state.history.open = calls;
-        Ok(if state.history.open.is_empty() { heard } else { Heard::Calls })
+        Ok(if state.history.open.is_empty() { heard } else { TurnInput::ToolCalls })
     }
 
     /// Asks, and pays. What broke off is written down before the error is told.
@@ -111,7 +111,7 @@ impl Turn {
         let mut calls = Vec::new();
         if answer.stop != StopReason::MaxTokens {
             for called in answer.calls().take(limits::MAX_TOOL_CALLS) {
-                let known = tools::action(&called.name);
+                let known = tools::action_for_tool(&called.name);
                 let tool = known.map_or_else(|| called.name.clone(), str::to_owned);
                 let call = Call {
                     item: self.journal.place(),
@@ -152,8 +152,8 @@ impl Turn {
             // It tells why there is none.
             None => &gateway.part(&project, &view.role).await?,
         };
-        let doc = gateway.store().doc(View::Runtimes, project.id.uuid()).await?;
-        let runs = told::runs(doc.and_then(Doc::into_runtime).as_ref());
+        let doc = gateway.store().doc(ViewKind::Runtimes, project.id.uuid()).await?;
+        let runs = told::runs(doc.and_then(ViewDocument::into_runtime).as_ref());
         let now = i64::try_from(gateway.clock().now()).unwrap_or(i64::MAX);
         let date = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
         let date = date.strftime("%Y-%m-%d").to_string();
@@ -163,7 +163,12 @@ impl Turn {
         let guides = gateway.guides(&project, touched).await?;
         Ok(Request {
             model: view.model.clone(),
-            instructions: instructions((&role.name, &role.instructions), &place, &guides, touched),
+            instructions: build_instructions(
+                (&role.name, &role.instructions),
+                &place,
+                &guides,
+                touched,
+            ),
             tools: offered(view, role, &roles, &project)?,
             tool_choice: ToolChoice::Auto,
             messages,
@@ -196,7 +201,11 @@ pub(super) fn guessed(request: &Request, said: usize) -> Usage {
     if said == 0 || request.model.starts_with("script/") {
         return Usage::default();
     }
-    Usage { input: estimate(size(request)), output: estimate(said), ..Usage::default() }
+    Usage {
+        input: estimate_tokens(size(request)),
+        output: estimate_tokens(said),
+        ..Usage::default()
+    }
 }
 
 /// The skills that a session may use: its role's, and no more than it was given.
@@ -215,32 +224,34 @@ fn offered(
     _project: &Project,
 ) -> Result<Vec<Tool>, Broken> {
     let own = skills(view, role);
-    let mut all = tools::offered(own.iter().map(String::as_str));
+    let mut all = tools::tools_for_skills(own.iter().map(String::as_str));
     if view.depth < limits::MAX_HANDOFF_DEPTH {
         let others = roles.iter().filter(|other| {
             other.name != view.role
                 && other.skills.iter().any(|skill| own.iter().any(|o| o == skill))
         });
         let others = others.map(|other| (other.name.as_str(), other.description.as_str()));
-        all.extend(tools::handoff(others));
+        all.extend(tools::handoff_tool(others));
     }
     debug_assert!(
-        all.iter().all(|tool| tool.name == HANDOFF || tools::action(&tool.name).is_some())
+        all.iter().all(|tool| tool.name == HANDOFF || tools::action_for_tool(&tool.name).is_some())
     );
     let tools = all.into_iter().map(|tool| Tool::new(tool.name, tool.description, tool.schema));
     tools.collect::<Result<_, _>>().map_err(Broken::Model)
 }
 
 /// What an answer means for the turn.
-fn heard(answer: &Answered) -> Heard {
+fn heard(answer: &Answered) -> TurnInput {
     match &answer.stop {
         StopReason::EndTurn
         | StopReason::ToolUse
         | StopReason::StopSequence
-        | StopReason::Other { .. } => Heard::Stopped(FinishReason::Done),
-        StopReason::MaxTokens => Heard::Stopped(FinishReason::MaxTokens),
-        StopReason::ContextWindow => Heard::TooLong,
-        StopReason::Refusal | StopReason::ContentFilter => Heard::Stopped(FinishReason::Refused),
-        StopReason::Paused => Heard::Ready,
+        | StopReason::Other { .. } => TurnInput::ModelStopped(FinishReason::Done),
+        StopReason::MaxTokens => TurnInput::ModelStopped(FinishReason::MaxTokens),
+        StopReason::ContextWindow => TurnInput::ContextTooLong,
+        StopReason::Refusal | StopReason::ContentFilter => {
+            TurnInput::ModelStopped(FinishReason::Refused)
+        }
+        StopReason::Paused => TurnInput::Ready,
     }
 }

@@ -1,6 +1,6 @@
 //! Why something could not be said or done in a session.
 
-use provost_core::session::budget::TooLittle;
+use provost_core::session::budget::BudgetShortfall;
 use provost_gateway::GatewayError;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Code, limits};
@@ -81,7 +81,7 @@ pub(super) enum Broken {
     /// There is no such model.
     Unknown(UnknownModel),
     /// Nothing is left to pay with.
-    Budget(TooLittle),
+    Budget(BudgetShortfall),
     /// The price of the model is not known, and there is a budget.
     NoPrice(String),
     /// A person stopped it.

@@ -4,8 +4,8 @@
 //! the other. A daemon that ended in between is followed by one that tells it: under a
 //! key, so that it is told once.
 
-use provost_core::chain;
-use provost_core::session::handoff::hand_over;
+use provost_core::hash_chain;
+use provost_core::session::handoff::check_handoff;
 use provost_proto::session::{HandedOff, SessionStatus, SessionView};
 use provost_proto::{Code, Fact, SessionId};
 use provost_store::Idempotency;
@@ -85,7 +85,7 @@ impl Turn {
         let role = gateway.part(&project, &view.role).await?;
         let own = ask::skills(view, &role);
         let roles = parts.iter().map(|part| (part.name.as_str(), &part.skills));
-        let only = match hand_over((&view.role, view.depth, &own), name, roles) {
+        let only = match check_handoff((&view.role, view.depth, &own), name, roles) {
             Ok(only) => only,
             Err(error) => return Ok(Err(error.to_string())),
         };
@@ -108,7 +108,7 @@ impl Turn {
         if now.turn.is_some() || now.status == SessionStatus::Closed {
             return Ok(());
         }
-        let request = chain::digest(task.as_bytes());
+        let request = hash_chain::digest(task.as_bytes());
         let command = Some(Idempotency { key: format!("task/{}", child.uuid()), request });
         let prompt = Prompt { text: task, command, most: None };
         Box::pin(self.runner.send_as(self.by.clone(), child, prompt)).await.map(drop)

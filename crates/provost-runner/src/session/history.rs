@@ -1,6 +1,6 @@
 //! What was said in a session, from its documents, as a model is told it.
 
-use provost_core::fold::{Doc, View, session::page_key};
+use provost_core::fold::{ViewDocument, ViewKind, session::page_key};
 use provost_proto::session::{
     ITEMS_PER_PAGE, ItemContent, MessageAuthor, MessagePart, SessionItem as Said, SessionView,
     ToolCallStatus,
@@ -47,8 +47,8 @@ async fn from(store: &dyn Store, view: &SessionView, first: u32) -> Result<Vec<S
     let mut items = Vec::new();
     let pages = view.items.div_ceil(ITEMS_PER_PAGE);
     for page in first / ITEMS_PER_PAGE..pages {
-        let doc = store.doc(View::Pages, page_key(view.id, page * ITEMS_PER_PAGE)).await?;
-        items.extend(doc.and_then(Doc::into_page).into_iter().flat_map(|page| page.items));
+        let doc = store.doc(ViewKind::Pages, page_key(view.id, page * ITEMS_PER_PAGE)).await?;
+        items.extend(doc.and_then(ViewDocument::into_page).into_iter().flat_map(|page| page.items));
     }
     Ok(items)
 }

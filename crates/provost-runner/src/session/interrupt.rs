@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use provost_core::fold::{Doc, View};
-use provost_core::session::ledger::Key;
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::session::reservation_ledger::AccountKey;
 use provost_gateway::Saying;
 use provost_proto::session::{
     CompletionDraft, CompletionPurpose, MessageAdded, MessageAuthor, MessagePart, SessionView,
@@ -30,8 +30,8 @@ impl Runner {
         read: History,
     ) -> Result<(), RunnerError> {
         let Some(turn) = &session.turn else { return Ok(()) };
-        let doc = self.gateway.store().doc(View::Drafts, session.id.uuid()).await?;
-        let draft = doc.and_then(Doc::into_draft).filter(|draft| draft.turn == turn.id);
+        let doc = self.gateway.store().doc(ViewKind::Drafts, session.id.uuid()).await?;
+        let draft = doc.and_then(ViewDocument::into_draft).filter(|draft| draft.turn == turn.id);
         let mut facts = Vec::new();
         if let Some(draft) = draft {
             let written = written(&draft);
@@ -63,7 +63,7 @@ impl Runner {
             facts,
         };
         self.gateway.say(session.id, saying).await?;
-        self.ledger.books().forget(Key::Turn(turn.id));
+        self.ledger.books().remove_account(AccountKey::Turn(turn.id));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Looking at sessions.
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::session::{SessionDetail, SessionList, SessionStatus, SessionView};
 use provost_proto::{SessionId, Stream};
 use provost_store::Scope;
@@ -14,8 +14,9 @@ const TRIES: usize = 200;
 impl Runner {
     /// The sessions, the newest first.
     pub async fn list(&self) -> Result<SessionList, RunnerError> {
-        let docs = self.gateway.store().docs(View::Sessions).await?;
-        let mut sessions: Vec<_> = docs.into_iter().filter_map(Doc::into_session).collect();
+        let docs = self.gateway.store().docs(ViewKind::Sessions).await?;
+        let mut sessions: Vec<_> =
+            docs.into_iter().filter_map(ViewDocument::into_session).collect();
         sessions.sort_by_key(|session| std::cmp::Reverse((session.updated_at, session.id)));
         Ok(SessionList { sessions })
     }
@@ -36,7 +37,10 @@ impl Runner {
             let cursor = *store.head().borrow();
             let view = self.view(session).await?;
             let mut items = history::items(&**store, &view).await?;
-            let draft = store.doc(View::Drafts, session.uuid()).await?.and_then(Doc::into_draft);
+            let draft = store
+                .doc(ViewKind::Drafts, session.uuid())
+                .await?
+                .and_then(ViewDocument::into_draft);
             tries += 1;
             // Something was said meanwhile: the documents may be of different moments.
             if !store.read(scope, cursor, 1).await?.events.is_empty() && tries < TRIES {

@@ -38,8 +38,8 @@ mod turn;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use provost_core::fold::{Doc, View};
-use provost_core::session::plan::Limits;
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::session::turn_step::TurnLimits;
 use provost_gateway::{Gateway, Operator};
 use provost_proto::session::{NanoDollars, SessionBudget, SessionStatus, SessionView};
 use provost_proto::{Actor as Acting, MessageId, Principal, SessionId, TurnId};
@@ -65,7 +65,7 @@ const INBOX: usize = 32;
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// What one turn may take.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// From how many tokens on a conversation is summarized; by its model if absent.
     pub compact_at: Option<u64>,
     /// What a session may use that names no budget of its own.
@@ -114,11 +114,11 @@ impl Runner {
         prices: Prices,
         settings: Settings,
     ) -> Result<Arc<Self>, RunnerError> {
-        let rows = gateway.store().docs(View::Usage).await?;
-        let sessions = gateway.store().docs(View::Sessions).await?;
+        let rows = gateway.store().docs(ViewKind::Usage).await?;
+        let sessions = gateway.store().docs(ViewKind::Sessions).await?;
         let ledger = Arc::new(Ledger::new(
-            rows.into_iter().filter_map(Doc::into_usage),
-            sessions.into_iter().filter_map(Doc::into_session),
+            rows.into_iter().filter_map(ViewDocument::into_usage),
+            sessions.into_iter().filter_map(ViewDocument::into_session),
         ));
         let runner = Arc::new(Self {
             gateway,

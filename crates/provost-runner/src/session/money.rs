@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use provost_core::fold::{Doc, View};
-use provost_core::session::budget::TooLittle;
-use provost_core::session::ledger::{Amount, Key, Ledger as Books, Refused, Wish};
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::session::budget::BudgetShortfall;
+use provost_core::session::reservation_ledger::{
+    AccountKey, BudgetAmount, ReservationError, ReservationLedger as Books, ReservationRequest,
+};
 use provost_proto::UnixMicros;
 use provost_proto::session::{DailyUsage, SessionView, TokenUsage, UsageReport};
 use tokio::sync::Notify;
@@ -36,8 +38,9 @@ pub(super) fn tokens(usage: &Usage) -> TokenUsage {
 impl Runner {
     /// What models used and cost.
     pub async fn usage(&self) -> Result<UsageReport, RunnerError> {
-        let docs = self.gateway.store().docs(View::Usage).await?;
-        let mut rows: Vec<DailyUsage> = docs.into_iter().filter_map(Doc::into_usage).collect();
+        let docs = self.gateway.store().docs(ViewKind::Usage).await?;
+        let mut rows: Vec<DailyUsage> =
+            docs.into_iter().filter_map(ViewDocument::into_usage).collect();
         rows.sort_by(|a, b| (b.day, &b.model).cmp(&(a.day, &a.model)));
         let usage =
             rows.iter().fold(TokenUsage::default(), |sum, row| sum.saturating_add(row.usage));
@@ -77,13 +80,17 @@ impl Ledger {
     ) -> Self {
         let mut books = Books::default();
         for row in rows {
-            let spent = Amount { nanos: row.cost, tokens: row.usage.total(), calls: row.calls };
-            books.add(Key::Day(row.day), spent);
-            books.add(Key::Project(row.project), spent);
+            let spent =
+                BudgetAmount { nanos: row.cost, tokens: row.usage.total(), calls: row.calls };
+            books.add_spent(AccountKey::Day(row.day), spent);
+            books.add_spent(AccountKey::Project(row.project), spent);
         }
         for session in sessions {
             let (nanos, tokens) = (session.cost, session.usage.total());
-            books.know(Key::Session(session.id), Amount { nanos, tokens, calls: 0 });
+            books.seed_spent(
+                AccountKey::Session(session.id),
+                BudgetAmount { nanos, tokens, calls: 0 },
+            );
         }
         Self { books: Mutex::new(books), freed: Notify::new() }
     }
@@ -96,9 +103,9 @@ impl Ledger {
     /// theirs to come, as long as it may.
     pub(super) async fn reserve(
         self: &Arc<Self>,
-        wish: &Wish<'_>,
+        wish: &ReservationRequest<'_>,
         patience: Duration,
-    ) -> Result<Reserved, TooLittle> {
+    ) -> Result<Reserved, BudgetShortfall> {
         let ends = Instant::now() + patience;
         loop {
             let freed = self.freed.notified();
@@ -110,8 +117,8 @@ impl Ledger {
                 Ok((number, output)) => {
                     return Ok(Reserved { output, ledger: Arc::clone(self), number });
                 }
-                Err(Refused::Never(little)) => return Err(little),
-                Err(Refused::NotYet(little)) => {
+                Err(ReservationError::Insufficient(little)) => return Err(little),
+                Err(ReservationError::InsufficientForNow(little)) => {
                     timeout_at(ends, freed).await.map_err(|_| little)?;
                 }
             }
@@ -119,20 +126,20 @@ impl Ledger {
     }
 
     /// This was spent by all of these, without having been reserved.
-    pub(super) fn spend(&self, keys: impl Iterator<Item = Key>, spent: Amount) {
+    pub(super) fn spend(&self, keys: impl Iterator<Item = AccountKey>, spent: BudgetAmount) {
         let mut books = self.books();
-        keys.for_each(|key| books.add(key, spent));
+        keys.for_each(|key| books.add_spent(key, spent));
     }
 
-    fn settle(&self, number: u64, spent: Option<Amount>) {
-        self.books().settle(number, spent);
+    fn settle(&self, number: u64, spent: Option<BudgetAmount>) {
+        self.books().settle_reservation(number, spent);
         self.freed.notify_waiters();
     }
 }
 
 impl Reserved {
     /// What the answer did cost takes the place of what was kept for it.
-    pub(super) fn settle(self, spent: Amount) {
+    pub(super) fn settle(self, spent: BudgetAmount) {
         self.ledger.settle(self.number, Some(spent));
     }
 }
@@ -147,19 +154,25 @@ impl Drop for Reserved {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use provost_core::session::budget::Pot;
-    use provost_core::session::ledger::{Most, Payer};
+    use provost_core::session::budget::BudgetScope;
+    use provost_core::session::reservation_ledger::{BudgetLimit, BudgetPayer};
 
     const LONG: Duration = Duration::from_mins(1);
 
-    fn day() -> [Payer; 1] {
-        let most = Most { nanos: Some(100), ..Most::default() };
-        [Payer { key: Key::Day(1), pot: Pot::Day, most, is_shared: true }]
+    fn day() -> [BudgetPayer; 1] {
+        let most = BudgetLimit { nanos: Some(100), ..BudgetLimit::default() };
+        [BudgetPayer { key: AccountKey::Day(1), pot: BudgetScope::Day, most, is_shared: true }]
     }
 
     /// An answer that costs 60, neither more nor less.
-    fn wish(payers: &[Payer]) -> Wish<'_> {
-        Wish { payers, input: 0, shortest: 60, longest: 60, price: &|output| output.into() }
+    fn wish(payers: &[BudgetPayer]) -> ReservationRequest<'_> {
+        ReservationRequest {
+            payers,
+            input: 0,
+            shortest: 60,
+            longest: 60,
+            price: &|output| output.into(),
+        }
     }
 
     #[tokio::test]
@@ -167,7 +180,7 @@ mod tests {
         let (ledger, payers) = (Arc::new(Ledger::default()), day());
         let first = ledger.reserve(&wish(&payers), LONG).await.unwrap();
         let refused = ledger.reserve(&wish(&payers), Duration::ZERO).await.unwrap_err();
-        assert_eq!((refused.pot, refused.taken), (Pot::Day, 60));
+        assert_eq!((refused.pot, refused.taken), (BudgetScope::Day, 60));
         let second = tokio::spawn({
             let ledger = Arc::clone(&ledger);
             async move { ledger.reserve(&wish(&day()), LONG).await.map(|kept| kept.settle(spent(60))) }
@@ -179,7 +192,7 @@ mod tests {
         assert_eq!(refused.taken, 100);
     }
 
-    fn spent(nanos: u64) -> Amount {
-        Amount { nanos, ..Amount::default() }
+    fn spent(nanos: u64) -> BudgetAmount {
+        BudgetAmount { nanos, ..BudgetAmount::default() }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost_core::session::ledger::Key;
+use provost_core::session::reservation_ledger::AccountKey;
 use provost_gateway::{GatewayError, Operator, Saying};
 use provost_proto::session::{OpenSessionRequest, SessionBudget, SessionOpened, SessionView};
 use provost_proto::{Fact, Project, ProjectStatus, SessionId};
@@ -49,7 +49,7 @@ impl Runner {
     ) -> Result<SessionView, RunnerError> {
         let part = self.gateway.part(project, role).await?;
         // What is left now. Whatever it uses is taken from those above as well.
-        let spent = self.ledger.books().spent(Key::Session(parent.id));
+        let spent = self.ledger.books().spent(AccountKey::Session(parent.id));
         let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
         let opened = SessionOpened {
             session: self.gateway.clock().id(),

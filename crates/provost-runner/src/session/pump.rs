@@ -186,7 +186,7 @@ impl Flow {
             }
             ModelEvent::ToolCallBegin { index, name, .. } => {
                 self.wrote(name.len());
-                let tool = provost_core::session::tools::action(&name);
+                let tool = provost_core::session::tools::action_for_tool(&name);
                 let tool = Some(tool.map_or(name, str::to_owned));
                 let text = String::new();
                 self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool, text }));

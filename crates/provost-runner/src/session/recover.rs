@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost_core::fold::{Doc, View};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_gateway::{Cursor, Filter, GatewayError};
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
 use provost_proto::session::{
@@ -32,9 +32,9 @@ impl Runner {
     /// Goes on with what a daemon before had under way, or says that it was cut off.
     /// Nobody goes on, and reserves anything, before all that was cut off is paid for.
     pub(super) async fn take_up(self: &Arc<Self>) -> Result<(), RunnerError> {
-        let docs = self.gateway.store().docs(View::Sessions).await?;
+        let docs = self.gateway.store().docs(ViewKind::Sessions).await?;
         let mut going_on = Vec::new();
-        for session in docs.into_iter().filter_map(Doc::into_session) {
+        for session in docs.into_iter().filter_map(ViewDocument::into_session) {
             match session.status {
                 SessionStatus::Running => {
                     let read = history::read(&**self.gateway.store(), &session).await?;

@@ -1,6 +1,6 @@
 //! What a model is told of the project and of what it did, and people of what it said.
 
-use provost_core::session::instructions::paths;
+use provost_core::session::instructions::paths_in_arguments;
 use provost_proto::runtime::RuntimeView;
 use provost_proto::session::MessagePart;
 
@@ -17,7 +17,7 @@ pub(super) struct Touched(Vec<String>);
 impl Touched {
     /// Looks at what an answer calls.
     pub(super) fn see(&mut self, answer: &Answered) {
-        let named = answer.calls().flat_map(|call| paths(&call.arguments));
+        let named = answer.calls().flat_map(|call| paths_in_arguments(&call.arguments));
         self.0.splice(..0, named.take(TOUCHED));
         self.0.truncate(TOUCHED);
     }

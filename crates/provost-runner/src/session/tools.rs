@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use provost_core::action::{Action, Effect};
+use provost_core::action::{Action, ActionKind};
 use provost_core::canonical;
-use provost_core::chain;
-use provost_core::session::guard::{Guard, Seen, TELL};
+use provost_core::hash_chain;
+use provost_core::session::loop_detector::{CallRepetition, LOOP_WARNING, LoopDetector};
 use provost_core::session::tools::HANDOFF;
 use provost_gateway::{Caller, Done, GatewayError, Submit};
 use provost_proto::kernel::ErrorInfo;
@@ -47,12 +47,12 @@ pub(super) struct Returned {
 
 /// What a tool returned, without what was said about it.
 pub(super) fn bare(output: &str) -> &str {
-    output.strip_suffix(TELL).map_or(output, |output| output.trim_end_matches("\n\n"))
+    output.strip_suffix(LOOP_WARNING).map_or(output, |output| output.trim_end_matches("\n\n"))
 }
 
 /// Whether a tool looks at files and does nothing else.
 fn reads(tool: &str) -> bool {
-    Action::EFFECTS.contains(&(tool, Effect::Read))
+    Action::KINDS.contains(&(tool, ActionKind::Read))
 }
 
 pub(super) fn fault(code: Code, message: impl Into<String>) -> ErrorInfo {
@@ -64,7 +64,7 @@ impl Turn {
     pub(super) async fn carry_out(
         &self,
         view: &SessionView,
-        guard: &Guard,
+        guard: &LoopDetector,
         calls: &[Call],
     ) -> Result<Vec<Returned>, Broken> {
         let agent = self.runner.gateway.agent(view.id, view.project, &view.role)?;
@@ -77,7 +77,7 @@ impl Turn {
         &self,
         agent: &Caller,
         view: &SessionView,
-        (guard, ahead): (&Guard, usize),
+        (guard, ahead): (&LoopDetector, usize),
         call: &Call,
     ) -> Result<Returned, Broken> {
         let mut returned = match self.perform(agent, view, call).await {
@@ -92,8 +92,8 @@ impl Turn {
             Err(error) => render::failed(&fault(Code::Internal, error.to_string())),
         };
         let same = (&*call.tool, &*call.arguments);
-        if guard.foresee(ahead, same, &returned.output) == Seen::Again {
-            returned.output = format!("{}\n\n{TELL}", returned.output);
+        if guard.predict_call(ahead, same, &returned.output) == CallRepetition::Repeated {
+            returned.output = format!("{}\n\n{LOOP_WARNING}", returned.output);
         }
         let fact = Fact::ToolReturned(ToolReturned {
             session: self.journal.session,
@@ -179,7 +179,7 @@ impl Turn {
         // A second look at what a call read has no name in the log, and is no repetition.
         let command = call.action.map(|_| Idempotency {
             key: format!("{}/{}", self.id.uuid(), call.item),
-            request: chain::digest(&request),
+            request: hash_chain::digest(&request),
         });
         let submit = Submit { wanted, id: Some(action), command, wait: PATIENCE };
         let project = view.project.uuid().to_string();

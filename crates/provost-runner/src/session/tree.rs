@@ -1,9 +1,11 @@
 //! Who pays for an answer: the session, those that handed its task over, the project
 //! and the day.
 
-use provost_core::session::budget::Pot;
-use provost_core::session::ledger::{Amount, Key, Most, Payer};
-use provost_core::session::plan::Limits;
+use provost_core::session::budget::BudgetScope;
+use provost_core::session::reservation_ledger::{
+    AccountKey, BudgetAmount, BudgetLimit, BudgetPayer,
+};
+use provost_core::session::turn_step::TurnLimits;
 use provost_proto::session::{SessionBudget, SessionStatus, SessionView, TaskUsed, TurnView};
 use provost_proto::{Fact, ProjectId, SessionId, TurnId, UnixMicros, limits};
 
@@ -54,40 +56,59 @@ impl Runner {
 
     fn know(&self, turn: &TurnView) {
         let (nanos, tokens) = (turn.cost, turn.usage.total());
-        let spent = Amount { nanos, tokens, calls: turn.calls.into() };
-        self.ledger.books().know(Key::Turn(turn.id), spent);
+        let spent = BudgetAmount { nanos, tokens, calls: turn.calls.into() };
+        self.ledger.books().seed_spent(AccountKey::Turn(turn.id), spent);
     }
 }
 
 impl Line {
     /// All that pay, on this day.
-    pub(super) fn payers(&self, settings: &Settings, turn: &Limits, day: u32) -> Vec<Payer> {
-        let payer = |key, pot, most, is_shared| Payer { key, pot, most, is_shared };
-        let money = |nanos| Most { nanos, ..Most::default() };
-        let turns = Most::from(turn);
+    pub(super) fn payers(
+        &self,
+        settings: &Settings,
+        turn: &TurnLimits,
+        day: u32,
+    ) -> Vec<BudgetPayer> {
+        let payer = |key, pot, most, is_shared| BudgetPayer { key, pot, most, is_shared };
+        let money = |nanos| BudgetLimit { nanos, ..BudgetLimit::default() };
+        let turns = BudgetLimit::from(turn);
         let mut payers = vec![
-            payer(Key::Session(self.session), Pot::Session, self.budget.into(), false),
-            payer(Key::Turn(self.turn), Pot::Turn, turns, false),
+            payer(
+                AccountKey::Session(self.session),
+                BudgetScope::Session,
+                self.budget.into(),
+                false,
+            ),
+            payer(AccountKey::Turn(self.turn), BudgetScope::Turn, turns, false),
         ];
         for above in &self.above {
-            let key = Key::Session(above.session);
-            payers.push(payer(key, Pot::Above, above.budget.into(), true));
-            let turn = above.turn.map(|(turn, _)| payer(Key::Turn(turn), Pot::Turn, turns, true));
+            let key = AccountKey::Session(above.session);
+            payers.push(payer(key, BudgetScope::ParentSession, above.budget.into(), true));
+            let turn = above
+                .turn
+                .map(|(turn, _)| payer(AccountKey::Turn(turn), BudgetScope::Turn, turns, true));
             payers.extend(turn);
         }
-        payers.push(payer(Key::Project(self.project), Pot::Project, money(settings.project), true));
-        payers.push(payer(Key::Day(day), Pot::Day, money(settings.day), true));
+        payers.push(payer(
+            AccountKey::Project(self.project),
+            BudgetScope::Project,
+            money(settings.project),
+            true,
+        ));
+        payers.push(payer(AccountKey::Day(day), BudgetScope::Day, money(settings.day), true));
         payers
     }
 
     /// The accounts of all that pay, on this day.
-    pub(super) fn keys(&self, day: u32) -> impl Iterator<Item = Key> {
+    pub(super) fn keys(&self, day: u32) -> impl Iterator<Item = AccountKey> {
         let above = self.above.iter().flat_map(|above| {
-            let turn = above.turn.map(|(turn, _)| Key::Turn(turn));
-            [Some(Key::Session(above.session)), turn].into_iter().flatten()
+            let turn = above.turn.map(|(turn, _)| AccountKey::Turn(turn));
+            [Some(AccountKey::Session(above.session)), turn].into_iter().flatten()
         });
-        let own = [Key::Session(self.session), Key::Turn(self.turn)];
-        own.into_iter().chain(above).chain([Key::Project(self.project), Key::Day(day)])
+        let own = [AccountKey::Session(self.session), AccountKey::Turn(self.turn)];
+        own.into_iter()
+            .chain(above)
+            .chain([AccountKey::Project(self.project), AccountKey::Day(day)])
     }
 
     /// The turn that all others here are a part of.

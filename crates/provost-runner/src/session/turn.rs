@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::session::guard::{Guard, Seen};
-use provost_core::session::ledger::Key;
-use provost_core::session::plan::{Heard, Limits, Progress, Step, compact_at, next};
+use provost_core::session::loop_detector::{CallRepetition, LoopDetector};
+use provost_core::session::reservation_ledger::AccountKey;
+use provost_core::session::turn_step::{
+    TurnInput, TurnLimits, TurnProgress, TurnStep, compaction_threshold, next_turn_step,
+};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFailed, TurnFinished};
 use provost_proto::{Code, Fact, TurnId};
@@ -36,14 +38,14 @@ pub(super) struct Turn {
 pub(super) struct State {
     pub(super) view: SessionView,
     pub(super) history: History,
-    pub(super) progress: Progress,
+    pub(super) progress: TurnProgress,
     /// What the last answer used, to be written with it.
     pub(super) pending_usage: Vec<Fact>,
     /// Who pays.
     pub(super) line: Line,
     /// How many tokens its answers had, as far as this daemon heard them.
     pub(super) answered: u64,
-    guard: Guard,
+    guard: LoopDetector,
     compacted: bool,
     began: Instant,
     /// What it lasted before this daemon took it up, or the one that it is a part of.
@@ -76,42 +78,44 @@ impl Turn {
         if let Err(error) = self.journal.model(&self.by, vec![fact]).await {
             tracing::error!(%error, "the end of a turn could not be written");
         }
-        self.runner.ledger.books().forget(Key::Turn(self.id));
+        self.runner.ledger.books().remove_account(AccountKey::Turn(self.id));
     }
 
     async fn go(&self) -> Result<End, Broken> {
         let mut state = self.load().await?;
-        let mut heard = if state.history.open.is_empty() { Heard::Ready } else { Heard::Calls };
+        let mut heard =
+            if state.history.open.is_empty() { TurnInput::Ready } else { TurnInput::ToolCalls };
         let (settings, prices) = (&self.runner.settings, &self.runner.prices);
-        let compact_at = compact_at(settings.compact_at, prices.context(&state.view.model));
-        let limits = Limits { compact_at, ..settings.limits };
+        let compact_at =
+            compaction_threshold(settings.compact_at, prices.context(&state.view.model));
+        let limits = TurnLimits { compact_at, ..settings.limits };
         loop {
-            if self.cancel.is_cancelled() && heard != Heard::Calls {
+            if self.cancel.is_cancelled() && heard != TurnInput::ToolCalls {
                 return Ok(End::Cancelled);
             }
             self.look(&mut state);
-            heard = match next(heard, state.progress, &limits, state.compacted) {
-                Step::Ask => match self.ask(&mut state).await {
-                    Err(Broken::Model(ModelError::ContextLength(_))) => Heard::TooLong,
+            heard = match next_turn_step(heard, state.progress, &limits, state.compacted) {
+                TurnStep::CallModel => match self.ask(&mut state).await {
+                    Err(Broken::Model(ModelError::ContextLength(_))) => TurnInput::ContextTooLong,
                     asked => {
                         let asked = asked?;
                         state.compacted = false;
                         asked
                     }
                 },
-                Step::Tools => {
+                TurnStep::RunTools => {
                     if let Some(fault) = self.tools(&mut state).await? {
                         return Ok(End::Failed(fault));
                     }
-                    Heard::Ready
+                    TurnInput::Ready
                 }
-                Step::Compact => {
+                TurnStep::Compact => {
                     self.compact(&mut state).await?;
                     state.compacted = true;
-                    Heard::Compacted
+                    TurnInput::Compacted
                 }
-                Step::Finish(reason) => return Ok(End::Finished(reason)),
-                Step::Fail(stop) => {
+                TurnStep::Finish(reason) => return Ok(End::Finished(reason)),
+                TurnStep::Fail(stop) => {
                     let (code, message) = (stop.code(), stop.to_string());
                     return Ok(End::Failed(ErrorInfo { code, message, details: None }));
                 }
@@ -125,14 +129,14 @@ impl Turn {
         if history.open.is_empty() {
             history.ready();
         }
-        let mut guard = Guard::default();
+        let mut guard = LoopDetector::default();
         for (tool, arguments, output) in history.done.drain(..) {
-            guard.see(&tool, &arguments, bare(&output));
+            guard.record_call(&tool, &arguments, bare(&output));
         }
         let line = self.runner.line(&view, self.id).await?;
         let turn = view.turn.as_ref().filter(|turn| turn.id == self.id);
         let now = self.runner.gateway.clock().now();
-        let progress = Progress { context: view.context, ..Progress::default() };
+        let progress = TurnProgress { context: view.context, ..TurnProgress::default() };
         let first = line.began().or(turn.map(|turn| turn.started_at));
         let before = first.map_or(0, |first| now.saturating_sub(first) / 1000);
         let began = Instant::now();
@@ -153,9 +157,9 @@ impl Turn {
 
     /// Looks how far the turn has come that this one is a part of, or is itself.
     fn look(&self, state: &mut State) {
-        let spent = self.runner.ledger.books().spent(Key::Turn(state.line.whole()));
+        let spent = self.runner.ledger.books().spent(AccountKey::Turn(state.line.whole()));
         let here = u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        state.progress = Progress {
+        state.progress = TurnProgress {
             calls: u32::try_from(spent.calls).unwrap_or(u32::MAX),
             tokens: spent.tokens,
             cost: spent.nanos,
@@ -170,7 +174,9 @@ impl Turn {
         let returned = self.carry_out(&state.view, &state.guard, &calls).await?;
         let mut looping = None;
         for (call, Returned { output, .. }) in calls.iter().zip(&returned) {
-            if state.guard.see(&call.tool, &call.arguments, bare(output)) == Seen::Loop {
+            if state.guard.record_call(&call.tool, &call.arguments, bare(output))
+                == CallRepetition::Loop
+            {
                 looping = Some(call.tool.clone());
             }
         }

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use provost_core::chain;
+use provost_core::hash_chain;
 use provost_proto::session::{ItemNumber, MessageAuthor, SessionView, TokenUsage};
 use provost_proto::{Fact, MessageId, SessionId, TurnId, UnixMicros};
 use serde_json::Value;
@@ -179,7 +179,7 @@ impl Turn {
 
     /// The same id whenever it is told: it is made of what the log says.
     pub(super) fn made_of(&self, what: &str, n: u32) -> SpanId {
-        let digest = chain::digest(format!("{}/{what}/{n}", self.id.uuid()).as_bytes());
+        let digest = hash_chain::digest(format!("{}/{what}/{n}", self.id.uuid()).as_bytes());
         SpanId(digest.to_string().chars().take(16).collect())
     }
 }

@@ -30,7 +30,7 @@ pub struct Command {
     /// there is a mount namespace; see [`super::Applied`].
     pub scripts: Vec<Script>,
     /// Paths of the project that the command can neither replace nor move, as
-    /// [`super::Child::hold`] does for one that runs.
+    /// [`super::ProcessPhase::hold`] does for one that runs.
     pub held: Vec<PathBuf>,
 }
 
@@ -87,7 +87,7 @@ fn is_program(file: &Path) -> bool {
 pub enum Stdio {
     /// Nowhere.
     Null,
-    /// To us, through a pipe in the [`super::Child`].
+    /// To us, through a pipe in the [`super::ProcessPhase`].
     Pipe,
     /// The same as ours.
     Inherit,

@@ -67,7 +67,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: the memory is ours, and whoever stood on it is gone (see `Run`).
+        // SAFETY: the memory is ours, and whoever stood on it is gone (see `CommandInvocation`).
         unsafe { libc::munmap(self.0.as_ptr(), SIZE) };
     }
 }

@@ -49,7 +49,7 @@ struct Duty {
 ///
 /// # Safety
 ///
-/// `plan` must point to a [`Plan`] that lives until the report pipe is closed.
+/// `plan` must point to a [`RuntimePlan`] that lives until the report pipe is closed.
 pub(super) unsafe extern "C" fn run(plan: *mut c_void) -> c_int {
     // SAFETY: as the caller promises.
     unsafe {

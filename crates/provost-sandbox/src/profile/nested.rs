@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use provost_core::action::protected::{PARTS, REPOSITORY, SUBMODULES};
+use provost_core::action::protected_paths::{GIT_CONTROL_PATHS, REPOSITORY, SUBMODULES};
 use serde::Serialize;
 
 /// How deep a repository may lie.
@@ -50,7 +50,7 @@ impl Nested {
 
     /// What of them cannot be written.
     pub(super) fn protected(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        self.repositories.iter().flat_map(|git| PARTS.iter().map(|part| git.join(part)))
+        self.repositories.iter().flat_map(|git| GIT_CONTROL_PATHS.iter().map(|part| git.join(part)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use provost_core::action::protected::for_commands;
+use provost_core::action::protected_paths::command_read_only_paths;
 
 /// Below the home: keys, tokens, cookies and what was typed.
 const SECRET: &[&str] = &[
@@ -169,5 +169,5 @@ pub(super) fn caches(home: &Path) -> Vec<PathBuf> {
 /// What governs a project or runs by itself outside the sandbox, at its top:
 /// never written by commands.
 pub(super) fn protected(project: &Path) -> Vec<PathBuf> {
-    for_commands().map(|path| project.join(path)).collect()
+    command_read_only_paths().map(|path| project.join(path)).collect()
 }

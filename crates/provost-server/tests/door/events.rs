@@ -209,7 +209,7 @@ async fn what_is_streamed_is_what_is_hashed() {
         members.remove("prev");
         members.remove("hash");
         let record = provost_core::canonical::to_vec(&rest).unwrap();
-        assert_eq!(provost_core::chain::link(&prev, &record), event.hash);
+        assert_eq!(provost_core::hash_chain::hash_record(&prev, &record), event.hash);
         prev = event.hash;
     }
 }

@@ -172,7 +172,7 @@ async fn a_login_of_before_there_were_halves_is_told_to_log_in_again() {
         role: None,
         holder: Some("local:ann".to_owned()),
         label: "browser".to_owned(),
-        digest: provost_core::chain::digest(cookie.as_bytes()),
+        digest: provost_core::hash_chain::digest(cookie.as_bytes()),
         page: None,
         expires_at: None,
     };

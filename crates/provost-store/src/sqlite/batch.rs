@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use provost_core::chain::{self, Parts};
-use provost_core::fold::{self, Before, Doc, Key, Stamp};
+use provost_core::fold::{self, DocumentKey, EventMetadata, PriorDocument, ViewDocument};
+use provost_core::hash_chain::{self, RecordParts};
 use provost_proto::{Fact, Hash, Seq, Stream, StreamVersion, UnixMicros};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -47,7 +47,7 @@ pub(super) struct Written {
     streams: HashMap<Stream, Place>,
     events: Vec<Arc<Recorded>>,
     blobs: usize,
-    docs: Vec<(Key, Doc)>,
+    docs: Vec<(DocumentKey, ViewDocument)>,
     refolded: bool,
 }
 
@@ -72,7 +72,7 @@ impl State {
             Some((seq, hash, record)) => {
                 let hash = Hash::try_from(hash.as_slice())
                     .map_err(|_| StoreError::Damaged(format!("event {seq} has no hash")))?;
-                let record = chain::Record::read(&record)
+                let record = hash_chain::EventRecord::parse(&record)
                     .map_err(|error| StoreError::Damaged(format!("event {seq}: {error}")))?;
                 (seq, hash, record.at)
             }
@@ -116,9 +116,9 @@ pub(super) struct Batch<'a> {
 /// The documents that were touched, and which of them is whose.
 #[derive(Debug, Default)]
 struct Touched {
-    docs: Vec<Option<Doc>>,
+    docs: Vec<Option<ViewDocument>>,
     /// Sorted, so that they are written in the order in which they lie on disk.
-    places: BTreeMap<Key, usize>,
+    places: BTreeMap<DocumentKey, usize>,
 }
 
 impl<'a> Batch<'a> {
@@ -195,7 +195,7 @@ impl<'a> Batch<'a> {
         let (seq, version) = (self.written.seq + 1, place.version + 1);
         // The log's time never runs backwards, even if the machine's does.
         let at = self.clock.now().max(self.written.at);
-        let record = chain::encode(&Parts {
+        let record = hash_chain::encode_record(&RecordParts {
             seq,
             stream: event.stream,
             version,
@@ -209,12 +209,12 @@ impl<'a> Batch<'a> {
             body: &event.body,
         });
         let prev = self.written.hash;
-        let hash = chain::link(&prev, &record);
+        let hash = hash_chain::hash_record(&prev, &record);
         if let Some((hash, bytes)) = &event.blob {
             self.blob(hash, bytes)?;
         }
         self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
-        let stamp = Stamp { seq, at, principal: &job.principal, actor: &job.actor };
+        let stamp = EventMetadata { seq, at, principal: &job.principal, actor: &job.actor };
         self.fold(stamp, &event.fact)?;
 
         self.written.streams.insert(event.stream, Place { version, ..place });
@@ -241,28 +241,28 @@ impl<'a> Batch<'a> {
         Ok(Place { id: self.db.last_insert_rowid(), version: 0 })
     }
 
-    fn fold(&mut self, stamp: Stamp<'_>, fact: &Fact) -> Result<(), StoreError> {
-        for (key, before) in fold::touched(fact) {
+    fn fold(&mut self, stamp: EventMetadata<'_>, fact: &Fact) -> Result<(), StoreError> {
+        for (key, before) in fold::affected_documents(fact) {
             let Touched { docs, places } = &mut self.docs;
             let doc = match (places.get(&key).and_then(|&place| docs.get_mut(place)), before) {
                 (Some(doc), _) => {
-                    *doc = fold::fold(key.view, doc.take(), stamp, fact);
+                    *doc = fold::fold_fact(key.view, doc.take(), stamp, fact);
                     continue;
                 }
-                (None, Before::Replaced) => None,
-                (None, Before::Needed) => {
+                (None, PriorDocument::Ignored) => None,
+                (None, PriorDocument::Required) => {
                     let hot = if self.refolded { None } else { self.hot.get(&key) };
                     hot.map_or_else(|| reader::doc(self.db, key), |doc| Ok(Some(doc)))?
                 }
             };
             places.insert(key, docs.len());
-            docs.push(fold::fold(key.view, doc, stamp, fact));
+            docs.push(fold::fold_fact(key.view, doc, stamp, fact));
         }
         Ok(())
     }
 
     /// A document as it is in this transaction.
-    fn current(&self, key: Key) -> Result<Option<Doc>, StoreError> {
+    fn current(&self, key: DocumentKey) -> Result<Option<ViewDocument>, StoreError> {
         if let Some(place) = self.docs.places.get(&key) {
             return Ok(self.docs.docs.get(*place).cloned().flatten());
         }
@@ -292,11 +292,12 @@ impl<'a> Batch<'a> {
         let mut all = db.prepare("SELECT record FROM events WHERE seq > ?1 ORDER BY seq")?;
         let mut rows = all.query([after])?;
         while let Some(row) = rows.next()? {
-            let record = chain::Record::read(row.get_ref(0)?.as_blob().unwrap_or_default())
-                .map_err(|error| StoreError::Damaged(error.to_string()))?;
+            let record =
+                hash_chain::EventRecord::parse(row.get_ref(0)?.as_blob().unwrap_or_default())
+                    .map_err(|error| StoreError::Damaged(error.to_string()))?;
             if let Some(fact) = read_fact(db, &record)? {
-                let chain::Record { seq, at, principal, actor, .. } = &record;
-                self.fold(Stamp { seq: *seq, at: *at, principal, actor }, &fact)?;
+                let hash_chain::EventRecord { seq, at, principal, actor, .. } = &record;
+                self.fold(EventMetadata { seq: *seq, at: *at, principal, actor }, &fact)?;
             }
             if self.docs.docs.len() > STREAMS {
                 self.write_docs()?;
@@ -333,7 +334,10 @@ pub(super) fn set_folded(db: &Connection, seq: Seq) -> Result<(), StoreError> {
 }
 
 /// The fact of a record, with its body fetched if it is kept as a blob.
-fn read_fact(db: &Connection, record: &chain::Record) -> Result<Option<Fact>, StoreError> {
+fn read_fact(
+    db: &Connection,
+    record: &hash_chain::EventRecord,
+) -> Result<Option<Fact>, StoreError> {
     if let Ok(reference) = serde_json::from_value::<provost_proto::BlobRef>(record.body.clone()) {
         let bytes: Option<Vec<u8>> = db
             .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?

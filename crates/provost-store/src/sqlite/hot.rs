@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use provost_core::fold::{Doc, Key, View};
+use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::Seq;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
@@ -26,13 +26,13 @@ pub(super) struct Hot(RwLock<Held>);
 
 #[derive(Debug, Default)]
 struct Held {
-    docs: HashMap<Key, HotDoc>,
+    docs: HashMap<DocumentKey, HotDoc>,
     waiting: usize,
 }
 
 #[derive(Debug)]
 struct HotDoc {
-    doc: Doc,
+    doc: ViewDocument,
     /// The end of the log when it was last touched.
     seq: Seq,
     place: Place,
@@ -56,12 +56,12 @@ impl Hot {
     }
 
     /// The newest state of a document; `None` if only the disk has it.
-    pub(super) fn get(&self, key: &Key) -> Option<Doc> {
+    pub(super) fn get(&self, key: &DocumentKey) -> Option<ViewDocument> {
         self.read().docs.get(key).map(|hot| hot.doc.clone())
     }
 
     /// The documents of a view that are not on disk as they are here.
-    pub(super) fn waiting(&self, view: View) -> HashMap<Uuid, (Seq, Doc)> {
+    pub(super) fn waiting(&self, view: ViewKind) -> HashMap<Uuid, (Seq, ViewDocument)> {
         let held = self.read();
         let all = held.docs.iter().filter(|(key, hot)| key.view == view && hot.waits());
         all.map(|(key, hot)| (key.key, (hot.seq, hot.doc.clone()))).collect()
@@ -73,7 +73,11 @@ impl Hot {
     }
 
     /// Takes over what a committed transaction touched.
-    pub(super) fn touch(&self, seq: Seq, docs: impl IntoIterator<Item = (Key, Doc)>) {
+    pub(super) fn touch(
+        &self,
+        seq: Seq,
+        docs: impl IntoIterator<Item = (DocumentKey, ViewDocument)>,
+    ) {
         let mut held = self.change();
         for (key, doc) in docs {
             let had = held.docs.insert(key, HotDoc { doc, seq, place: Place::Waits });
@@ -116,7 +120,7 @@ impl HotDoc {
 /// Writes documents, which should come in the order of their keys.
 pub(super) fn put<'d>(
     db: &Connection,
-    docs: impl Iterator<Item = (Key, Seq, &'d Doc)>,
+    docs: impl Iterator<Item = (DocumentKey, Seq, &'d ViewDocument)>,
 ) -> Result<(), StoreError> {
     let mut put = db.prepare_cached("REPLACE INTO docs VALUES (?1, ?2, ?3, ?4)")?;
     let mut bytes = Vec::with_capacity(512);
@@ -124,7 +128,7 @@ pub(super) fn put<'d>(
         bytes.clear();
         serde_json::to_writer(&mut bytes, doc)
             .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
-        put.execute(params![key.view.number(), key.key.as_bytes(), seq, bytes])?;
+        put.execute(params![key.view.storage_id(), key.key.as_bytes(), seq, bytes])?;
     }
     Ok(())
 }

@@ -22,8 +22,8 @@ use std::thread::JoinHandle;
 
 use futures::future::{self, BoxFuture};
 use futures::{FutureExt as _, TryFutureExt as _};
-use provost_core::chain;
-use provost_core::fold::{Doc, Key, View};
+use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
+use provost_core::hash_chain;
 use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::error::TrySendError;
@@ -156,8 +156,11 @@ impl Waiting<'_> {
 
 /// The documents on disk and those that waited a moment before, each as it is in
 /// the newer of both, in the order of their keys.
-fn newest(disk: Vec<reader::Filed>, mut hot: HashMap<Uuid, (Seq, Doc)>) -> Vec<Doc> {
-    let mut docs: BTreeMap<Uuid, Doc> = BTreeMap::new();
+fn newest(
+    disk: Vec<reader::Filed>,
+    mut hot: HashMap<Uuid, (Seq, ViewDocument)>,
+) -> Vec<ViewDocument> {
+    let mut docs: BTreeMap<Uuid, ViewDocument> = BTreeMap::new();
     for reader::Filed { key, seq, doc } in disk {
         let newer = hot.remove(&key).filter(|(touched, _)| *touched > seq);
         docs.insert(key, newer.map_or(doc, |(_, doc)| doc));
@@ -271,15 +274,19 @@ impl Store for Sqlite {
             .boxed()
     }
 
-    fn doc(&self, view: View, key: Uuid) -> BoxFuture<'_, Result<Option<Doc>, StoreError>> {
-        let key = Key { view, key };
+    fn doc(
+        &self,
+        view: ViewKind,
+        key: Uuid,
+    ) -> BoxFuture<'_, Result<Option<ViewDocument>, StoreError>> {
+        let key = DocumentKey { view, key };
         match self.shared.hot.get(&key) {
             Some(doc) => future::ready(Ok(Some(doc))).boxed(),
             None => self.readers.with(move |db| reader::doc(db, key)).boxed(),
         }
     }
 
-    fn docs(&self, view: View) -> BoxFuture<'_, Result<Vec<Doc>, StoreError>> {
+    fn docs(&self, view: ViewKind) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>> {
         let hot = self.shared.hot.waiting(view);
         self.readers.with(move |db| Ok(newest(reader::docs(db, view)?, hot))).boxed()
     }
@@ -288,7 +295,7 @@ impl Store for Sqlite {
         async move {
             append::check_blob(&bytes)?;
             let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            let hash = chain::digest(&bytes);
+            let hash = hash_chain::digest(&bytes);
             self.ask(|reply| Request::Blob(hash, bytes, reply)).await?;
             Ok(BlobRef { hash, size })
         }

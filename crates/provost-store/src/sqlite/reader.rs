@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use provost_core::chain::Record;
-use provost_core::fold::{Doc, Key, View};
+use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
+use provost_core::hash_chain::EventRecord;
 use provost_proto::{Hash, Seq, Stream, StreamVersion};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -164,7 +164,7 @@ pub(super) fn stream(
         .optional()?;
     let version = match last {
         Some(record) => {
-            let record = Record::read(&record)
+            let record = EventRecord::parse(&record)
                 .map_err(|error| StoreError::Damaged(format!("the end of {stream}: {error}")))?;
             record.version
         }
@@ -173,9 +173,9 @@ pub(super) fn stream(
     Ok(Some((id, version)))
 }
 
-pub(super) fn doc(db: &Connection, key: Key) -> Result<Option<Doc>, StoreError> {
+pub(super) fn doc(db: &Connection, key: DocumentKey) -> Result<Option<ViewDocument>, StoreError> {
     let mut find = db.prepare_cached("SELECT doc FROM docs WHERE view = ?1 AND key = ?2")?;
-    let mut rows = find.query(params![key.view.number(), key.key.as_bytes()])?;
+    let mut rows = find.query(params![key.view.storage_id(), key.key.as_bytes()])?;
     rows.next()?.map(|row| read_doc(key.view, &key.key, row.get_ref(0)?)).transpose()
 }
 
@@ -185,15 +185,15 @@ pub(super) struct Filed {
     pub(super) key: Uuid,
     /// The end of the log when it was last touched.
     pub(super) seq: Seq,
-    pub(super) doc: Doc,
+    pub(super) doc: ViewDocument,
 }
 
 /// All documents of a view. A log that is verified where it lies may be an older
 /// one, which has the names of views and of documents in words.
-pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<Filed>, StoreError> {
+pub(super) fn docs(db: &Connection, view: ViewKind) -> Result<Vec<Filed>, StoreError> {
     let mut list =
         db.prepare_cached("SELECT key, doc, seq FROM docs WHERE view IN (?1, ?2) ORDER BY key")?;
-    let mut rows = list.query(params![view.number(), view.name()])?;
+    let mut rows = list.query(params![view.storage_id(), view.name()])?;
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
         let key = match row.get_ref(0)? {
@@ -208,12 +208,12 @@ pub(super) fn docs(db: &Connection, view: View) -> Result<Vec<Filed>, StoreError
     Ok(docs)
 }
 
-fn read_doc(view: View, key: &Uuid, value: ValueRef<'_>) -> Result<Doc, StoreError> {
+fn read_doc(view: ViewKind, key: &Uuid, value: ValueRef<'_>) -> Result<ViewDocument, StoreError> {
     let bytes = value.as_blob().map_err(|_| unreadable(view, key, "it is not bytes"))?;
-    Doc::read(view, bytes).map_err(|error| unreadable(view, key, &error.to_string()))
+    ViewDocument::parse(view, bytes).map_err(|error| unreadable(view, key, &error.to_string()))
 }
 
-fn unreadable(view: View, key: &dyn std::fmt::Display, why: &str) -> StoreError {
+fn unreadable(view: ViewKind, key: &dyn std::fmt::Display, why: &str) -> StoreError {
     StoreError::View { view: view.name(), key: key.to_string(), why: why.to_owned() }
 }
 

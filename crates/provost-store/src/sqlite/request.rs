@@ -1,6 +1,6 @@
 //! What is asked of the writer, and how it answers.
 
-use provost_core::fold::{Doc, Key};
+use provost_core::fold::{DocumentKey, ViewDocument};
 use provost_proto::{Actor, Hash, Principal, Stream, StreamVersion};
 use tokio::sync::oneshot;
 
@@ -34,7 +34,7 @@ pub(super) struct Job {
     pub(super) actor: Actor,
     pub(super) command: Option<Idempotency>,
     pub(super) expect: Vec<(Stream, StreamVersion)>,
-    pub(super) unchanged: Vec<(Key, Doc)>,
+    pub(super) unchanged: Vec<(DocumentKey, ViewDocument)>,
     pub(super) durability: Durability,
     pub(super) events: Vec<Prepared>,
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use provost_core::chain::{self, Record};
-use provost_core::fold::{Doc, Key, Stamp, View, World};
+use provost_core::fold::{DocumentKey, EventMetadata, MemoryViews, ViewDocument, ViewKind};
+use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::kernel::OutputData;
 use provost_proto::{AuditReport, BlobRef, CorruptEvent, Fact, Hash, Seq, Stream, StreamVersion};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -41,7 +41,7 @@ struct Walk<'a> {
     seq: Seq,
     hash: Hash,
     versions: HashMap<Stream, StreamVersion>,
-    world: World,
+    world: MemoryViews,
     /// Up to which event the documents on disk go.
     folded: Seq,
     /// What is wrong with them.
@@ -54,7 +54,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(db: &'a Connection) -> Result<Self, StoreError> {
-        let (versions, world) = (HashMap::new(), World::default());
+        let (versions, world) = (HashMap::new(), MemoryViews::default());
         // In older files they go to the end.
         let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
         let folded = folded.unwrap_or(Seq::MAX);
@@ -124,11 +124,12 @@ impl<'a> Walk<'a> {
         }
         let record = row.get_ref(3).map_err(text)?.as_blob().map_err(|_| "it is not bytes")?;
         let stored = row.get_ref(2).map_err(text)?.as_blob().map_err(|_| "it has no hash")?;
-        let hash = chain::link(&self.hash, record);
+        let hash = hash_chain::hash_record(&self.hash, record);
         if stored != hash.as_bytes() {
             return Err("its bytes do not match its hash".to_owned());
         }
-        let read = Record::read(record).map_err(|error| format!("it is not an event: {error}"))?;
+        let read =
+            EventRecord::parse(record).map_err(|error| format!("it is not an event: {error}"))?;
         if read.seq != seq {
             return Err(format!("it says it is event {}", read.seq));
         }
@@ -142,8 +143,8 @@ impl<'a> Walk<'a> {
         }
         *version = read.version;
         if let Some(fact) = self.fact(&read)? {
-            let Record { seq, at, principal, actor, .. } = &read;
-            let stamp = Stamp { seq: *seq, at: *at, principal, actor };
+            let EventRecord { seq, at, principal, actor, .. } = &read;
+            let stamp = EventMetadata { seq: *seq, at: *at, principal, actor };
             self.world.apply_fact(stamp, &fact);
         }
         (self.seq, self.hash) = (seq, hash);
@@ -152,7 +153,7 @@ impl<'a> Walk<'a> {
 
     /// The fact of an event; a body that is kept as a blob must be the one
     /// that was hashed.
-    fn fact(&self, record: &Record) -> Result<Option<Fact>, String> {
+    fn fact(&self, record: &EventRecord) -> Result<Option<Fact>, String> {
         let Some(reference) = record.body.get("$blob").and(Some(&record.body)) else {
             let fact = Fact::from_kind_and_body(&record.kind, &record.body);
             if let Some(Fact::ActionOutput { output, .. }) = &fact
@@ -180,7 +181,7 @@ impl<'a> Walk<'a> {
             .map_err(|error| error.to_string())?;
         let bytes =
             bytes.ok_or_else(|| format!("its {what}, blob {}, is missing", reference.hash))?;
-        if chain::digest(&bytes) != reference.hash {
+        if hash_chain::digest(&bytes) != reference.hash {
             return Err(format!("its {what}, blob {}, was changed", reference.hash));
         }
         Ok(bytes)
@@ -189,15 +190,15 @@ impl<'a> Walk<'a> {
     /// What is wrong with the views, if anything is: the log is whole then, and
     /// they can be folded from it again.
     fn views(&self) -> Option<String> {
-        for view in View::ALL {
-            let mut stored: BTreeMap<Uuid, Doc> = match reader::docs(self.db, view) {
+        for view in ViewKind::ALL {
+            let mut stored: BTreeMap<Uuid, ViewDocument> = match reader::docs(self.db, view) {
                 Ok(docs) => docs.into_iter().map(|filed| (filed.key, filed.doc)).collect(),
                 Err(StoreError::View { view, key, why }) => {
                     return Some(format!("{view} {key} cannot be read: {why}"));
                 }
                 Err(error) => return Some(format!("{} cannot be read: {error}", view.name())),
             };
-            for (Key { key, .. }, folded) in self.world.docs(view) {
+            for (DocumentKey { key, .. }, folded) in self.world.docs(view) {
                 if stored.remove(key).as_ref() != Some(folded) {
                     return Some(format!("{} {key} is not what the log says", view.name()));
                 }

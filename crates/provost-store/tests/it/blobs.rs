@@ -1,7 +1,7 @@
 //! Blobs: by content, and for bodies too large to stand in the log.
 
-use provost_core::chain;
-use provost_core::fold::View;
+use provost_core::fold::ViewKind;
+use provost_core::hash_chain;
 use provost_proto::kernel::{OutputChunk, OutputData, OutputStream};
 use provost_proto::{BlobRef, Fact, Hash, Stream, limits};
 use provost_store::{Clock, Store, StoreError};
@@ -14,7 +14,7 @@ async fn bytes_come_back_by_their_hash_and_are_kept_once() {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     let blob = store.put_blob(bytes.clone()).await.unwrap();
     assert_eq!(store.put_blob(bytes.clone()).await.unwrap(), blob);
-    assert_eq!(blob, BlobRef { hash: chain::digest(&bytes), size: 100_000 });
+    assert_eq!(blob, BlobRef { hash: hash_chain::digest(&bytes), size: 100_000 });
     assert_eq!(store.blob(blob.hash).await.unwrap(), Some(bytes));
     assert_eq!(store.blob(Hash::ZERO).await.unwrap(), None);
 }
@@ -41,7 +41,7 @@ async fn a_large_body_is_referenced_and_still_folded_also_after_a_rebuild() {
     drop(store);
     let store = open(folder.path());
     store.rebuild().await.unwrap();
-    let doc = store.docs(View::Tokens).await.unwrap().remove(0);
+    let doc = store.docs(ViewKind::Tokens).await.unwrap().remove(0);
     assert_eq!(doc.into_token().map(|token| token.label), Some(label));
 }
 

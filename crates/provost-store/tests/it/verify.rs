@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use provost_core::fold::View;
+use provost_core::fold::ViewKind;
 use provost_proto::{CorruptEvent, Hash, Stream};
 use provost_store::{Append, Clock, Idempotency, Sqlite, Store};
 use rusqlite::Connection;
@@ -108,7 +108,7 @@ async fn a_tail_that_was_cut_off_is_found_for_ever_whatever_is_appended() {
         append(&store, one(Stream::Sys, note(format!("later {round}")))).await;
     }
     let store = open(folder.path());
-    let projects = store.docs(View::Projects).await.unwrap();
+    let projects = store.docs(ViewKind::Projects).await.unwrap();
     assert_eq!(projects.len(), 1, "what only the lost events said is not known any more");
     let again = append(&store, open_lost()).await.remove(0);
     assert_eq!(again.seq, 5, "a command that was lost is carried out");
@@ -209,12 +209,12 @@ async fn a_view_that_cannot_be_read_is_found_and_is_no_fault_of_the_log() {
         assert_eq!((report.events, report.bad), (1, None), "{tamper}");
         assert!(report.views.is_some_and(|views| views.contains("cannot be read")), "{tamper}");
         let store = open(folder.path());
-        let error = store.docs(View::Projects).await.unwrap_err().to_string();
+        let error = store.docs(ViewKind::Projects).await.unwrap_err().to_string();
         assert!(error.contains("provost audit rebuild"), "{error}");
         assert!(!error.contains("the log is damaged"), "{error}");
         store.rebuild().await.unwrap();
         assert_eq!(store.verify().await.unwrap().views, None, "{tamper}");
-        assert_eq!(store.docs(View::Projects).await.unwrap().len(), 1, "{tamper}");
+        assert_eq!(store.docs(ViewKind::Projects).await.unwrap().len(), 1, "{tamper}");
     }
 }
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use provost_core::fold::{Doc, Key, View, World};
+use provost_core::fold::{DocumentKey, MemoryViews, ViewDocument, ViewKind};
 use provost_proto::{Fact, Stream};
 use provost_store::{Append, Clock, Scope, Sqlite, Store, StoreError};
 
 use super::{append, fresh, one, open, opened, token};
 
-async fn docs(store: &Sqlite) -> Vec<Doc> {
-    let mut docs = store.docs(View::Projects).await.unwrap();
-    docs.extend(store.docs(View::Tokens).await.unwrap());
+async fn docs(store: &Sqlite) -> Vec<ViewDocument> {
+    let mut docs = store.docs(ViewKind::Projects).await.unwrap();
+    docs.extend(store.docs(ViewKind::Tokens).await.unwrap());
     docs
 }
 
@@ -22,9 +22,9 @@ async fn a_project_is_in_the_view_when_its_append_returns() {
     let clock = Clock::system();
     let project = clock.id();
     append(&store, one(Stream::Sys, opened(project, "app"))).await;
-    let doc = store.doc(View::Projects, project.uuid()).await.unwrap();
-    assert_eq!(doc.and_then(Doc::into_project).unwrap().name, "app");
-    assert!(store.docs(View::Tokens).await.unwrap().is_empty());
+    let doc = store.doc(ViewKind::Projects, project.uuid()).await.unwrap();
+    assert_eq!(doc.and_then(ViewDocument::into_project).unwrap().name, "app");
+    assert!(store.docs(ViewKind::Tokens).await.unwrap().is_empty());
 }
 
 #[test]
@@ -55,17 +55,20 @@ async fn check(plan: Vec<(u8, usize)>) {
         append(&store, one(Stream::Sys, fact)).await;
     }
     let stored = docs(&store).await;
-    let mut world = World::default();
+    let mut world = MemoryViews::default();
     for event in store.read(Scope::All, 0, usize::MAX).await.unwrap().events {
         world.apply(&event.event().unwrap());
     }
-    let folded: Vec<_> =
-        View::ALL.iter().flat_map(|view| world.docs(*view)).map(|(_, doc)| doc.clone()).collect();
+    let folded: Vec<_> = ViewKind::ALL
+        .iter()
+        .flat_map(|view| world.docs(*view))
+        .map(|(_, doc)| doc.clone())
+        .collect();
     assert_eq!(stored, folded);
     let store: Arc<dyn Store> = store;
     store.rebuild().await.unwrap();
-    let mut rebuilt = store.docs(View::Projects).await.unwrap();
-    rebuilt.extend(store.docs(View::Tokens).await.unwrap());
+    let mut rebuilt = store.docs(ViewKind::Projects).await.unwrap();
+    rebuilt.extend(store.docs(ViewKind::Tokens).await.unwrap());
     assert_eq!(rebuilt, folded);
 }
 
@@ -75,8 +78,8 @@ async fn what_was_decided_on_a_document_is_not_done_to_another() {
     let clock = Clock::system();
     let project: provost_proto::ProjectId = clock.id();
     append(&store, one(Stream::Sys, opened(project, "app"))).await;
-    let key = Key { view: View::Projects, key: project.uuid() };
-    let seen = store.doc(View::Projects, key.key).await.unwrap().unwrap();
+    let key = DocumentKey { view: ViewKind::Projects, key: project.uuid() };
+    let seen = store.doc(ViewKind::Projects, key.key).await.unwrap().unwrap();
     let close = || Append {
         unchanged: vec![(key, seen.clone())],
         ..one(Stream::Sys, Fact::ProjectClosed { project })
@@ -105,22 +108,22 @@ async fn documents_are_there_at_once_and_after_a_crash_however_many_wait_to_be_w
     let (store, folder) = fresh();
     let clock = crate::ticking();
     for n_tokens in [1, 2, 300, 511, 512, 513, 900, 1100] {
-        while store.docs(View::Tokens).await.unwrap().len() < n_tokens {
+        while store.docs(ViewKind::Tokens).await.unwrap().len() < n_tokens {
             append(&store, one(Stream::Sys, token(&clock, "new"))).await;
         }
-        let docs = store.docs(View::Tokens).await.unwrap();
+        let docs = store.docs(ViewKind::Tokens).await.unwrap();
         let revoked = docs[n_tokens / 2].clone().into_token().unwrap().id;
         append(&store, one(Stream::Sys, Fact::TokenRevoked { token: revoked })).await;
-        let live = store.docs(View::Tokens).await.unwrap();
-        let doc = store.doc(View::Tokens, revoked.uuid()).await.unwrap();
-        assert!(doc.clone().and_then(Doc::into_token).unwrap().revoked_at.is_some());
+        let live = store.docs(ViewKind::Tokens).await.unwrap();
+        let doc = store.doc(ViewKind::Tokens, revoked.uuid()).await.unwrap();
+        assert!(doc.clone().and_then(ViewDocument::into_token).unwrap().revoked_at.is_some());
         assert_eq!(doc.as_ref(), Some(&live[n_tokens / 2]));
 
         let copy = crashed(folder.path());
         let report = Sqlite::verify_file(&copy.path().join("log.db")).unwrap();
         assert_eq!((report.bad, report.views), (None, None), "{n_tokens}, as it was left");
         let again = open(copy.path());
-        assert_eq!(again.docs(View::Tokens).await.unwrap(), live, "{n_tokens}");
+        assert_eq!(again.docs(ViewKind::Tokens).await.unwrap(), live, "{n_tokens}");
         assert_eq!(again.verify().await.unwrap().views, None, "{n_tokens}");
     }
 }

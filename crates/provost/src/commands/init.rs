@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use provost_core::runtime::plan::{FILE, Plan};
+use provost_core::runtime::plan::{PLAN_FILE, RuntimePlan};
 use provost_kernel::Project;
 use provost_sandbox::beneath::Root;
 
@@ -19,9 +19,9 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     };
     let root =
         Root::open(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
-    let Some(plan) = Plan::detect(&Project(&root))? else {
+    let Some(plan) = RuntimePlan::detect(&Project(&root))? else {
         bail!(
-            "nothing here says what to run\nhint: write `{FILE}` with `[runtime]` and \
+            "nothing here says what to run\nhint: write `{PLAN_FILE}` with `[runtime]` and \
              `dev = \"…\"`"
         );
     };
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
         output::bytes(text.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let file = folder.join(FILE);
+    let file = folder.join(PLAN_FILE);
     let mut options = OpenOptions::new();
     options.write(true);
     if args.force {

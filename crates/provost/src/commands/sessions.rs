@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use provost_core::session::budget::dollars;
+use provost_core::session::budget::format_dollars;
 use provost_proto::session::{
     ItemContent, MessageAuthor, MessagePart, SessionDetail, SessionList, SessionStatus, SessionView,
 };
@@ -51,7 +51,7 @@ fn list(sessions: &[SessionView], json: bool) -> anyhow::Result<ExitCode> {
             "{}  {status:<11}  {}  {}  {}",
             bold(&short(&session.id.to_string())),
             plain(&session.role),
-            faint(&format!("{} {}", plain(&session.model), dollars(session.cost))),
+            faint(&format!("{} {}", plain(&session.model), format_dollars(session.cost))),
             plain(&session.title),
         ))?;
     }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use provost_core::session::budget::dollars;
+use provost_core::session::budget::format_dollars;
 use provost_proto::session::UsageReport;
 use provost_proto::{ProjectId, ProjectList};
 
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
 /// What is known of the cost; an unknown price never looks like nothing to pay.
 fn cost(nanos: u64, unpriced: u64) -> String {
     match unpriced {
-        0 => dollars(nanos),
-        n => format!("{} and {n} answers of unknown price", dollars(nanos)),
+        0 => format_dollars(nanos),
+        n => format!("{} and {n} answers of unknown price", format_dollars(nanos)),
     }
 }

@@ -23,7 +23,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use provost_core::session::plan::Limits;
+use provost_core::session::turn_step::TurnLimits;
 use provost_proto::session::SessionBudget;
 use provost_runner::model::{
     Models, Prices, ProviderConfig, Registry, Retry, Standing, Timeouts, Usd,
@@ -139,9 +139,9 @@ impl ModelsConfig {
                 .map(|usd| Some(usd.nanos()))
                 .ok_or_else(|| anyhow!("`{name}` is {dollars}, which is no amount of dollars")),
         };
-        let (default, turn, budget) = (Limits::default(), &self.turn, &self.budget);
+        let (default, turn, budget) = (TurnLimits::default(), &self.turn, &self.budget);
         Ok(Settings {
-            limits: Limits {
+            limits: TurnLimits {
                 calls: turn.calls.unwrap_or(default.calls),
                 tokens: turn.tokens,
                 cost: nanos("turn.usd", turn.usd)?,

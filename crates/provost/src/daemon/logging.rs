@@ -35,7 +35,7 @@ struct Lines {
 
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        drop(io::stderr().write_all(&self.redactor.bytes(line)));
+        drop(io::stderr().write_all(&self.redactor.redact_bytes(line)));
         Ok(line.len())
     }
 

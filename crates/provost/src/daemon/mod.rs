@@ -32,8 +32,8 @@ pub(crate) use logging::log_to_stderr;
 /// Runs the daemon until it is told to stop.
 pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     log_to_stderr(&config)?;
-    if config.secrets.left_out() > 0 {
-        let n = config.secrets.left_out();
+    if config.secrets.omitted_count() > 0 {
+        let n = config.secrets.omitted_count();
         tracing::warn!(n, "there are more secrets in the environment than are redacted");
     }
     // Whatever the daemon makes is its owner's alone.
@@ -113,7 +113,7 @@ fn places(
         policy: std::path::absolute(&config.policy.value)?,
         config: std::path::absolute(&config.file)?,
         path: config.search_path(),
-        secrets: config.secrets.clone().with("owner's token", token.reveal()),
+        secrets: config.secrets.clone().with_secret("owner's token", token.reveal()),
         approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
     })
 }

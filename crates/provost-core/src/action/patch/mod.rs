@@ -5,7 +5,7 @@
 //! begins. What is not understood is refused, never skipped: binary patches,
 //! copies, links and submodules.
 
-mod name;
+mod file_name;
 mod reader;
 
 use super::RelPath;
@@ -14,7 +14,7 @@ use super::RelPath;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch<'a> {
     /// Which file, before and after.
-    pub change: Change,
+    pub change: FileChange,
     /// Whether the patch wants the file to be executable; `None` if it says nothing.
     pub executable: Option<bool>,
     /// What changes in it, from top to bottom.
@@ -23,7 +23,7 @@ pub struct FilePatch<'a> {
 
 /// Which file a patch is about, before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum FileChange {
     /// A new file.
     Create(RelPath),
     /// A file that stays where it is.
@@ -39,7 +39,7 @@ pub enum Change {
     },
 }
 
-impl Change {
+impl FileChange {
     /// The file's name before, or the new one's.
     pub fn path(&self) -> &RelPath {
         match self {
@@ -55,14 +55,14 @@ pub struct Hunk<'a> {
     /// The line where the patch says it is, counted from 1; 0 before the first.
     pub start: usize,
     /// What is there and what comes instead.
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<HunkLine<'a>>,
 }
 
 /// One line of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct HunkLine<'a> {
     /// What happens to it.
-    pub op: Op,
+    pub op: LineOp,
     /// Its text, without the line feed; a carriage return is part of it.
     pub text: &'a str,
     /// Whether a line feed follows; only the last line of a file may lack one.
@@ -71,7 +71,7 @@ pub struct Line<'a> {
 
 /// What a patch does with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
+pub enum LineOp {
     /// It is there and stays.
     Keep,
     /// It is there and goes.
@@ -91,15 +91,17 @@ pub struct BadPatch {
 }
 
 /// Reads a patch. It touches at least one file.
-pub fn read(patch: &str) -> Result<Vec<FilePatch<'_>>, BadPatch> {
-    reader::Reader::new(patch).files()
+pub fn parse_patch(patch: &str) -> Result<Vec<FilePatch<'_>>, BadPatch> {
+    reader::PatchReader::new(patch).files()
 }
 
 /// Every path the patch touches, in order.
-pub fn paths(files: &[FilePatch<'_>]) -> Vec<RelPath> {
+pub fn touched_paths(files: &[FilePatch<'_>]) -> Vec<RelPath> {
     let both = |file: &FilePatch<'_>| match &file.change {
-        Change::Create(path) | Change::Modify(path) | Change::Delete(path) => vec![path.clone()],
-        Change::Rename { from, to } => vec![from.clone(), to.clone()],
+        FileChange::Create(path) | FileChange::Modify(path) | FileChange::Delete(path) => {
+            vec![path.clone()]
+        }
+        FileChange::Rename { from, to } => vec![from.clone(), to.clone()],
     };
     files.iter().flat_map(both).collect()
 }

@@ -1,6 +1,6 @@
 //! What to run, from what lies in the project's folder.
 
-use super::{Listing, Plan, PlanError, Program, node, python, rust};
+use super::{DevServerProgram, ProjectFiles, RuntimePlan, RuntimePlanError, node, python, rust};
 
 /// Folders with pages, the most likely first.
 const PAGES: &[&str] = &[".", "public", "dist", "build", "static", "www", "site", "docs"];
@@ -8,28 +8,35 @@ const PAGES: &[&str] = &[".", "public", "dist", "build", "static", "www", "site"
 /// Targets of a Makefile that serve, the most likely first.
 const SERVING: &[&str] = &["dev", "serve", "run", "start"];
 
-pub(super) fn detect(files: &impl Listing) -> Result<Option<Plan>, PlanError> {
+pub(super) fn detect_plan(
+    files: &impl ProjectFiles,
+) -> Result<Option<RuntimePlan>, RuntimePlanError> {
     let mut only_build = None;
-    if let Some(plan) = node::detect(files)? {
+    if let Some(plan) = node::detect_node(files)? {
         if plan.dev.is_some() {
             return Ok(Some(plan));
         }
         only_build = Some(plan);
     }
-    let others =
-        [procfile(files), python::detect(files), rust::detect(files), go(files), makefile(files)];
-    let mut others: Vec<Plan> = others.into_iter().flatten().collect();
+    let others = [
+        detect_procfile(files),
+        python::detect_python(files),
+        rust::detect_rust(files),
+        detect_go(files),
+        detect_makefile(files),
+    ];
+    let mut others: Vec<RuntimePlan> = others.into_iter().flatten().collect();
     if let Some(at) = others.iter().position(|plan| plan.dev.is_some()) {
         return Ok(Some(others.swap_remove(at)));
     }
-    if let Some(plan) = pages(files) {
+    if let Some(plan) = detect_static_pages(files) {
         return Ok(Some(plan));
     }
     Ok(only_build.or_else(|| others.into_iter().next()))
 }
 
-fn procfile(files: &impl Listing) -> Option<Plan> {
-    let text = files.read("Procfile")?;
+fn detect_procfile(files: &impl ProjectFiles) -> Option<RuntimePlan> {
+    let text = files.read_text("Procfile")?;
     let entry = |line: &str| {
         let (name, command) = line.split_once(':')?;
         let command = command.trim();
@@ -42,35 +49,43 @@ fn procfile(files: &impl Listing) -> Option<Plan> {
     // `release` is done once for each release, such as a migration: nobody asked for one.
     let other = || entries.iter().find(|(name, _)| name != "release");
     let (name, command) = web.or_else(other)?;
-    Some(Plan::new(format!("the Procfile has the process `{name}`")).dev(command))
+    Some(
+        RuntimePlan::new(format!("the Procfile has the process `{name}`"))
+            .with_dev_command(command),
+    )
 }
 
-fn go(files: &impl Listing) -> Option<Plan> {
-    if !files.has("go.mod") {
+fn detect_go(files: &impl ProjectFiles) -> Option<RuntimePlan> {
+    if !files.exists("go.mod") {
         return None;
     }
-    let plan = Plan::new("there is a go.mod").build("go build ./...");
-    if files.has("main.go") {
+    let plan = RuntimePlan::new("there is a go.mod").with_build_command("go build ./...");
+    if files.exists("main.go") {
         let why = "there are a go.mod and a main.go".to_owned();
-        return Some(Plan { build_first: true, why, ..plan.dev("go run .") });
+        return Some(RuntimePlan { build_first: true, why, ..plan.with_dev_command("go run .") });
     }
-    let is_program = |name: &String| is_plain(name) && files.has(&format!("cmd/{name}/main.go"));
-    let mut programs = files.names("cmd").into_iter().filter(is_program);
+    let is_program =
+        |name: &String| is_shell_safe_name(name) && files.exists(&format!("cmd/{name}/main.go"));
+    let mut programs = files.list_names("cmd").into_iter().filter(is_program);
     // Of several, which one serves only a person can say.
     let (Some(name), None) = (programs.next(), programs.next()) else { return Some(plan) };
     let why = format!("there are a go.mod and a cmd/{name}/main.go");
-    Some(Plan { build_first: true, why, ..plan.dev(format!("go run ./cmd/{name}")) })
+    Some(RuntimePlan {
+        build_first: true,
+        why,
+        ..plan.with_dev_command(format!("go run ./cmd/{name}"))
+    })
 }
 
 /// Whether a name means the same to a shell.
-pub(super) fn is_plain(name: &str) -> bool {
+pub(super) fn is_shell_safe_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !name.is_empty() && !name.starts_with(['-', '.']) && name.chars().all(plain)
 }
 
-fn makefile(files: &impl Listing) -> Option<Plan> {
+fn detect_makefile(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     let names = ["Makefile", "makefile", "GNUmakefile"];
-    let (name, text) = names.iter().find_map(|name| Some((name, files.read(name)?)))?;
+    let (name, text) = names.iter().find_map(|name| Some((name, files.read_text(name)?)))?;
     let has = |target: &str| {
         text.lines().any(|line| {
             let rest = line.strip_prefix(target);
@@ -88,16 +103,16 @@ fn makefile(files: &impl Listing) -> Option<Plan> {
         (None, Some(_)) => format!("the {name} has the target `build`"),
         (None, None) => return None,
     };
-    let dev = dev.map(|dev| Program::Shell(format!("make {dev}")));
-    Some(Plan { dev, build: build.map(str::to_owned), ..Plan::new(why) })
+    let dev = dev.map(|dev| DevServerProgram::Shell(format!("make {dev}")));
+    Some(RuntimePlan { dev, build: build.map(str::to_owned), ..RuntimePlan::new(why) })
 }
 
-fn pages(files: &impl Listing) -> Option<Plan> {
+fn detect_static_pages(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     let page = |folder: &str| match folder {
         "." => "index.html".to_owned(),
         folder => format!("{folder}/index.html"),
     };
-    let folder = PAGES.iter().find(|folder| files.has(&page(folder)))?;
-    let plan = Plan::new(format!("there is a page, {}", page(folder)));
-    Some(Plan { dev: Some(Program::Static { root: (*folder).to_owned() }), ..plan })
+    let folder = PAGES.iter().find(|folder| files.exists(&page(folder)))?;
+    let plan = RuntimePlan::new(format!("there is a page, {}", page(folder)));
+    Some(RuntimePlan { dev: Some(DevServerProgram::Static { root: (*folder).to_owned() }), ..plan })
 }

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-use super::{Listing, Plan, PlanError};
+use super::{ProjectFiles, RuntimePlan, RuntimePlanError};
 
 const NAME: &str = "package.json";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Package {
+struct PackageJson {
     #[serde(default)]
     scripts: BTreeMap<String, String>,
     package_manager: Option<String>,
@@ -25,20 +25,24 @@ const LOCKS: &[(&str, &str)] = &[
     ("npm-shrinkwrap.json", "npm"),
 ];
 
-pub(super) fn detect(files: &impl Listing) -> Result<Option<Plan>, PlanError> {
-    let Some(text) = files.read(NAME) else { return Ok(None) };
-    let package: Package =
-        serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| PlanError {
-            file: NAME,
-            line: Some(error.line()),
-            column: Some(error.column()),
-            why: format!("expected a package: {error}"),
+pub(super) fn detect_node(
+    files: &impl ProjectFiles,
+) -> Result<Option<RuntimePlan>, RuntimePlanError> {
+    let Some(text) = files.read_text(NAME) else { return Ok(None) };
+    let package: PackageJson =
+        serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
+            RuntimePlanError {
+                file: NAME,
+                line: Some(error.line()),
+                column: Some(error.column()),
+                why: format!("expected a package: {error}"),
+            }
         })?;
     let named = package.package_manager.as_deref().and_then(|named| {
         let name = named.split('@').next().unwrap_or(named);
         ["npm", "pnpm", "yarn", "bun"].into_iter().find(|known| *known == name)
     });
-    let lock = LOCKS.iter().find(|(lock, _)| files.has(lock));
+    let lock = LOCKS.iter().find(|(lock, _)| files.exists(lock));
     let (manager, because) = match (named, lock) {
         (Some(name), _) => (name, format!("it asks for {name}")),
         (None, Some((lock, name))) => (*name, format!("there is a {lock}")),
@@ -54,9 +58,9 @@ pub(super) fn detect(files: &impl Listing) -> Result<Option<Plan>, PlanError> {
     };
     // `start` serves what was built; `dev` builds as it goes.
     let build_first = script == Some("start") && build.is_some();
-    let plan = Plan { build, build_first, ..Plan::new(why) };
+    let plan = RuntimePlan { build, build_first, ..RuntimePlan::new(why) };
     Ok(Some(match script {
-        Some(script) => plan.dev(format!("{manager} run {script}")),
+        Some(script) => plan.with_dev_command(format!("{manager} run {script}")),
         None => plan,
     }))
 }

@@ -1,6 +1,6 @@
 //! Python: Django, `FastAPI` with uvicorn, Flask.
 
-use super::{Listing, Plan};
+use super::{ProjectFiles, RuntimePlan};
 
 /// Where an application is looked for.
 const MODULES: &[&str] = &[
@@ -25,26 +25,34 @@ const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
 /// The usual name of a function that makes an application.
 const FACTORY: &str = "create_app";
 
-pub(super) fn detect(files: &impl Listing) -> Option<Plan> {
-    let plan = django(files).or_else(|| flaskenv(files)).or_else(|| module(files))?;
-    let Some(folder) = ENVIRONMENTS.iter().find(|name| files.has(&format!("{name}/bin/python3")))
+pub(super) fn detect_python(files: &impl ProjectFiles) -> Option<RuntimePlan> {
+    let plan = detect_django(files)
+        .or_else(|| detect_flaskenv(files))
+        .or_else(|| detect_app_module(files))?;
+    let Some(folder) =
+        ENVIRONMENTS.iter().find(|name| files.exists(&format!("{name}/bin/python3")))
     else {
         return Some(plan);
     };
     let why = format!("{}; it runs with what is in {folder}", plan.why);
-    let dev = plan.dev.as_ref().map(super::Program::describe).unwrap_or_default();
-    Some(Plan { why, ..plan }.dev(format!("PATH=\"$PWD/{folder}/bin:$PATH\" {dev}")))
+    let dev = plan.dev.as_ref().map(super::DevServerProgram::describe).unwrap_or_default();
+    Some(
+        RuntimePlan { why, ..plan }
+            .with_dev_command(format!("PATH=\"$PWD/{folder}/bin:$PATH\" {dev}")),
+    )
 }
 
-fn django(files: &impl Listing) -> Option<Plan> {
+fn detect_django(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     let why = "there is a manage.py, as Django has it";
-    files.has("manage.py").then(|| Plan::new(why).dev("python3 manage.py runserver"))
+    files
+        .exists("manage.py")
+        .then(|| RuntimePlan::new(why).with_dev_command("python3 manage.py runserver"))
 }
 
 /// What `.flaskenv` names; it is said once more, since Flask reads the file only
 /// where a further package is installed.
-fn flaskenv(files: &impl Listing) -> Option<Plan> {
-    let text = files.read(".flaskenv")?;
+fn detect_flaskenv(files: &impl ProjectFiles) -> Option<RuntimePlan> {
+    let text = files.read_text(".flaskenv")?;
     let value = |name: &str| {
         // What is said last counts.
         text.lines().rev().find_map(|line| {
@@ -57,28 +65,33 @@ fn flaskenv(files: &impl Listing) -> Option<Plan> {
     let app = value("FLASK_APP").filter(|app| !app.is_empty() && app.chars().all(fits))?;
     let port = value("FLASK_RUN_PORT").and_then(|port| port.parse().ok()).filter(|port| *port != 0);
     let listens = port.map(|port: u16| format!(" --port {port}")).unwrap_or_default();
-    let plan = Plan::new(format!(".flaskenv names the application {app}"));
-    Some(Plan { port, ..plan.dev(format!("python3 -m flask --app {app} run --debug{listens}")) })
+    let plan = RuntimePlan::new(format!(".flaskenv names the application {app}"));
+    Some(RuntimePlan {
+        port,
+        ..plan.with_dev_command(format!("python3 -m flask --app {app} run --debug{listens}"))
+    })
 }
 
-fn module(files: &impl Listing) -> Option<Plan> {
+fn detect_app_module(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     MODULES.iter().find_map(|path| {
-        let text = files.read(path)?;
+        let text = files.read_text(path)?;
         let whole = path.trim_end_matches(".py").trim_end_matches("/__init__");
         // What lies in `src` is imported without it, unless that is a package itself.
-        let inside = whole.strip_prefix("src/").filter(|_| !files.has("src/__init__.py"));
+        let inside = whole.strip_prefix("src/").filter(|_| !files.exists("src/__init__.py"));
         let module = inside.unwrap_or(whole).replace('/', ".");
         let uvicorn = if inside.is_some() { "uvicorn --app-dir src" } else { "uvicorn" };
         let flask = if inside.is_some() { "PYTHONPATH=src python3" } else { "python3" };
-        if let Some(name) = made(&text, "FastAPI(").or_else(|| made(&text, "Starlette(")) {
+        if let Some(name) =
+            find_app_variable(&text, "FastAPI(").or_else(|| find_app_variable(&text, "Starlette("))
+        {
             let why = format!("{path} makes a FastAPI application, `{name}`");
             let line = format!("python3 -m {uvicorn} {module}:{name} --reload");
-            return Some(Plan::new(why).dev(line));
+            return Some(RuntimePlan::new(why).with_dev_command(line));
         }
-        if let Some(name) = made(&text, "Flask(") {
+        if let Some(name) = find_app_variable(&text, "Flask(") {
             let why = format!("{path} makes a Flask application, `{name}`");
             let line = format!("{flask} -m flask --app {module}:{name} run --debug");
-            return Some(Plan::new(why).dev(line));
+            return Some(RuntimePlan::new(why).with_dev_command(line));
         }
         if !text.lines().any(|line| line.starts_with(&format!("def {FACTORY}("))) {
             return None;
@@ -86,16 +99,16 @@ fn module(files: &impl Listing) -> Option<Plan> {
         if text.contains("FastAPI(") {
             let why = format!("{path} has a function that makes a FastAPI application");
             let line = format!("python3 -m {uvicorn} {module}:{FACTORY} --factory --reload");
-            return Some(Plan::new(why).dev(line));
+            return Some(RuntimePlan::new(why).with_dev_command(line));
         }
         let why = format!("{path} has a function that makes a Flask application");
         let line = format!("{flask} -m flask --app {module}:{FACTORY} run --debug");
-        text.contains("Flask(").then(|| Plan::new(why).dev(line))
+        text.contains("Flask(").then(|| RuntimePlan::new(why).with_dev_command(line))
     })
 }
 
 /// The variable to which the result of a call is bound, at the top of a module.
-fn made<'a>(text: &'a str, call: &str) -> Option<&'a str> {
+fn find_app_variable<'a>(text: &'a str, call: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         let name = name.split(':').next().unwrap_or(name).trim_end();

@@ -2,33 +2,37 @@
 
 use serde::Deserialize;
 
-use super::{Listing, Plan};
+use super::{ProjectFiles, RuntimePlan};
 
 #[derive(Deserialize, Default)]
-struct Manifest {
-    workspace: Option<Workspace>,
+struct CargoManifest {
+    workspace: Option<CargoWorkspace>,
     #[serde(default)]
     bin: Vec<toml::Table>,
 }
 
 #[derive(Deserialize, Default)]
-struct Workspace {
+struct CargoWorkspace {
     #[serde(default)]
     members: Vec<String>,
 }
 
-pub(super) fn detect(files: &impl Listing) -> Option<Plan> {
-    let text = files.read("Cargo.toml")?;
-    let plan = Plan::new("there is a Cargo.toml").build("cargo build");
+pub(super) fn detect_rust(files: &impl ProjectFiles) -> Option<RuntimePlan> {
+    let text = files.read_text("Cargo.toml")?;
+    let plan = RuntimePlan::new("there is a Cargo.toml").with_build_command("cargo build");
     // One that cargo cannot read either: it says so when it is asked to build.
-    let manifest: Manifest = toml::from_str(&text).unwrap_or_default();
+    let manifest: CargoManifest = toml::from_str(&text).unwrap_or_default();
     // The build tells its errors apart from what the program says.
-    let runs = |why: String| Plan { build_first: true, why, ..plan.clone().dev("cargo run") };
-    if files.has("src/main.rs") || !manifest.bin.is_empty() {
+    let runs = |why: String| RuntimePlan {
+        build_first: true,
+        why,
+        ..plan.clone().with_dev_command("cargo run")
+    };
+    if files.exists("src/main.rs") || !manifest.bin.is_empty() {
         return Some(runs("there is a Cargo.toml with a program".to_owned()));
     }
     let members = manifest.workspace.unwrap_or_default().members;
-    let folders = members.iter().flat_map(|member| expanded(files, member));
+    let folders = members.iter().flat_map(|member| expand_member(files, member));
     let mut programs = folders.filter(|folder| has_program(files, folder));
     // Of several, which one serves only a person can say.
     Some(match (programs.next(), programs.next()) {
@@ -40,18 +44,18 @@ pub(super) fn detect(files: &impl Listing) -> Option<Plan> {
 }
 
 /// The folders that a member means: `crates/*` is all of them there.
-fn expanded(files: &impl Listing, member: &str) -> Vec<String> {
+fn expand_member(files: &impl ProjectFiles, member: &str) -> Vec<String> {
     match member.strip_suffix("/*") {
         Some(above) if !above.contains('*') => {
-            files.names(above).iter().map(|name| format!("{above}/{name}")).collect()
+            files.list_names(above).iter().map(|name| format!("{above}/{name}")).collect()
         }
         Some(_) => Vec::new(),
         None => vec![member.to_owned()],
     }
 }
 
-fn has_program(files: &impl Listing, folder: &str) -> bool {
-    let Some(text) = files.read(&format!("{folder}/Cargo.toml")) else { return false };
-    let manifest: Manifest = toml::from_str(&text).unwrap_or_default();
-    files.has(&format!("{folder}/src/main.rs")) || !manifest.bin.is_empty()
+fn has_program(files: &impl ProjectFiles, folder: &str) -> bool {
+    let Some(text) = files.read_text(&format!("{folder}/Cargo.toml")) else { return false };
+    let manifest: CargoManifest = toml::from_str(&text).unwrap_or_default();
+    files.exists(&format!("{folder}/src/main.rs")) || !manifest.bin.is_empty()
 }

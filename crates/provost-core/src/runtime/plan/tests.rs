@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Listing, Plan, Program, Restart};
+use super::{DevServerProgram, ProjectFiles, RestartPolicy, RuntimePlan};
 
 /// Files with what they hold.
 struct Folder<'a>(&'a [(&'a str, &'a str)]);
 
-impl Listing for Folder<'_> {
-    fn has(&self, path: &str) -> bool {
+impl ProjectFiles for Folder<'_> {
+    fn exists(&self, path: &str) -> bool {
         self.0.iter().any(|(name, _)| *name == path)
     }
 
-    fn read(&self, path: &str) -> Option<String> {
+    fn read_text(&self, path: &str) -> Option<String> {
         self.0.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
     }
 
-    fn names(&self, folder: &str) -> Vec<String> {
+    fn list_names(&self, folder: &str) -> Vec<String> {
         let inside = |(path, _): &(&str, &str)| {
             let rest = path.strip_prefix(folder)?.strip_prefix('/')?;
             rest.split('/').next().map(str::to_owned)
@@ -28,8 +28,8 @@ impl Listing for Folder<'_> {
     }
 }
 
-fn told(plan: &Plan) -> String {
-    let dev = plan.dev.as_ref().map_or("-".to_owned(), Program::describe);
+fn told(plan: &RuntimePlan) -> String {
+    let dev = plan.dev.as_ref().map_or("-".to_owned(), DevServerProgram::describe);
     let build = plan.build.as_deref().unwrap_or("-");
     let first = if plan.build_first { " first" } else { "" };
     format!("{dev} | {build}{first} | {}", plan.why)
@@ -107,11 +107,14 @@ fn what_lies_in_a_folder_says_what_to_run() {
             "serve the files in public | - | there is a page, public/index.html",
         ),
     ] {
-        let plan = Plan::find(&Folder(files)).unwrap().unwrap();
+        let plan = RuntimePlan::from_project(&Folder(files)).unwrap().unwrap();
         assert_eq!(told(&plan), expected);
     }
-    assert_eq!(Plan::find(&Folder(&[("README.md", "")])).unwrap(), None);
-    assert_eq!(Plan::find(&Folder(&[("Procfile", "release: ./migrate\n")])).unwrap(), None);
+    assert_eq!(RuntimePlan::from_project(&Folder(&[("README.md", "")])).unwrap(), None);
+    assert_eq!(
+        RuntimePlan::from_project(&Folder(&[("Procfile", "release: ./migrate\n")])).unwrap(),
+        None
+    );
 }
 
 #[test]
@@ -189,7 +192,7 @@ fn programs_are_found_where_larger_projects_have_them() {
             "cargo run | cargo build first | there is a Cargo.toml with a program",
         ),
     ] {
-        let plan = Plan::find(&Folder(files)).unwrap().unwrap();
+        let plan = RuntimePlan::from_project(&Folder(files)).unwrap().unwrap();
         assert_eq!(told(&plan), expected);
     }
 }
@@ -199,10 +202,12 @@ fn what_is_written_wins_over_what_is_detected() {
     let files =
         [("package.json", r#"{"scripts":{"dev":"x"}}"#), ("provost.toml", "[runtime]\ndev = 'y'")];
     assert_eq!(
-        told(&Plan::find(&Folder(&files)).unwrap().unwrap()),
+        told(&RuntimePlan::from_project(&Folder(&files)).unwrap().unwrap()),
         "y | - | provost.toml says so"
     );
-    assert!(told(&Plan::detect(&Folder(&files)).unwrap().unwrap()).starts_with("npm run dev"));
+    assert!(
+        told(&RuntimePlan::detect(&Folder(&files)).unwrap().unwrap()).starts_with("npm run dev")
+    );
 }
 
 #[test]
@@ -241,10 +246,11 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         ("[runtime", "provost.toml:1:9: "),
     ] {
-        let error = Plan::parse(text).unwrap_err().to_string();
+        let error = RuntimePlan::parse(text).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text:?}\n{error}\n{expected}");
     }
-    let error = Plan::find(&Folder(&[("package.json", "{\n]")])).unwrap_err().to_string();
+    let error =
+        RuntimePlan::from_project(&Folder(&[("package.json", "{\n]")])).unwrap_err().to_string();
     assert!(error.starts_with("package.json:2:1: expected a package: "), "{error}");
 }
 
@@ -256,19 +262,19 @@ proptest! {
         env in prop::collection::btree_map("[A-Z_][A-Z0-9_]{0,5}", "[^\\x00]{0,9}", 0..3),
         folder in any::<bool>(),
     ) {
-        let plan = Plan {
+        let plan = RuntimePlan {
             build_first: first && build.is_some(),
             build,
             dev: Some(if folder {
-                Program::Static { root: "dist".to_owned() }
+                DevServerProgram::Static { root: "dist".to_owned() }
             } else {
-                Program::Shell(dev)
+                DevServerProgram::Shell(dev)
             }),
             port,
             env: env.into_iter().collect::<BTreeMap<_, _>>(),
-            restart: if on_crash { Restart::OnCrash } else { Restart::Never },
+            restart: if on_crash { RestartPolicy::OnCrash } else { RestartPolicy::Never },
             why: "provost.toml says so".to_owned(),
         };
-        prop_assert_eq!(Plan::parse(&plan.to_toml()), Ok(plan));
+        prop_assert_eq!(RuntimePlan::parse(&plan.to_toml()), Ok(plan));
     }
 }

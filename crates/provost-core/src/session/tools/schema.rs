@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 /// Whether a parameter may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum ParameterNeed {
     Required,
     Optional,
 }
 
-use Need::{Optional, Required};
+use ParameterNeed::{Optional, Required};
 
-type Parameter = (&'static str, Need, Value);
+type ToolParameter = (&'static str, ParameterNeed, Value);
 
 fn text(about: &str) -> Value {
     json!({ "type": "string", "description": about })
@@ -34,11 +34,13 @@ fn path() -> Value {
 }
 
 /// What an action does and what it takes; `None` if there is no such action.
-pub(super) fn of(name: &str) -> Option<(&'static str, Vec<Parameter>)> {
-    files(name).or_else(|| programs(name)).or_else(|| runtime(name))
+pub(super) fn schema_for_action(name: &str) -> Option<(&'static str, Vec<ToolParameter>)> {
+    file_action_schema(name)
+        .or_else(|| process_action_schema(name))
+        .or_else(|| runtime_action_schema(name))
 }
 
-fn files(name: &str) -> Option<(&'static str, Vec<Parameter>)> {
+fn file_action_schema(name: &str) -> Option<(&'static str, Vec<ToolParameter>)> {
     Some(match name {
         "fs.readFile" => (
             "Read a text file, or some lines of it. At most 1 MiB a call.",
@@ -138,7 +140,7 @@ fn files(name: &str) -> Option<(&'static str, Vec<Parameter>)> {
     })
 }
 
-fn programs(name: &str) -> Option<(&'static str, Vec<Parameter>)> {
+fn process_action_schema(name: &str) -> Option<(&'static str, Vec<ToolParameter>)> {
     let id = || ("id", Required, text("The process, as it was named when it started."));
     Some(match name {
         "terminal.runCommand" => (
@@ -184,7 +186,7 @@ fn programs(name: &str) -> Option<(&'static str, Vec<Parameter>)> {
     })
 }
 
-fn runtime(name: &str) -> Option<(&'static str, Vec<Parameter>)> {
+fn runtime_action_schema(name: &str) -> Option<(&'static str, Vec<ToolParameter>)> {
     Some(match name {
         "pty.open" => ("Open the project's terminal, which people share.", Vec::new()),
         "pty.read" => (

@@ -1,7 +1,7 @@
 //! A hunk whose surroundings differ a little from the file.
 
 use flickzeug::{ApplyConfig, Diff, FuzzyConfig, LineEndHandling, apply_with_config};
-use provost_core::action::patch::{Hunk, Op};
+use provost_core::action::patch::{Hunk, LineOp};
 
 use super::{Misfit, Row};
 
@@ -12,7 +12,7 @@ const WORK: usize = 10_000_000;
 /// Applies a hunk that may miss up to two surrounding lines.
 pub(super) fn apply(rows: &mut Vec<Row<'_>>, hunk: &Hunk<'_>) -> Result<(), Misfit> {
     // Without a line to remove, nothing would show that the place is right.
-    let removes = hunk.lines.iter().any(|line| line.op == Op::Remove);
+    let removes = hunk.lines.iter().any(|line| line.op == LineOp::Remove);
     if !removes || rows.len().saturating_mul(hunk.lines.len()) > WORK {
         return Err(Misfit::Nowhere);
     }
@@ -62,15 +62,18 @@ fn join(rows: &[Row<'_>]) -> Option<String> {
 
 /// The hunk alone, with the numbers it should have had.
 fn write(hunk: &Hunk<'_>) -> String {
-    let count = |not: Op| hunk.lines.iter().filter(|line| line.op != not).count();
+    let count = |not: LineOp| hunk.lines.iter().filter(|line| line.op != not).count();
     let start = hunk.start.max(1);
-    let mut text =
-        format!("--- a\n+++ b\n@@ -{start},{} +{start},{} @@\n", count(Op::Add), count(Op::Remove));
+    let mut text = format!(
+        "--- a\n+++ b\n@@ -{start},{} +{start},{} @@\n",
+        count(LineOp::Add),
+        count(LineOp::Remove)
+    );
     for line in &hunk.lines {
         text.push(match line.op {
-            Op::Keep => ' ',
-            Op::Remove => '-',
-            Op::Add => '+',
+            LineOp::Keep => ' ',
+            LineOp::Remove => '-',
+            LineOp::Add => '+',
         });
         text.push_str(line.text);
         text.push_str(if line.newline { "\n" } else { "\n\\ No newline at end of file\n" });

@@ -17,7 +17,7 @@ fn a_search_that_runs_out_of_time_gives_what_it_has() {
     let Action::File(FileAction::SearchFiles(action)) = parsed else { panic!("another action") };
     let now = Instant::now();
     let until = |deadline| {
-        let eyes = Eyes::new(&root, None, Verdict::Ask).unwrap();
+        let eyes = Eyes::new(&root, None, RuleEffect::Ask).unwrap();
         run_until(&root, &action, eyes, Clock { deadline, stop: &|| false }).unwrap()
     };
     let found = until(now);

@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use provost_core::runtime::plan::Plan;
-use provost_core::runtime::step::{
-    Effect, Input, Line, Millis, Reply, Runtime as Machine, Said, Timer, Which,
+use provost_core::runtime::plan::RuntimePlan;
+use provost_core::runtime::state_machine::{
+    AwaitedState, Millis, RuntimeEffect, RuntimeInput, RuntimeProcessKind, RuntimeReply,
+    RuntimeStateMachine as Machine, RuntimeTimer, RuntimeTransition,
 };
 use provost_proto::ActionId;
 use provost_sandbox::confine::Wall;
@@ -33,15 +34,15 @@ use super::said::{Facts, Known};
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) what: What,
-    pub(super) reply: oneshot::Sender<Reply>,
+    pub(super) reply: oneshot::Sender<RuntimeReply>,
 }
 
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub(super) enum What {
-    Run(ActionId, Arc<Plan>),
-    Restart(ActionId, Arc<Plan>, Millis),
-    Build(ActionId, Arc<Plan>),
+    Run(ActionId, Arc<RuntimePlan>),
+    Restart(ActionId, Arc<RuntimePlan>, Millis),
+    Build(ActionId, Arc<RuntimePlan>),
     Stop(Millis),
     Shutdown,
 }
@@ -66,26 +67,26 @@ pub(super) struct Actor {
     epoch: Instant,
     wall: Option<Wall>,
     /// What each that asked and waits wants to run.
-    plans: HashMap<ActionId, Arc<Plan>>,
+    plans: HashMap<ActionId, Arc<RuntimePlan>>,
     /// What runs.
-    plan: Option<Arc<Plan>>,
-    trees: HashMap<Which, Tree>,
+    plan: Option<Arc<RuntimePlan>>,
+    trees: HashMap<RuntimeProcessKind, Tree>,
     known: [Known; 2],
     preview: Option<AbortHandle>,
-    timers: HashMap<Timer, Instant>,
+    timers: HashMap<RuntimeTimer, Instant>,
     grace: Option<Millis>,
-    waiting: Vec<(Line, Option<ActionId>, oneshot::Sender<Reply>)>,
+    waiting: Vec<(AwaitedState, Option<ActionId>, oneshot::Sender<RuntimeReply>)>,
     news: (mpsc::Sender<Ended>, mpsc::Receiver<Ended>),
     closed: bool,
 }
 
 /// One that asks with an input.
-type Asker = Option<(Option<ActionId>, oneshot::Sender<Reply>)>;
+type Asker = Option<(Option<ActionId>, oneshot::Sender<RuntimeReply>)>;
 
-fn index(which: Which) -> usize {
+fn index(which: RuntimeProcessKind) -> usize {
     match which {
-        Which::Build => 0,
-        Which::Dev => 1,
+        RuntimeProcessKind::Build => 0,
+        RuntimeProcessKind::Dev => 1,
     }
 }
 
@@ -124,7 +125,7 @@ impl Actor {
                 () = sleep_until(timer.map_or(far, |(_, at)| at)) => {
                     if let Some((timer, _)) = timer {
                         self.timers.remove(&timer);
-                        self.take(Input::Over(timer), None).await;
+                        self.take(RuntimeInput::TimerExpired(timer), None).await;
                     }
                 }
             }
@@ -134,33 +135,33 @@ impl Actor {
 
     async fn asked(&mut self, Ask { what, reply }: Ask) {
         if self.closed && !matches!(what, What::Shutdown | What::Stop(_)) {
-            let _nobody_waits = reply.send(Reply::Stopping);
+            let _nobody_waits = reply.send(RuntimeReply::Stopping);
             return;
         }
         let (input, action) = match what {
             What::Run(action, plan) => {
-                let shape = plan.shape();
+                let shape = plan.dev_server_options();
                 self.plans.insert(action, plan);
-                (Input::Run { action, shape }, Some(action))
+                (RuntimeInput::Run { action, shape }, Some(action))
             }
             What::Restart(action, plan, grace) => {
-                let shape = plan.shape();
+                let shape = plan.dev_server_options();
                 self.plans.insert(action, plan);
                 self.grace = Some(grace);
-                (Input::Restart { action, shape }, Some(action))
+                (RuntimeInput::Restart { action, shape }, Some(action))
             }
             What::Build(action, plan) => {
                 self.plans.insert(action, plan);
-                (Input::Build { action }, Some(action))
+                (RuntimeInput::Build { action }, Some(action))
             }
             What::Stop(grace) => {
                 self.grace = Some(grace);
-                (Input::Stop, None)
+                (RuntimeInput::Stop, None)
             }
             What::Shutdown => {
                 self.closed = true;
                 self.grace = None;
-                (Input::Shutdown, None)
+                (RuntimeInput::Shutdown, None)
             }
         };
         self.take(input, Some((action, reply))).await;
@@ -173,17 +174,17 @@ impl Actor {
             known.lines = tree.heard.last_lines();
             known.text = tree.heard.text();
         }
-        if which == Which::Dev
+        if which == RuntimeProcessKind::Dev
             && let Some(watch) = self.preview.take()
         {
             watch.abort();
         }
-        self.take(Input::Exited { which, exit }, None).await;
-        self.take(Input::Gone { which }, None).await;
+        self.take(RuntimeInput::Exited { which, exit }, None).await;
+        self.take(RuntimeInput::TreeGone { which }, None).await;
     }
 
     /// Runs the machine, and does what it says until there is nothing left to do.
-    async fn take(&mut self, input: Input, asker: Asker) {
+    async fn take(&mut self, input: RuntimeInput, asker: Asker) {
         let mut inputs = VecDeque::from([(input, asker)]);
         while let Some((input, mut asker)) = inputs.pop_front() {
             let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -201,29 +202,29 @@ impl Actor {
         }
     }
 
-    async fn effect(&mut self, effect: Effect, asker: &mut Asker) -> Option<Input> {
+    async fn effect(&mut self, effect: RuntimeEffect, asker: &mut Asker) -> Option<RuntimeInput> {
         match effect {
-            Effect::Spawn { which, action } => return Some(self.spawn(which, action).await),
-            Effect::Terminate(which) => self.tell(which, Order::Terminate),
-            Effect::Kill(which) => self.tell(which, Order::Kill),
-            Effect::Report(said) => self.report(said).await,
-            Effect::StartTimer(timer, wait) => {
-                let grace = matches!(timer, Timer::Grace(_)).then_some(self.grace).flatten();
+            RuntimeEffect::Spawn { which, action } => return Some(self.spawn(which, action).await),
+            RuntimeEffect::Terminate(which) => self.tell(which, Order::Terminate),
+            RuntimeEffect::Kill(which) => self.tell(which, Order::Kill),
+            RuntimeEffect::Report(said) => self.report(said).await,
+            RuntimeEffect::StartTimer(timer, wait) => {
+                let grace = matches!(timer, RuntimeTimer::Grace(_)).then_some(self.grace).flatten();
                 let wait = Duration::from_millis(grace.unwrap_or(wait));
                 self.timers.insert(timer, Instant::now() + wait);
             }
-            Effect::StopTimer(timer) => drop(self.timers.remove(&timer)),
-            Effect::Wait(line) => {
+            RuntimeEffect::StopTimer(timer) => drop(self.timers.remove(&timer)),
+            RuntimeEffect::Wait(line) => {
                 if let Some((action, reply)) = asker.take() {
                     self.waiting.push((line, action, reply));
                 }
             }
-            Effect::Answer(reply) => {
+            RuntimeEffect::Answer(reply) => {
                 if let Some((action, to)) = asker.take() {
                     self.answer(action, to, reply);
                 }
             }
-            Effect::AnswerAll(line, reply) => {
+            RuntimeEffect::AnswerAll(line, reply) => {
                 let (now, later): (Vec<_>, Vec<_>) =
                     std::mem::take(&mut self.waiting).into_iter().partition(|(l, ..)| *l == line);
                 self.waiting = later;
@@ -235,7 +236,12 @@ impl Actor {
         None
     }
 
-    fn answer(&mut self, action: Option<ActionId>, to: oneshot::Sender<Reply>, reply: Reply) {
+    fn answer(
+        &mut self,
+        action: Option<ActionId>,
+        to: oneshot::Sender<RuntimeReply>,
+        reply: RuntimeReply,
+    ) {
         if let Some(action) = action {
             self.plans.remove(&action);
         }
@@ -243,19 +249,19 @@ impl Actor {
         let _nobody_waits = to.send(reply);
     }
 
-    fn tell(&self, which: Which, order: Order) {
+    fn tell(&self, which: RuntimeProcessKind, order: Order) {
         if let Some(tree) = self.trees.get(&which) {
             tree.tell(order);
         }
     }
 
-    async fn report(&mut self, said: Said) {
-        if let Said::Starting { action, .. } = said
+    async fn report(&mut self, said: RuntimeTransition) {
+        if let RuntimeTransition::Starting { action, .. } = said
             && let Some(plan) = self.plans.get(&action)
         {
             self.plan = Some(Arc::clone(plan));
         }
-        let command = self.plan.as_deref().map(|plan| self.words(plan, Which::Dev));
+        let command = self.plan.as_deref().map(|plan| self.words(plan, RuntimeProcessKind::Dev));
         let facts = Facts {
             plan: self.plan.as_deref(),
             command: command.unwrap_or_default(),

@@ -1,15 +1,15 @@
 //! One process tree of the runtime: from its start until nothing of it is left.
 //!
 //! A task owns it. What it prints goes, without secrets, into the log of the
-//! project and into what is [`Heard`] of it; its end goes to the actor.
+//! project and into what is [`TurnInput`] of it; its end goes to the actor.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::redact::{Redactor, Stream};
-use provost_core::runtime::step::{Exit, Which};
+use provost_core::redact::{Redactor, StreamRedactor};
+use provost_core::runtime::state_machine::{RuntimeExit, RuntimeProcessKind};
 use provost_sandbox::confine::{self, Child};
 use provost_sandbox::profile::Absent;
 use tokio::io::AsyncReadExt as _;
@@ -43,8 +43,8 @@ pub(super) enum Order {
 /// Nothing of a tree is left.
 #[derive(Debug)]
 pub(super) struct Ended {
-    pub(super) which: Which,
-    pub(super) exit: Exit,
+    pub(super) which: RuntimeProcessKind,
+    pub(super) exit: RuntimeExit,
 }
 
 /// A tree, as the actor sees it.
@@ -66,7 +66,7 @@ struct Told {
 /// What a tree is given along.
 #[derive(Debug)]
 pub(super) struct Along {
-    pub(super) which: Which,
+    pub(super) which: RuntimeProcessKind,
     pub(super) output: OwnedFd,
     pub(super) heard: Arc<Heard>,
     pub(super) log: Arc<Log>,
@@ -126,7 +126,7 @@ async fn read(
     redactor: Arc<Redactor>,
 ) -> io::Result<()> {
     let mut pipe = pipe::Receiver::from_owned_fd(output)?;
-    let mut secrets = Stream::new(redactor);
+    let mut secrets = StreamRedactor::new(redactor);
     let (mut buffer, mut kept) = (vec![0; READ], Vec::new());
     loop {
         let n_read = pipe.read(&mut buffer).await?;
@@ -146,7 +146,7 @@ async fn read(
 }
 
 /// Waits for the end of a tree and does what it is told meanwhile.
-async fn obey(mut child: Child, mut told: Told, space: &Space, log: &Log) -> Exit {
+async fn obey(mut child: Child, mut told: Told, space: &Space, log: &Log) -> RuntimeExit {
     // The handle of a process becomes readable like a pipe does; nothing is read from it.
     let watched =
         child.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd_unchecked);
@@ -189,21 +189,21 @@ async fn obey(mut child: Child, mut told: Told, space: &Space, log: &Log) -> Exi
 }
 
 /// Ends a tree on a thread of its own, because that waits.
-async fn by_force(mut child: Child) -> Exit {
+async fn by_force(mut child: Child) -> RuntimeExit {
     let stopped = tokio::task::spawn_blocking(move || child.stop(Duration::ZERO)).await;
     match stopped {
         Ok(Ok(exit)) => said(exit),
         Ok(Err(error)) => {
             tracing::error!(%error, "a tree did not end");
-            Exit::default()
+            RuntimeExit::default()
         }
-        Err(_) => Exit::default(),
+        Err(_) => RuntimeExit::default(),
     }
 }
 
-fn said(exit: confine::Exit) -> Exit {
+fn said(exit: confine::Exit) -> RuntimeExit {
     match exit {
-        confine::Exit::Code(code) => Exit { code: Some(code), signal: None },
-        confine::Exit::Signal(signal) => Exit { code: None, signal: Some(signal) },
+        confine::Exit::Code(code) => RuntimeExit { code: Some(code), signal: None },
+        confine::Exit::Signal(signal) => RuntimeExit { code: None, signal: Some(signal) },
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use provost_core::runtime::{address, ansi};
+use provost_core::runtime::{ansi, local_address};
 use provost_proto::limits::{MAX_CRASH_LINE_BYTES, MAX_CRASH_LINES};
 use tokio::sync::Notify;
 
@@ -71,7 +71,7 @@ impl Heard {
     /// The last lines, without escape codes.
     pub(super) fn last_lines(&self) -> Vec<String> {
         let text = self.text();
-        let plain = ansi::plain(&text);
+        let plain = ansi::strip_ansi(&text);
         let lines: Vec<&str> = plain.lines().collect();
         let skipped = lines.len().saturating_sub(MAX_CRASH_LINES);
         lines.into_iter().skip(skipped).map(shortened).collect()
@@ -91,7 +91,7 @@ impl Said {
         self.line.extend_from_slice(whole);
         let lines = std::mem::replace(&mut self.line, rest.to_vec());
         for line in String::from_utf8_lossy(&lines).lines() {
-            for found in address::find(line) {
+            for found in local_address::find_local_addresses(line) {
                 if !self.ports.contains(&found.port) {
                     self.ports.push(found.port);
                 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use provost_core::action::{FetchPreview, ReadLogs, RuntimeAction};
-use provost_core::runtime::step::{Reply, Which};
+use provost_core::runtime::state_machine::{RuntimeProcessKind, RuntimeReply};
 use provost_proto::kernel::OutputData;
 use provost_proto::runtime::{
     BuildFailureCause, BuildStatus, BuildView, CrashPhase, PreviewStatus, RuntimeActionResult,
@@ -130,12 +130,12 @@ impl Runtime {
 
     /// Ends everything; when it returns, nothing is left, or the log says what is.
     pub(super) async fn shut_down(&self) {
-        if let Ok(Reply::StillAlive) = self.ask(What::Shutdown).await {
+        if let Ok(RuntimeReply::StillAlive) = self.ask(What::Shutdown).await {
             tracing::error!("something of the project is alive though it was killed");
         }
     }
 
-    async fn ask(&self, what: What) -> Result<Reply, ActionError> {
+    async fn ask(&self, what: What) -> Result<RuntimeReply, ActionError> {
         let gone = || ActionError::new(Code::Unavailable, "the project's kernel is ending");
         let (reply, answer) = oneshot::channel();
         self.inbox.send(Ask { what, reply }).await.map_err(|_| gone())?;
@@ -180,27 +180,31 @@ impl Runtime {
         root: &Root,
     ) -> Result<Value, ActionError> {
         let (which, what) = match action {
-            RuntimeAction::Run(_) => {
-                (Which::Dev, What::Run(id, Arc::new(plan::find(root, Which::Dev)?)))
-            }
+            RuntimeAction::Run(_) => (
+                RuntimeProcessKind::Dev,
+                What::Run(id, Arc::new(plan::find(root, RuntimeProcessKind::Dev)?)),
+            ),
             RuntimeAction::Restart(params) => {
-                let plan = Arc::new(plan::find(root, Which::Dev)?);
-                (Which::Dev, What::Restart(id, plan, params.grace_ms))
+                let plan = Arc::new(plan::find(root, RuntimeProcessKind::Dev)?);
+                (RuntimeProcessKind::Dev, What::Restart(id, plan, params.grace_ms))
             }
-            RuntimeAction::Build(_) => {
-                (Which::Build, What::Build(id, Arc::new(plan::find(root, Which::Build)?)))
-            }
+            RuntimeAction::Build(_) => (
+                RuntimeProcessKind::Build,
+                What::Build(id, Arc::new(plan::find(root, RuntimeProcessKind::Build)?)),
+            ),
             RuntimeAction::Stop(params) => {
                 let reply = self.ask(What::Stop(params.grace_ms)).await?;
-                if reply == Reply::Stopped {
+                if reply == RuntimeReply::Stopped {
                     return self.answer(false);
                 }
-                return self.told(id, Which::Dev, reply);
+                return self.told(id, RuntimeProcessKind::Dev, reply);
             }
             RuntimeAction::Status(_) => return self.answer(false),
             RuntimeAction::Logs(params) => return self.printed(&params),
-            RuntimeAction::Fetch(params) => return self.fetch(params).await,
-            RuntimeAction::Open(_) | RuntimeAction::Read(_) | RuntimeAction::Write(_) => {
+            RuntimeAction::FetchPreview(params) => return self.fetch(params).await,
+            RuntimeAction::OpenTerminal(_)
+            | RuntimeAction::ReadTerminal(_)
+            | RuntimeAction::WriteTerminal(_) => {
                 let why = "the terminal is not the runtime's";
                 return Err(ActionError::new(Code::Internal, why));
             }
@@ -216,35 +220,43 @@ impl Runtime {
     }
 
     /// What someone who asked is told.
-    fn told(&self, id: ActionId, which: Which, reply: Reply) -> Result<Value, ActionError> {
+    fn told(
+        &self,
+        id: ActionId,
+        which: RuntimeProcessKind,
+        reply: RuntimeReply,
+    ) -> Result<Value, ActionError> {
         let view = self.now.look().runtime;
         match reply {
-            Reply::Started => self.answer(view.dev_server.action == Some(id)),
-            Reply::Built => self.answer(view.build.action == Some(id)),
-            Reply::Already | Reply::Ended => self.answer(false),
-            Reply::Crashed(CrashPhase::Building) | Reply::NotBuilt(BuildFailureCause::Failed) => {
+            RuntimeReply::Started => self.answer(view.dev_server.action == Some(id)),
+            RuntimeReply::Built => self.answer(view.build.action == Some(id)),
+            RuntimeReply::AlreadyRunning | RuntimeReply::Exited => self.answer(false),
+            RuntimeReply::Crashed(CrashPhase::Building)
+            | RuntimeReply::BuildFailed(BuildFailureCause::Failed) => {
                 Err(build_failed(&view.build))
             }
-            Reply::NotBuilt(BuildFailureCause::NotStarted) => Err(ActionError::new(
+            RuntimeReply::BuildFailed(BuildFailureCause::NotStarted) => Err(ActionError::new(
                 Code::BuildFailed,
                 "the build did not start; its log says why",
             )),
-            Reply::Crashed(CrashPhase::Starting | CrashPhase::Running) => Err(crashed(&view)),
-            Reply::NotBuilt(BuildFailureCause::Stopped) => {
+            RuntimeReply::Crashed(CrashPhase::Starting | CrashPhase::Running) => {
+                Err(crashed(&view))
+            }
+            RuntimeReply::BuildFailed(BuildFailureCause::Stopped) => {
                 Err(ActionError::new(Code::Cancelled, "the build was stopped before it ended"))
             }
-            Reply::Stopped if which == Which::Build => {
+            RuntimeReply::Stopped if which == RuntimeProcessKind::Build => {
                 Err(ActionError::new(Code::Cancelled, "it was stopped"))
             }
-            Reply::Stopped => {
+            RuntimeReply::Stopped => {
                 Err(ActionError::new(Code::Cancelled, "it was stopped before it ran"))
             }
-            Reply::StillAlive => {
+            RuntimeReply::StillAlive => {
                 let why = "something of the project is still alive though it was killed; it may \
                            wait for a disk or a driver";
                 Err(ActionError::new(Code::StillAlive, why))
             }
-            Reply::Stopping => {
+            RuntimeReply::Stopping => {
                 let why = "the project is being stopped; try again when it has";
                 Err(ActionError::new(Code::Conflict, why))
             }

@@ -51,7 +51,7 @@ impl Now {
         let number = self.spool.push(action, ReportPayload::Runtime(change.clone())).await?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.reached = number;
-        runtime::change(&mut seen.runtime, (self.clock)(), action, change);
+        runtime::apply_runtime_change(&mut seen.runtime, (self.clock)(), action, change);
         Ok(())
     }
 

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
-use provost_core::runtime::plan::{Plan, PlanError, Program};
-use provost_core::runtime::step::Which;
+use provost_core::runtime::plan::{DevServerProgram, RuntimePlan, RuntimePlanError};
+use provost_core::runtime::state_machine::RuntimeProcessKind;
 use provost_proto::Code;
 use provost_sandbox::beneath::Root;
 use provost_sandbox::confine::{Command, Leftovers, Parent};
@@ -13,12 +13,16 @@ use provost_sandbox::confine::{Command, Leftovers, Parent};
 use crate::{ActionError, Project};
 
 /// What is to be run or built.
-pub(super) fn find(root: &Root, which: Which) -> Result<Plan, ActionError> {
-    let refused = |error: PlanError| ActionError::new(Code::BadRuntime, error.to_string());
-    let plan = Plan::find(&Project(root)).map_err(refused)?;
+pub(super) fn find(root: &Root, which: RuntimeProcessKind) -> Result<RuntimePlan, ActionError> {
+    let refused = |error: RuntimePlanError| ActionError::new(Code::BadRuntime, error.to_string());
+    let plan = RuntimePlan::from_project(&Project(root)).map_err(refused)?;
     let (what, why) = match which {
-        Which::Dev => ("run", "write `provost.toml` with `[runtime]` and `dev = \"…\"`"),
-        Which::Build => ("build", "write `provost.toml` with `[runtime]` and `build = \"…\"`"),
+        RuntimeProcessKind::Dev => {
+            ("run", "write `provost.toml` with `[runtime]` and `dev = \"…\"`")
+        }
+        RuntimeProcessKind::Build => {
+            ("build", "write `provost.toml` with `[runtime]` and `build = \"…\"`")
+        }
     };
     let nothing = || {
         let message = format!("nothing here says what to {what}; {why}, or see `provost init`");
@@ -26,24 +30,26 @@ pub(super) fn find(root: &Root, which: Which) -> Result<Plan, ActionError> {
     };
     let plan = plan.ok_or_else(nothing)?;
     let known = match which {
-        Which::Dev => plan.dev.is_some(),
-        Which::Build => plan.build.is_some(),
+        RuntimeProcessKind::Dev => plan.dev.is_some(),
+        RuntimeProcessKind::Build => plan.build.is_some(),
     };
     if known { Ok(plan) } else { Err(nothing()) }
 }
 
 /// As people read it.
-pub(super) fn words(plan: &Plan, which: Which) -> String {
+pub(super) fn words(plan: &RuntimePlan, which: RuntimeProcessKind) -> String {
     match which {
-        Which::Dev => plan.dev.as_ref().map(Program::describe).unwrap_or_default(),
-        Which::Build => plan.build.clone().unwrap_or_default(),
+        RuntimeProcessKind::Dev => {
+            plan.dev.as_ref().map(DevServerProgram::describe).unwrap_or_default()
+        }
+        RuntimeProcessKind::Build => plan.build.clone().unwrap_or_default(),
     }
 }
 
 /// The command that it comes to. `own` is our own program, which serves files.
 pub(super) fn command(
-    plan: &Plan,
-    which: Which,
+    plan: &RuntimePlan,
+    which: RuntimeProcessKind,
     own: &Path,
     environment: &[(OsString, OsString)],
 ) -> Command {
@@ -52,12 +58,15 @@ pub(super) fn command(
         Command::new(shell, &["-c", line])
     };
     let mut command = match (which, &plan.dev, &plan.build) {
-        (Which::Build, _, Some(line)) | (Which::Dev, Some(Program::Shell(line)), _) => shell(line),
-        (Which::Dev, Some(Program::Static { root }), _) => {
+        (RuntimeProcessKind::Build, _, Some(line))
+        | (RuntimeProcessKind::Dev, Some(DevServerProgram::Shell(line)), _) => shell(line),
+        (RuntimeProcessKind::Dev, Some(DevServerProgram::Static { root }), _) => {
             let port = plan.port.unwrap_or(0).to_string();
             Command::new(own, &["static", "--port", &port, "--", root])
         }
-        (Which::Build, _, None) | (Which::Dev, None, _) => Command::new("", &[] as &[&str]),
+        (RuntimeProcessKind::Build, _, None) | (RuntimeProcessKind::Dev, None, _) => {
+            Command::new("", &[] as &[&str])
+        }
     };
     command.env = environment.to_vec();
     let mut set = |name: &str, value: &str| {
@@ -79,8 +88,8 @@ pub(super) fn command(
 }
 
 /// A free port for a command that asks for one.
-fn wanted_port(plan: &Plan) -> Option<u16> {
-    let Some(Program::Shell(line)) = &plan.dev else { return None };
+fn wanted_port(plan: &RuntimePlan) -> Option<u16> {
+    let Some(DevServerProgram::Shell(line)) = &plan.dev else { return None };
     if !line.contains("$PORT") && !line.contains("${PORT") {
         return None;
     }

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use provost_core::runtime::errors::{self, Found};
-use provost_core::runtime::plan::Plan;
-use provost_core::runtime::step::{Exit, Said};
+use provost_core::runtime::build_diagnostics::{self, BuildDiagnostics};
+use provost_core::runtime::plan::RuntimePlan;
+use provost_core::runtime::state_machine::{RuntimeExit, RuntimeTransition};
 use provost_proto::runtime::{
     BuildFailed, BuildFailureCause, BuildStarted, BuildSucceeded, CrashPhase, CrashReport,
     DiagnosticSeverity, RunCause, RuntimeChange, RuntimeCrashed, RuntimeStarted, RuntimeStarting,
@@ -34,7 +34,7 @@ impl Known {
 /// What the actor adds.
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
-    pub(super) plan: Option<&'a Plan>,
+    pub(super) plan: Option<&'a RuntimePlan>,
     /// What the plan runs, without secrets.
     pub(super) command: String,
     pub(super) build: &'a Known,
@@ -44,29 +44,30 @@ pub(super) struct Facts<'a> {
 
 impl Facts<'_> {
     /// The change to report, and the action that began it.
-    pub(super) fn change(&self, said: Said) -> (ActionId, RuntimeChange) {
+    pub(super) fn change(&self, said: RuntimeTransition) -> (ActionId, RuntimeChange) {
         match said {
-            Said::BuildStarted { action, pid } => {
+            RuntimeTransition::BuildStarted { action, pid } => {
                 let command = self.build.command.clone();
                 (action, RuntimeChange::BuildStarted(BuildStarted { pid, command }))
             }
-            Said::BuildSucceeded { action } => {
-                let Found { mut errors, .. } = errors::find(&self.build.text);
+            RuntimeTransition::BuildSucceeded { action } => {
+                let BuildDiagnostics { mut errors, .. } =
+                    build_diagnostics::parse_build_output(&self.build.text);
                 errors.retain(|error| error.severity == DiagnosticSeverity::Warning);
                 let duration_ms = self.build.duration_ms();
                 let done = BuildSucceeded { duration_ms, warnings: errors };
                 (action, RuntimeChange::BuildSucceeded(done))
             }
-            Said::BuildFailed { action, end, exit } => {
+            RuntimeTransition::BuildFailed { action, end, exit } => {
                 (action, RuntimeChange::BuildFailed(self.failure(end, exit)))
             }
-            Said::Starting { action, cause, restarts } => {
+            RuntimeTransition::Starting { action, cause, restarts } => {
                 let command = self.command.clone();
                 let why = self.plan.map(|plan| plan.why.clone()).unwrap_or_default();
                 let run = RuntimeStarting { command, why, cause, restarts };
                 (action, RuntimeChange::Starting(run))
             }
-            Said::Started { action, pid, cause, restarts } => {
+            RuntimeTransition::Started { action, pid, cause, restarts } => {
                 let (command, profile) = (self.dev.command.clone(), "serve".to_owned());
                 let run = RuntimeStarted { pid, command, profile, cause, restarts };
                 let change = match cause {
@@ -75,14 +76,14 @@ impl Facts<'_> {
                 };
                 (action, change)
             }
-            Said::Stopping { action, cause } => {
+            RuntimeTransition::Stopping { action, cause } => {
                 (action, RuntimeChange::Stopping(RuntimeStopping { cause }))
             }
-            Said::Stopped { action, cause, exit } => {
+            RuntimeTransition::Stopped { action, cause, exit } => {
                 let stop = RuntimeStopped { cause, exit_code: exit.code, signal: exit.signal };
                 (action, RuntimeChange::Stopped(stop))
             }
-            Said::Crashed { action, phase, exit, restart_in } => {
+            RuntimeTransition::Crashed { action, phase, exit, restart_in } => {
                 let crash = self.crash(phase, exit);
                 let run = RuntimeCrashed { phase, crash, restart_in_ms: restart_in };
                 (action, RuntimeChange::Crashed(run))
@@ -90,10 +91,12 @@ impl Facts<'_> {
         }
     }
 
-    fn failure(&self, end: BuildFailureCause, exit: Exit) -> BuildFailed {
+    fn failure(&self, end: BuildFailureCause, exit: RuntimeExit) -> BuildFailed {
         let found = match end {
-            BuildFailureCause::Failed => errors::find(&self.build.text),
-            BuildFailureCause::Stopped | BuildFailureCause::NotStarted => Found::default(),
+            BuildFailureCause::Failed => build_diagnostics::parse_build_output(&self.build.text),
+            BuildFailureCause::Stopped | BuildFailureCause::NotStarted => {
+                BuildDiagnostics::default()
+            }
         };
         BuildFailed {
             end,
@@ -106,7 +109,7 @@ impl Facts<'_> {
         }
     }
 
-    fn crash(&self, phase: CrashPhase, exit: Exit) -> CrashReport {
+    fn crash(&self, phase: CrashPhase, exit: RuntimeExit) -> CrashReport {
         let (known, why) = match phase {
             CrashPhase::Building => (self.build, Some("its build failed".to_owned())),
             CrashPhase::Starting => (self.dev, self.dev.why.clone()),

@@ -19,14 +19,14 @@ pub(super) fn printed(live: &Live, after: u64, limit: u64, redactor: &Redactor) 
     let running = state.ended.is_none();
     let from = after.clamp(oldest, end);
     let next = from.saturating_add(limit).min(end);
-    let reach = count(redactor.reach());
+    let reach = count(redactor.max_match_bytes());
     let begin = from.saturating_sub(reach).max(oldest);
     let mut around = Vec::new();
     let wanted = usize::try_from(next - begin + reach).unwrap_or(usize::MAX);
     state.ring.read(begin, wanted, &mut around);
     drop(state);
     let place = |offset: u64| usize::try_from(offset - begin).unwrap_or(usize::MAX);
-    let (mut pieces, _) = redactor.pieces(&around, &[place(from), place(next)]);
+    let (mut pieces, _) = redactor.redact_pieces(&around, &[place(from), place(next)]);
     let bytes = pieces.pop().unwrap_or_default();
     let redacted = around.get(place(from)..place(next)).is_some_and(|raw| raw != bytes);
     json!({
@@ -59,7 +59,7 @@ pub(super) async fn screen(
         "rows": state.size.rows,
         "cursor": { "row": text.cursor.0, "col": text.cursor.1, "shown": text.cursor_shown },
         "alternate": text.alternate,
-        "title": redactor.text(&state.title),
+        "title": redactor.redact_text(&state.title),
         "offset": state.ring.end(),
         "running": state.ended.is_none(),
         "exitCode": exit_code,
@@ -75,7 +75,7 @@ fn without_secrets(lines: &[String], redactor: &Redactor) -> (Vec<String>, usize
         *end += line.len();
         Some(*end)
     });
-    let (pieces, n_marks) = redactor.pieces(whole.as_bytes(), &ends.collect::<Vec<_>>());
+    let (pieces, n_marks) = redactor.redact_pieces(whole.as_bytes(), &ends.collect::<Vec<_>>());
     let text = |piece: Vec<u8>| String::from_utf8_lossy(&piece).into_owned();
     (pieces.into_iter().map(text).collect(), n_marks)
 }

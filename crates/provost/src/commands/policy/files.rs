@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use provost_core::policy::{Layer, Policy, PolicyFault};
+use provost_core::policy::{Policy, PolicyFault, RuleLayer};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -80,7 +80,7 @@ fn read(file: &Path) -> anyhow::Result<Checked> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     let examples = examples(&text);
-    Ok(match Policy::parse(Layer::User, &name, &text) {
+    Ok(match Policy::parse(RuleLayer::User, &name, &text) {
         Ok(policy) => {
             let rules = policy.rules().len();
             Checked { file: name, rules, examples, failed: 0, errors: Vec::new() }

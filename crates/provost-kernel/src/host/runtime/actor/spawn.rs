@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
 
-use provost_core::runtime::plan::Plan;
-use provost_core::runtime::step::{Input, Which};
+use provost_core::runtime::plan::RuntimePlan;
+use provost_core::runtime::state_machine::{RuntimeInput, RuntimeProcessKind};
 use provost_proto::ActionId;
 use provost_proto::kernel::ErrorInfo;
 use provost_sandbox::confine::Stdio;
@@ -20,27 +20,36 @@ use super::super::said::Known;
 use super::{Actor, index};
 
 impl Actor {
-    pub(super) async fn spawn(&mut self, which: Which, action: ActionId) -> Input {
+    pub(super) async fn spawn(
+        &mut self,
+        which: RuntimeProcessKind,
+        action: ActionId,
+    ) -> RuntimeInput {
         let plan = match which {
-            Which::Build => self.plans.get(&action).or(self.plan.as_ref()),
-            Which::Dev => self.plan.as_ref(),
+            RuntimeProcessKind::Build => self.plans.get(&action).or(self.plan.as_ref()),
+            RuntimeProcessKind::Dev => self.plan.as_ref(),
         };
-        let Some(plan) = plan.map(Arc::clone) else { return Input::SpawnFailed { which } };
+        let Some(plan) = plan.map(Arc::clone) else { return RuntimeInput::SpawnFailed { which } };
         let command = self.words(&plan, which);
         let known = Known { command, began: Some(std::time::Instant::now()), ..Known::default() };
         self.known[index(which)] = known;
         match self.start(which, action, &plan).await {
-            Ok(pid) => Input::Spawned { which, pid },
+            Ok(pid) => RuntimeInput::Spawned { which, pid },
             Err(mut why) => {
                 self.redact(&mut why);
                 self.mark(&format!("did not start: {why}"));
                 self.known[index(which)].why = Some(why);
-                Input::SpawnFailed { which }
+                RuntimeInput::SpawnFailed { which }
             }
         }
     }
 
-    async fn start(&mut self, which: Which, action: ActionId, plan: &Plan) -> Result<u32, String> {
+    async fn start(
+        &mut self,
+        which: RuntimeProcessKind,
+        action: ActionId,
+        plan: &RuntimePlan,
+    ) -> Result<u32, String> {
         let redactor = self.means.redacting.redactor().map_err(|error| error.message)?;
         if self.wall.is_none() {
             let wall = self.means.commands.walls.to_serve(&self.means.own);
@@ -59,8 +68,8 @@ impl Actor {
         let second = input.try_clone().map_err(failed)?;
         command.stdio = [Stdio::Null, Stdio::Given(input.into()), Stdio::Given(second.into())];
         let what = match which {
-            Which::Build => "build",
-            Which::Dev => "run",
+            RuntimeProcessKind::Build => "build",
+            RuntimeProcessKind::Dev => "run",
         };
         self.mark(&format!("{what}: {}", self.words(plan, which)));
         let mut holds = self.means.commands.holds.write().await;
@@ -68,8 +77,8 @@ impl Actor {
         command.held = holds.paths();
         let child = wall.spawn(command).map_err(|error| refused(&error).message)?;
         let limit = match which {
-            Which::Build => heard::BUILD,
-            Which::Dev => heard::DEV,
+            RuntimeProcessKind::Build => heard::BUILD,
+            RuntimeProcessKind::Dev => heard::DEV,
         };
         let along = Along {
             which,
@@ -85,7 +94,7 @@ impl Actor {
         holds.know(tree.holds.clone());
         drop(holds);
         let pid = tree.pid;
-        if which == Which::Dev {
+        if which == RuntimeProcessKind::Dev {
             let watched = Watched {
                 action,
                 root: pid,
@@ -100,7 +109,7 @@ impl Actor {
     }
 
     /// What runs, as people read it, without secrets.
-    pub(super) fn words(&self, plan: &Plan, which: Which) -> String {
+    pub(super) fn words(&self, plan: &RuntimePlan, which: RuntimeProcessKind) -> String {
         let mut words = plan::words(plan, which);
         self.redact(&mut words);
         words
@@ -108,7 +117,7 @@ impl Actor {
 
     fn redact(&self, text: &mut String) {
         if let Ok(redactor) = self.means.redacting.redactor() {
-            redactor.string(text);
+            redactor.redact_string(text);
         }
     }
 

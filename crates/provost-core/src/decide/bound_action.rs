@@ -1,0 +1,275 @@
+//! What is decided about: an action with who asks for it, read as far as it
+//! can be before anyone decides.
+
+use provost_proto::kernel::Preconditions;
+use provost_proto::{
+    ActionId, CommandEffectView, GrantScope, Hash, PinnedFile, Principal, ProjectId, SessionId,
+    TokenClass,
+};
+
+use super::implied_command::ImpliedCommand;
+use super::resolved_links::ResolvedLink;
+use crate::action::{Action, ProcessAction, RelPath, RunCommand, RuntimeAction};
+use crate::canonical::{self, NotCanonical};
+use crate::command::{
+    CommandAnalysis, CommandEffect, CommandInvocation, analyze_argv, analyze_line, is_builtin,
+};
+use crate::hash_chain;
+
+/// Someone asks for an action.
+#[derive(Debug, Clone)]
+pub struct ActionRequest {
+    /// The name of the action.
+    pub id: ActionId,
+    /// Where.
+    pub project: ProjectId,
+    /// On whose authority.
+    pub principal: Principal,
+    /// What kind of token they hold.
+    pub class: TokenClass,
+    /// The session it belongs to.
+    pub session: Option<SessionId>,
+    /// What they ask for.
+    pub action: Action,
+}
+
+/// A request, read.
+#[derive(Debug, Clone)]
+pub struct BoundAction {
+    pub(super) request: ActionRequest,
+    pub(super) hash: Hash,
+    /// What a command comes to; `Err` says why its line could not be read.
+    pub(super) line: Option<Result<CommandAnalysis, String>>,
+    /// What of the world the decision is about, and must hold when it runs.
+    pub(super) preconditions: Option<Preconditions>,
+    /// The command that it comes to, if it is not called one.
+    pub(super) means: Option<ImpliedCommand>,
+    /// Where links lead what the command names.
+    pub(super) leads: Vec<ResolvedLink>,
+}
+
+impl BoundAction {
+    /// Reads a request. Fails if it has no canonical form, since then it could
+    /// not be recorded as it runs.
+    pub fn new(request: ActionRequest) -> Result<Self, NotCanonical> {
+        let hash = request.action.hash(&request.principal, request.project)?;
+        let line = as_run_command(&request.action).map(|run| match (&run.command, &run.argv) {
+            (Some(line), _) => analyze_line(line).map_err(|error| error.to_string()),
+            (None, argv) => Ok(analyze_argv(argv.as_deref().unwrap_or_default())),
+        });
+        // What a program is given to read can tell it what to do, as a here-document can.
+        let fed = as_run_command(&request.action).is_some_and(|run| run.stdin.is_some());
+        let line = line.map(|line| line.map(|line| if fed { line.with_stdin() } else { line }));
+        // What a variable names as a command is one, wherever it is set.
+        let line = match (line, as_run_command(&request.action)) {
+            (Some(Ok(line)), Some(run)) => Some(Ok(run
+                .env
+                .iter()
+                .fold(line, |line, (name, value)| line.with_variable(name, value)))),
+            (line, _) => line,
+        };
+        Ok(Self { request, hash, line, preconditions: None, means: None, leads: Vec::new() })
+    }
+
+    /// The same, to be decided and carried out on these terms.
+    #[must_use]
+    pub fn with_preconditions(mut self, terms: Preconditions) -> Self {
+        self.preconditions = Some(terms);
+        self
+    }
+
+    /// What of the world the decision is about.
+    pub fn preconditions(&self) -> Option<&Preconditions> {
+        self.preconditions.as_ref()
+    }
+
+    /// Who asks for what.
+    pub fn request(&self) -> &ActionRequest {
+        &self.request
+    }
+
+    /// What an answer is bound to.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// Whether it reaches the network.
+    pub fn needs_network(&self) -> bool {
+        as_run_command(&self.request.action).is_some_and(|run| run.network)
+    }
+
+    /// Whether it touches the person's own shell, which runs behind no wall, or
+    /// looks at what it shows, which is not the project's alone.
+    pub fn touches_user_shell(&self) -> bool {
+        matches!(
+            self.request.action,
+            Action::Runtime(
+                RuntimeAction::OpenTerminal(_)
+                    | RuntimeAction::ReadTerminal(_)
+                    | RuntimeAction::WriteTerminal(_)
+            )
+        )
+    }
+
+    /// The folder a command starts in.
+    pub fn cwd(&self) -> RelPath {
+        as_run_command(&self.request.action).map_or_else(RelPath::root, |run| run.cwd.clone())
+    }
+
+    /// The demands of a command.
+    pub fn command_effects(&self) -> &[CommandEffect] {
+        self.analysis().map_or(&[], |analysis| &analysis.demands)
+    }
+
+    /// What its line would do, if it has one that can be read.
+    pub fn analysis(&self) -> Option<&CommandAnalysis> {
+        self.line.as_ref().and_then(|line| line.as_ref().ok())
+    }
+
+    /// Whether what it does cannot be known before it runs.
+    pub fn is_opaque(&self) -> bool {
+        self.line
+            .as_ref()
+            .is_some_and(|line| line.as_ref().map_or(true, CommandAnalysis::is_opaque))
+    }
+
+    /// The demands for people; `find` names the program that would run.
+    pub fn describe_effects(
+        &self,
+        find: impl Fn(&CommandInvocation) -> Option<String>,
+    ) -> Vec<CommandEffectView> {
+        let in_shell = self.effective_command().is_some_and(|run| run.command.is_some());
+        let one = |demand: &CommandEffect| match demand {
+            CommandEffect::Run(run) => {
+                let builtin = is_builtin(run, in_shell);
+                CommandEffectView::Run {
+                    argv: run.argv.clone(),
+                    through: run.through.clone(),
+                    program: if builtin { None } else { find(run) },
+                    hosts: run.hosts.clone(),
+                    assignments: run.format_assignments(),
+                    builtin,
+                }
+            }
+            CommandEffect::Write { path } => CommandEffectView::Write { path: path.clone() },
+            CommandEffect::Read { path } | CommandEffect::ReadOperand { path } => {
+                CommandEffectView::Read { path: path.clone() }
+            }
+        };
+        match &self.line {
+            None => Vec::new(),
+            Some(Err(why)) => {
+                let run = self.effective_command();
+                let text = run.and_then(|run| run.command.clone()).unwrap_or_default();
+                vec![CommandEffectView::Opaque { text, why: why.clone() }]
+            }
+            Some(Ok(analysis)) => {
+                let opaque = analysis.opaque.iter().map(|part| CommandEffectView::Opaque {
+                    text: part.text.clone(),
+                    why: part.why.to_string(),
+                });
+                analysis.demands.iter().map(one).chain(opaque).collect()
+            }
+        }
+    }
+
+    /// The files that a command would run or be told what to do by, as far as
+    /// its words name them; see [`super::scripts`]. `root` is the project's folder.
+    pub fn script_paths(&self, root: &str) -> Vec<RelPath> {
+        // What the project runs is what these files say, and agents can write them.
+        let files = if self.runs_project() { crate::runtime::plan::PLAN_SOURCE_FILES } else { &[] };
+        let files = files.iter().filter_map(|name| RelPath::new(name).ok());
+        let named = |line| super::scripts::named_script_paths(line, self.cwd().as_str(), root);
+        let named = self.analysis().map(named).unwrap_or_default();
+        let mut scripts: Vec<RelPath> = files.chain(named).collect();
+        scripts.sort();
+        scripts.dedup();
+        scripts
+    }
+
+    /// The manifests that name what runs: of each, the file that it calls `main`.
+    pub fn manifests(&self, root: &str) -> Vec<RelPath> {
+        super::scripts::manifests(self.command_effects(), self.cwd().as_str(), root)
+    }
+
+    /// Why what it runs can change after a person answered, if it can: these pins do not
+    /// hold it.
+    pub fn unpinned_reason(&self, root: &str, pins: &[PinnedFile]) -> Option<String> {
+        super::scripts::unpinned_reason(self.analysis()?, self.cwd().as_str(), root, pins)
+    }
+
+    /// Those of the pinned files that it runs; see [`super::scripts`].
+    pub fn pinned_programs(&self, root: &str, pins: &[PinnedFile]) -> Vec<String> {
+        super::scripts::pinned_programs(self.command_effects(), self.cwd().as_str(), root, pins)
+    }
+
+    /// What counts as the same when it is asked for again and again. How long a
+    /// command may take does not make it another.
+    pub fn repeat_key(&self) -> Hash {
+        let covers = as_run_command(&self.request.action).and_then(|_| self.grant_scope().ok());
+        let Some(covers) = covers else { return self.hash };
+        canonical::to_vec(&covers).map_or(self.hash, |text| hash_chain::digest(&text))
+    }
+
+    /// What "the same again" means for this action.
+    ///
+    /// For a line it is the very same line: what its parts come to says neither
+    /// how they are joined (`a; b` or `a | b`), nor what is appended and what
+    /// replaced, nor what a here-document holds.
+    pub fn grant_scope(&self) -> Result<GrantScope, NotCanonical> {
+        let action = &self.request.action;
+        if let (Some(run), Some(analysis)) = (as_run_command(action), self.analysis())
+            && !analysis.is_opaque()
+            && run.env.is_empty()
+            && run.stdin.is_none()
+            && !run.background
+        {
+            let shell = |line: &String| vec![SHELL.to_owned(), "-c".to_owned(), line.clone()];
+            let words = run.command.as_ref().map(shell).or_else(|| run.argv.clone());
+            let writes = analysis.demands.iter().filter_map(|demand| match demand {
+                CommandEffect::Write { path } => Some(path.clone()),
+                CommandEffect::Run(_)
+                | CommandEffect::Read { .. }
+                | CommandEffect::ReadOperand { .. } => None,
+            });
+            return Ok(GrantScope::Command {
+                runs: words.into_iter().collect(),
+                writes: writes.collect(),
+                cwd: run.cwd.as_str().to_owned(),
+                network: run.network,
+            });
+        }
+        let name = action.name().to_owned();
+        if PATH_SCOPED_ACTIONS.contains(&action.name()) {
+            let paths = action.paths().iter().map(|path| path.as_str().to_owned()).collect();
+            return Ok(GrantScope::Paths { name, paths });
+        }
+        // Who may look at the person's own shell may look at any of its lines.
+        let looks = matches!(
+            action,
+            Action::Runtime(RuntimeAction::OpenTerminal(_) | RuntimeAction::ReadTerminal(_))
+        );
+        let params = if looks { serde_json::json!({}) } else { action.params() };
+        let params = hash_chain::digest(&canonical::to_vec(&params)?);
+        Ok(GrantScope::Exact { name, params })
+    }
+}
+
+/// The command of an action that runs one.
+pub(super) fn as_run_command(action: &Action) -> Option<&RunCommand> {
+    if let Action::Process(ProcessAction::RunCommand(run)) = action { Some(run) } else { None }
+}
+
+/// What reads a line.
+const SHELL: &str = "bash";
+
+/// Actions for which "the same again" is the same place, whatever is written there.
+const PATH_SCOPED_ACTIONS: &[&str] = &[
+    "fs.readFile",
+    "fs.listFiles",
+    "fs.stat",
+    "fs.writeFile",
+    "fs.editFile",
+    "fs.applyPatch",
+    "fs.createDir",
+];

@@ -1,0 +1,321 @@
+//! The hard gates: what no mode, rule or grant lets pass unseen.
+
+use std::path::Path;
+
+use provost_proto::Code;
+
+use super::bound_action::BoundAction;
+use super::policy_context::PolicyContext;
+use super::resolved_links::ResolvedLink;
+use super::uncertain_commands;
+use crate::action::{Action, ActionKind, FileAction, RelPath, RuntimeAction, protection_reason};
+use crate::command::{CommandEffect, CommandInvocation, program_basename};
+use crate::glob::{WordPattern, escape_pattern};
+
+/// A gate in the way of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HardGate {
+    /// Nobody may open it for an agent.
+    Deny {
+        /// Why, for programs.
+        code: Code,
+        /// Why, for people.
+        why: String,
+    },
+    /// A person may open it, each time anew.
+    RequireApproval(String),
+}
+
+/// Programs that run something with other rights or in another place.
+const SANDBOX_ESCAPE_PROGRAMS: &[&str] = &[
+    "sudo",
+    "doas",
+    "su",
+    "run0",
+    "pkexec",
+    "runuser",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "setpriv",
+    "capsh",
+    "docker",
+    "podman",
+    "nerdctl",
+    "buildah",
+    "lxc",
+    "lxc-attach",
+    "incus",
+    "machinectl",
+    "flatpak-spawn",
+    "systemd-run",
+    "systemctl",
+    // Whoever speaks to the session's bus can have it start anything.
+    "busctl",
+    "dbus-send",
+    "gdbus",
+    "at",
+    "batch",
+    "crontab",
+];
+
+/// The gates in the way of what an agent asks for, the closed ones first.
+pub(super) fn find_gates(matter: &BoundAction, standing: &PolicyContext<'_>) -> Vec<HardGate> {
+    let mut gates = Vec::new();
+    let action = &matter.request.action;
+    if action.kind() == ActionKind::Write {
+        gates.extend(action.paths().iter().filter_map(check_protected_path));
+        gates.extend(standing.leads_to.iter().filter_map(check_protected_path));
+        gates.extend(check_project_removal(action));
+    }
+    gates.extend(check_terminal_input(action));
+    // Most actions are no commands, and have none.
+    if !matter.command_effects().is_empty() {
+        gates.extend(find_effect_gates(matter, &ProtectedRoots::new(matter, standing)));
+    }
+    let named = uncertain_commands::find_hidden_word(matter, |word| {
+        SANDBOX_ESCAPE_PROGRAMS.contains(&word)
+    });
+    gates.extend(named.map(|word| {
+        HardGate::RequireApproval(format!(
+            "it cannot be read for certain, and names `{word}`, which leaves the sandbox"
+        ))
+    }));
+    gates.sort_by_key(|gate| matches!(gate, HardGate::RequireApproval(_)));
+    gates.dedup();
+    gates
+}
+
+/// The gates in the way of what a command demands.
+fn find_effect_gates(matter: &BoundAction, around: &ProtectedRoots<'_>) -> Vec<HardGate> {
+    let mut gates = Vec::new();
+    for demand in matter.command_effects() {
+        match demand {
+            CommandEffect::Write { path } => {
+                let path = normalize_in_project(around.cwd.as_str(), path);
+                gates.extend(path.and_then(|path| check_protected_path(&path)));
+            }
+            CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {}
+            CommandEffect::Run(run) => {
+                gates.extend(check_sandbox_escape(run));
+                gates.extend(check_mass_deletion(around, run));
+                gates.extend(check_embedded_commands(around, run));
+            }
+        }
+    }
+    gates
+}
+
+fn check_protected_path(path: &RelPath) -> Option<HardGate> {
+    let why = protection_reason(path)?;
+    let why = format!("{} is protected from agents: {why}", path.display_quoted());
+    Some(HardGate::Deny { code: Code::ProtectedPath, why })
+}
+
+/// Where a path of a command lies in the project. One that leaves it, or is
+/// absolute, may come back under the project's own name, so its names are
+/// looked at all the same.
+fn normalize_in_project(cwd: &str, path: &str) -> Option<RelPath> {
+    let start = if path.starts_with(['/', '~']) { "" } else { cwd };
+    let mut names = Vec::new();
+    for name in start.split('/').chain(path.split('/')) {
+        match name {
+            "" | "." | "~" => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    RelPath::new(&names.join("/")).ok()
+}
+
+fn check_sandbox_escape(run: &CommandInvocation) -> Option<HardGate> {
+    let program = run.argv.first().map(|program| program_basename(program));
+    let names = run.through.iter().map(|wrapper| program_basename(wrapper)).chain(program);
+    let name = names.into_iter().find(|name| SANDBOX_ESCAPE_PROGRAMS.contains(name))?;
+    Some(HardGate::RequireApproval(format!(
+        "`{name}` runs things with other rights, elsewhere or later"
+    )))
+}
+
+/// What the words of a program that nobody knows may be, if that is gated.
+fn check_embedded_commands(
+    around: &ProtectedRoots<'_>,
+    run: &CommandInvocation,
+) -> Option<HardGate> {
+    let gated = |inner: &CommandInvocation| {
+        // A name alone is rather a word: `./train batch`. But `su` needs no other.
+        let runs = inner.argv.len() > 1 || inner.argv.first().is_some_and(|name| name == "su");
+        check_sandbox_escape(inner).filter(|_| runs).or_else(|| check_mass_deletion(around, inner))
+    };
+    let is_gated = |at: &&usize| {
+        let name = program_basename(&run.argv[**at]);
+        SANDBOX_ESCAPE_PROGRAMS.contains(&name) || matches!(name, "rm" | "find")
+    };
+    let starts = run.carried.starts.iter().filter(is_gated).map(|at| run.invocation_from(*at));
+    let gate = starts.chain(run.carried.texts.iter().cloned()).find_map(|inner| gated(&inner))?;
+    let program = run.argv.first().map_or("", String::as_str);
+    Some(match gate {
+        HardGate::RequireApproval(why) => HardGate::RequireApproval(format!(
+            "nobody knows what `{program}` runs; if its words: {why}"
+        )),
+        closed @ HardGate::Deny { .. } => closed,
+    })
+}
+
+/// Keys for the person's own shell, which runs behind no wall. Mode `full` does
+/// not ask because what runs stays in its sandbox; this would not, and could
+/// even answer questions in the person's place. So it is asked in every mode,
+/// and no rule or grant stands for the answer.
+fn check_terminal_input(action: &Action) -> Option<HardGate> {
+    let Action::Runtime(RuntimeAction::WriteTerminal(_)) = action else { return None };
+    Some(HardGate::RequireApproval(
+        "it types into your own shell, which no sandbox holds".to_owned(),
+    ))
+}
+
+/// The project's own folder taken away.
+fn check_project_removal(action: &Action) -> Option<HardGate> {
+    let taken = match action {
+        Action::File(FileAction::DeleteFile(delete)) => &delete.path,
+        Action::File(FileAction::MoveFile(moved)) => &moved.from,
+        Action::File(_) | Action::Process(_) | Action::Runtime(_) => return None,
+    };
+    taken.is_root().then(|| HardGate::RequireApproval("it takes the whole project away".to_owned()))
+}
+
+fn check_mass_deletion(around: &ProtectedRoots<'_>, run: &CommandInvocation) -> Option<HardGate> {
+    let (program, words) = run.argv.split_first()?;
+    let operands = || words.iter().filter(|word| !word.starts_with('-'));
+    let targets: Vec<&String> = match program_basename(program) {
+        // What it is given may be an option, and all there is.
+        "rm" if may_delete_everything(run) => {
+            let why = "it deletes what is not known yet, which may be everything".to_owned();
+            return Some(HardGate::RequireApproval(why));
+        }
+        "rm" if words.iter().any(|word| is_recursive_option(word)) => operands().collect(),
+        // It begins with the folders; without one it is the one it is in.
+        "find" if words.iter().any(|word| word == "-delete") => {
+            words.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).collect()
+        }
+        _ => return None,
+    };
+    let here = ".".to_owned();
+    let targets = if targets.is_empty() { vec![&here] } else { targets };
+    let whole = |word: &&&String| {
+        run.folders.iter().any(|folder| around.covers_root_through_links(folder, word))
+    };
+    let target = targets.iter().find(whole)?;
+    let why = format!("it deletes `{target}`: the project, a home or everything there is");
+    Some(HardGate::RequireApproval(why))
+}
+
+/// Whether what is not known may be an option, or whole folders that another program finds.
+fn may_delete_everything(run: &CommandInvocation) -> bool {
+    let recursive = || run.argv.iter().skip(1).any(|word| is_recursive_option(word));
+    let found = |at: &usize| run.argv.get(*at).is_none_or(|word| word.contains("{}"));
+    run.may_gain_options() || run.unknown.iter().any(found) && recursive()
+}
+
+/// `-r`, `-fR`, `--recursive`, and as much of that as `rm` needs to know it.
+fn is_recursive_option(word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => !long.is_empty() && "recursive".starts_with(long),
+        None => word.starts_with('-') && word.contains(['r', 'R']),
+    }
+}
+
+/// Where a command runs, and what around it nobody wants to lose.
+struct ProtectedRoots<'a> {
+    cwd: RelPath,
+    folder: Option<&'a str>,
+    homes: &'a [String],
+    leads: &'a [ResolvedLink],
+}
+
+impl<'a> ProtectedRoots<'a> {
+    fn new(matter: &'a BoundAction, standing: &PolicyContext<'a>) -> Self {
+        let PolicyContext { folder, homes, .. } = *standing;
+        Self { cwd: matter.cwd(), folder, homes, leads: &matter.leads }
+    }
+
+    /// Whether a path is, or leads to, what nobody wants to lose.
+    fn covers_root_through_links(&self, folder: &str, path: &str) -> bool {
+        let named = Path::new(folder).join(path);
+        let leads = |lead: &ResolvedLink| {
+            let rest = named.strip_prefix(&lead.path).ok().and_then(Path::to_str);
+            rest.is_some_and(|rest| self.covers_root(&lead.place, &format!("./{rest}")))
+        };
+        self.covers_root(folder, path) || self.leads.iter().any(leads)
+    }
+
+    /// Whether a path, named in a folder of the line, is the project or lies above it, is a
+    /// home or the top of the disk, or stands for all that is in one of them.
+    fn covers_root(&self, folder: &str, path: &str) -> bool {
+        let parts = [self.cwd.as_str(), folder, path];
+        let anchored = |part: &&str| part.starts_with(['/', '~', '$']);
+        let start = parts.iter().rposition(anchored);
+        let mut names: Vec<&str> = Vec::new();
+        for name in parts[start.unwrap_or(0)..].iter().flat_map(|part| part.split('/')) {
+            match name {
+                "" | "." => {}
+                ".." => {
+                    if names.pop().is_none() {
+                        return true;
+                    }
+                }
+                name => names.push(name),
+            }
+        }
+        let all = |name: &&str| *name == "{*,.*}" || name.chars().all(|c| "*?.".contains(c));
+        if names.last().is_some_and(all) {
+            names.pop();
+        }
+        // What is not known in the midst of a path may lead up from there.
+        let first = usize::from(start.is_some_and(|at| !parts[at].starts_with('/')));
+        if names.iter().skip(first).any(|name| name.contains(['$', '`'])) {
+            return true;
+        }
+        match start.map(|at| parts[at]) {
+            None => names.is_empty(),
+            Some(top) if top.starts_with('/') => match names.as_slice() {
+                [] | [_] | ["home" | "Users", _] => true,
+                names => self.has_root_beneath(names),
+            },
+            // `~/x` and `$HOME/x` are no homes, `~`, `~ann` and `$HOME` are; so may any variable be.
+            Some(_) => names.len() <= 1 || self.has_project_beneath_home(&names[1..]),
+        }
+    }
+
+    /// Whether the project or a home is this folder or beneath it.
+    fn has_root_beneath(&self, names: &[&str]) -> bool {
+        let homes = self.homes.iter().map(String::as_str);
+        self.folder
+            .into_iter()
+            .chain(homes)
+            .any(|kept| may_start_with(path_components(kept), names))
+    }
+
+    /// Whether the project is this folder of a home, or beneath it.
+    fn has_project_beneath_home(&self, names: &[&str]) -> bool {
+        let in_home = |home: &String| {
+            let rest = self.folder?.strip_prefix(home.as_str())?;
+            Some(may_start_with(path_components(rest), names))
+        };
+        self.homes.iter().filter_map(in_home).any(|it| it)
+    }
+}
+
+fn path_components(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
+}
+
+/// Whether a path may begin with these names, globs among them.
+fn may_start_with<'a>(mut path: impl Iterator<Item = &'a str>, names: &[&str]) -> bool {
+    let may_be = |wanted: &str, name: &str| {
+        wanted == name
+            || WordPattern::new(&escape_pattern(name)).is_ok_and(|name| name.overlaps(wanted))
+    };
+    names.iter().all(|wanted| path.next().is_some_and(|name| may_be(wanted, name)))
+}

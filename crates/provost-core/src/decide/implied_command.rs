@@ -1,0 +1,82 @@
+//! The command that an action comes to, where it is not called one.
+
+use std::collections::BTreeMap;
+
+use super::bound_action::{BoundAction, as_run_command};
+use crate::action::{Action, ProcessAction, RelPath, RunCommand, RuntimeAction};
+use crate::command::{CommandAnalysis, analyze_line};
+
+/// The command that an action comes to, though it is not called one: what the project
+/// runs, what is typed into a shell.
+#[derive(Debug, Clone)]
+pub(super) struct ImpliedCommand {
+    /// As if it had been asked for as a command.
+    pub(super) action: Action,
+    /// What says so, in plain words.
+    source: String,
+}
+
+impl BoundAction {
+    /// The same, knowing the command that it comes to: a line with these variables.
+    /// It is weighed as that command too.
+    #[must_use]
+    pub fn with_implied_command(
+        mut self,
+        line: &str,
+        env: BTreeMap<String, String>,
+        source: String,
+    ) -> Self {
+        let read = analyze_line(line).map_err(|error| error.to_string());
+        let given = |read: CommandAnalysis| {
+            env.iter().fold(read, |read, (name, value)| read.with_variable(name, value))
+        };
+        self.line = Some(read.map(given));
+        self.means = Some(ImpliedCommand { action: to_run_command(line, env), source });
+        self
+    }
+
+    /// The same, knowing that it is commands or code that cannot be read, and why.
+    #[must_use]
+    pub fn with_unreadable_command(mut self, text: &str, why: String) -> Self {
+        self.line = Some(Err(why.clone()));
+        self.means =
+            Some(ImpliedCommand { action: to_run_command(text, BTreeMap::new()), source: why });
+        self
+    }
+
+    /// What says which command it comes to, if it is not called one.
+    pub fn implied_command_source(&self) -> Option<&str> {
+        self.means.as_ref().map(|means| means.source.as_str())
+    }
+
+    /// Whether it starts what the project's files say.
+    pub fn runs_project(&self) -> bool {
+        matches!(
+            self.request.action,
+            Action::Runtime(
+                RuntimeAction::Run(_) | RuntimeAction::Restart(_) | RuntimeAction::Build(_)
+            )
+        )
+    }
+
+    /// The command that it is, or comes to.
+    pub(super) fn effective_command(&self) -> Option<&RunCommand> {
+        let means = || as_run_command(&self.means.as_ref()?.action);
+        as_run_command(&self.request.action).or_else(means)
+    }
+}
+
+/// A line as the action that runs it.
+fn to_run_command(line: &str, env: BTreeMap<String, String>) -> Action {
+    Action::Process(ProcessAction::RunCommand(RunCommand {
+        command: Some(line.to_owned()),
+        argv: None,
+        cwd: RelPath::root(),
+        env,
+        stdin: None,
+        timeout_ms: 0,
+        max_output: 0,
+        network: false,
+        background: false,
+    }))
+}

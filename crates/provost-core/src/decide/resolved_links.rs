@@ -1,0 +1,113 @@
+//! Where links lead what a command names: it demands there what it demands by the name.
+//!
+//! The decision is about the links as they are now. Whoever swaps one before the command
+//! comes to it meets the sandbox only.
+
+use super::bound_action::BoundAction;
+use crate::command::{CommandAnalysis, CommandEffect, OpaquePart, OpaqueReason, Uncertainty};
+
+/// The most paths of a command that are followed.
+const MAX_FOLLOWED_PATHS: usize = 512;
+
+/// What stands for a place that nobody looked up.
+const UNRESOLVED_PATH: &str = "$link";
+
+/// A path that a command names, and the place where links lead it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedLink {
+    /// As the command names it, from where its line starts.
+    pub path: String,
+    /// From the project, which is `.`; absolute, if it is outside.
+    pub place: String,
+}
+
+impl BoundAction {
+    /// The paths that a command reads or writes, as far as they are written out.
+    pub fn named_paths(&self) -> Vec<String> {
+        let stems = self
+            .command_effects()
+            .iter()
+            .flat_map(effect_paths)
+            .map(|path| split_literal_prefix(path).0.to_owned());
+        let mut stems: Vec<String> = stems.filter(|stem| !stem.is_empty()).collect();
+        stems.sort();
+        stems.dedup();
+        // One more, so that it can be told that these are too many.
+        stems.truncate(MAX_FOLLOWED_PATHS + 1);
+        stems
+    }
+
+    /// The same, knowing where links lead what is [`named`](Self::named).
+    #[must_use]
+    pub fn with_resolved_links(mut self, leads: &[ResolvedLink]) -> Self {
+        let too_many = self.named_paths().len() > MAX_FOLLOWED_PATHS;
+        let up = "../".repeat(self.cwd().components().count());
+        let Some(Ok(analysis)) = &mut self.line else { return self };
+        let from_here = |ResolvedLink { path, place }: &ResolvedLink| {
+            let up = if place.starts_with('/') { "" } else { &up };
+            ResolvedLink { path: path.clone(), place: format!("{up}{place}") }
+        };
+        self.leads = leads.iter().map(from_here).collect();
+        let found = |path: &String| {
+            let (stem, rest) = split_literal_prefix(path);
+            let lead = self.leads.iter().find(|lead| lead.path == stem)?;
+            Some(format!("{}{rest}", lead.place))
+        };
+        add_link_targets(analysis, found);
+        if too_many {
+            let text = UNRESOLVED_PATH.to_owned();
+            analysis.opaque.push(OpaquePart {
+                why: OpaqueReason::Expansion,
+                text,
+                extent: Uncertainty::Arguments,
+            });
+            add_link_targets(analysis, |_| Some(UNRESOLVED_PATH.to_owned()));
+        }
+        self
+    }
+}
+
+/// The paths of a demand.
+fn effect_paths(demand: &CommandEffect) -> &[String] {
+    match demand {
+        CommandEffect::Write { path }
+        | CommandEffect::Read { path }
+        | CommandEffect::ReadOperand { path } => std::slice::from_ref(path),
+        CommandEffect::Run(run) => &run.named,
+    }
+}
+
+/// Demands the same of the places that are found for the paths of a line.
+fn add_link_targets(analysis: &mut CommandAnalysis, found: impl Fn(&String) -> Option<String>) {
+    let mut more: Vec<CommandEffect> = Vec::new();
+    for demand in &mut analysis.demands {
+        let place = match demand {
+            CommandEffect::Write { path } => found(path).map(|path| CommandEffect::Write { path }),
+            CommandEffect::Read { path } => found(path).map(|path| CommandEffect::Read { path }),
+            CommandEffect::ReadOperand { path } => {
+                found(path).map(|path| CommandEffect::ReadOperand { path })
+            }
+            CommandEffect::Run(run) => {
+                let places: Vec<String> = run.named.iter().filter_map(&found).collect();
+                run.named.extend(places);
+                None
+            }
+        };
+        more.extend(place.filter(|place| !more.contains(place)));
+    }
+    analysis.demands.extend(more);
+}
+
+/// What is written out of a path, and the rest, from the first name with a glob or with
+/// what is not known.
+fn split_literal_prefix(path: &str) -> (&str, &str) {
+    let loose = path.find(['$', '`', '*', '?', '[', '{']).map(|at| &path[..at]);
+    let stem = match loose {
+        None => path,
+        Some(before) => before.rfind('/').map_or("", |at| &path[..at]),
+    };
+    // What begins like this is a home, or what another command prints.
+    let stem = if path.starts_with(['~', '<', '>']) { "" } else { stem };
+    let stem = stem.trim_end_matches('/');
+    (stem, &path[stem.len()..])
+}

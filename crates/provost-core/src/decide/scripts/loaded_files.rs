@@ -1,0 +1,73 @@
+//! The files that variables and options have programs load: `BASH_ENV=x.sh`,
+//! `NODE_OPTIONS='--require ./x.js'`, `PATH=bin:…`.
+
+use crate::command::{
+    CodeInjection, CommandAnalysis, CommandEffect, CommandInvocation, OpaqueReason,
+};
+
+/// Names that are looked at; what has more is answered once in any case.
+const MAX_LOADED_NAMES: usize = 64;
+
+/// What may be left out of a name.
+const ENDINGS: [&str; 6] = ["", ".js", ".mjs", ".cjs", ".rb", ".py"];
+
+/// The folders and names of what may be such files.
+pub(super) fn loaded_file_names(analysis: &CommandAnalysis) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for part in &analysis.opaque {
+        let OpaqueReason::CodeInjection(how) = part.why else { continue };
+        for name in split_file_names(&part.text) {
+            match how {
+                // There, programs of these names are looked for.
+                CodeInjection::Path => {
+                    found.extend(searched_programs(analysis).map(|it| format!("{name}/{it}")))
+                }
+                CodeInjection::Startup
+                | CodeInjection::Modules
+                | CodeInjection::Preload
+                | CodeInjection::Command
+                | CodeInjection::Settings => {
+                    found.extend(ENDINGS.iter().map(|ending| format!("{name}{ending}")));
+                }
+            }
+        }
+    }
+    found.truncate(MAX_LOADED_NAMES * ENDINGS.len());
+    let folders = folders(analysis);
+    let each = |name: String| folders.iter().map(move |folder| (folder.clone(), name.clone()));
+    found.into_iter().flat_map(each).collect()
+}
+
+/// The parts of a text that may be the name of a file.
+fn split_file_names(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split([' ', '\t', '\n', ':', ';', ',', '=', '@', '\'', '"']);
+    words
+        .take(MAX_LOADED_NAMES)
+        .flat_map(|word| [word, super::option_value(word)])
+        .filter(|name| !name.is_empty())
+}
+
+fn runs(analysis: &CommandAnalysis) -> impl Iterator<Item = &CommandInvocation> {
+    analysis.demands.iter().filter_map(|demand| match demand {
+        CommandEffect::Run(run) => Some(run),
+        CommandEffect::Write { .. }
+        | CommandEffect::Read { .. }
+        | CommandEffect::ReadOperand { .. } => None,
+    })
+}
+
+/// The programs that are looked for.
+fn searched_programs(analysis: &CommandAnalysis) -> impl Iterator<Item = &String> {
+    runs(analysis).filter_map(|run| run.argv.first()).filter(|name| !name.contains('/'))
+}
+
+/// Where the line may be when it runs something; it starts in the first.
+fn folders(analysis: &CommandAnalysis) -> Vec<String> {
+    let mut folders = vec![String::new()];
+    for folder in runs(analysis).flat_map(|run| &run.folders) {
+        if !folders.contains(folder) {
+            folders.push(folder.clone());
+        }
+    }
+    folders
+}

@@ -1,0 +1,170 @@
+//! The words of a command, as a rule names them.
+
+use super::aliases;
+use super::error::PolicyFault;
+use super::matching::MatchCertainty;
+use super::option_width::{OptionWidth, option_width};
+use crate::command::{CommandInvocation, program_basename};
+use crate::glob::{BadPattern, WordPattern};
+
+/// A pattern for a program and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ArgvPattern {
+    /// For each place the words it may hold.
+    places: Vec<Vec<WordPattern>>,
+    /// Whether any number of words may follow.
+    open: bool,
+}
+
+impl ArgvPattern {
+    /// Reads what a rule says: a word or several for each place, `**` at the end.
+    pub(super) fn new(written: &[Vec<String>]) -> Result<Self, PolicyFault> {
+        let is_rest = |place: &Vec<String>| place.iter().any(|word| word == "**");
+        let (fixed, open) = match written {
+            [fixed @ .., last] if *last == ["**"] => (fixed, true),
+            fixed => (fixed, false),
+        };
+        if fixed.is_empty() {
+            return Err(PolicyFault::Contradiction(
+                "`argv` names no program; expected its first word to be one, as in \
+                 `[\"git\", \"status\", \"**\"]`",
+            ));
+        }
+        if fixed.iter().any(is_rest) {
+            return Err(PolicyFault::Contradiction(
+                "`**` in `argv` stands for any number of words and only at its end; `*` is one",
+            ));
+        }
+        if fixed.iter().any(Vec::is_empty) {
+            return Err(PolicyFault::Contradiction(
+                "`argv` has an empty list, which no word is in; expected at least one word",
+            ));
+        }
+        let word = |word: &String| {
+            WordPattern::new(word).map_err(|why| PolicyFault::from_bad_pattern("argv", word, why))
+        };
+        let place = |place: &Vec<String>| place.iter().map(word).collect::<Result<Vec<_>, _>>();
+        Ok(Self { places: fixed.iter().map(place).collect::<Result<_, _>>()?, open })
+    }
+
+    /// The programs it names, if it names them by their names.
+    pub(super) fn exact_programs(&self) -> Option<Vec<&str>> {
+        self.places.first()?.iter().map(WordPattern::exact).collect()
+    }
+
+    /// Whether its first place is this program; one for any program names none.
+    pub(super) fn names_program(&self, program: &str) -> bool {
+        self.places.first().is_some_and(|place| {
+            place.iter().any(|word| *word != WordPattern::ALL && word.matches(program))
+        })
+    }
+
+    /// Whether a command matches, word by word and no other.
+    pub(super) fn matches(&self, argv: &[String]) -> bool {
+        if argv.len() < self.places.len() || argv.len() > self.places.len() && !self.open {
+            return false;
+        }
+        self.places.iter().zip(argv).all(|(place, word)| any_pattern_matches(place, word))
+    }
+
+    /// Whether a command may be meant: options before and between the words are
+    /// looked past, and what is not known may be anything.
+    pub(super) fn may_match(&self, run: &CommandInvocation) -> Option<MatchCertainty> {
+        self.may_match_from(run, 0)
+    }
+
+    /// The same for the words from a place on.
+    pub(super) fn may_match_from(
+        &self,
+        run: &CommandInvocation,
+        start: usize,
+    ) -> Option<MatchCertainty> {
+        let program = run.argv.get(start)?;
+        let (place, rest) = self.places.split_first()?;
+        // `git` means `/usr/bin/git` too. Where it allows it does not: `./git` can be anything.
+        if !any_pattern_matches(place, program)
+            && !any_pattern_matches(place, program_basename(program))
+        {
+            return None;
+        }
+        let walk = ArgvMatcher { program: program_basename(program), run, open: self.open };
+        walk.match_from(rest, start + 1, &mut MAX_MATCH_STEPS.clone())
+    }
+
+    /// Whether it means every command of this program, so also what it is wrapped around.
+    pub(super) fn matches_every_command_of(&self, wrapper: &str) -> bool {
+        self.open
+            && self.places.len() == 1
+            && self.places.iter().flatten().any(|word| word.matches(wrapper))
+    }
+}
+
+/// How many ways to look past options are tried.
+const MAX_MATCH_STEPS: u32 = 256;
+
+/// Going along the words of a command.
+struct ArgvMatcher<'a> {
+    program: &'a str,
+    run: &'a CommandInvocation,
+    open: bool,
+}
+
+impl ArgvMatcher<'_> {
+    fn match_from(
+        &self,
+        places: &[Vec<WordPattern>],
+        at: usize,
+        steps: &mut u32,
+    ) -> Option<MatchCertainty> {
+        // Whoever writes so many options that nobody follows them is asked about.
+        let Some(left) = steps.checked_sub(1) else { return Some(MatchCertainty::Possible) };
+        *steps = left;
+        let Some((place, rest)) = places.split_first() else { return self.match_end(at) };
+        if self.run.unknown.contains(&at) {
+            return Some(MatchCertainty::Possible);
+        }
+        let word = self.run.argv.get(at)?;
+        let here = self.match_word(place, word);
+        let here = here.and_then(|named| Some(named.max(self.match_from(rest, at + 1, steps)?)));
+        if here == Some(MatchCertainty::Certain) {
+            return here;
+        }
+        let past = match option_width(self.program, word) {
+            OptionWidth::None => [None, None],
+            OptionWidth::One => [Some(1), None],
+            OptionWidth::Two => [Some(2), None],
+            OptionWidth::OneOrTwo => [Some(1), Some(2)],
+        };
+        let ways =
+            past.into_iter().flatten().filter_map(|n| self.match_from(places, at + n, steps));
+        ways.chain(here).min()
+    }
+
+    /// Whether a word is what a place may hold, or another name of it.
+    fn match_word(&self, place: &[WordPattern], word: &str) -> Option<MatchCertainty> {
+        if any_pattern_matches(place, word) {
+            return Some(MatchCertainty::Certain);
+        }
+        let exact = place.iter().filter_map(WordPattern::exact);
+        exact.filter_map(|exact| aliases::match_alias(self.program, word, exact)).min()
+    }
+
+    fn match_end(&self, at: usize) -> Option<MatchCertainty> {
+        if self.open || at == self.run.argv.len() {
+            return Some(MatchCertainty::Certain);
+        }
+        // What follows may be nothing at all.
+        let known = (at..self.run.argv.len()).any(|at| !self.run.unknown.contains(&at));
+        (!known).then_some(MatchCertainty::Possible)
+    }
+}
+
+fn any_pattern_matches(place: &[WordPattern], word: &str) -> bool {
+    place.iter().any(|pattern| pattern.matches(word))
+}
+
+impl PolicyFault {
+    pub(super) fn from_bad_pattern(key: &'static str, pattern: &str, why: BadPattern) -> Self {
+        Self::Pattern { key, pattern: pattern.to_owned(), why }
+    }
+}

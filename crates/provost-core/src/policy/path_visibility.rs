@@ -1,0 +1,132 @@
+//! What of a project an asker may look into, path by path.
+//!
+//! Whoever searches or lists a folder names the folder only. The rules about
+//! what lies in it are handed, as far as they concern the asker, to whoever
+//! looks, which leaves out what could not have been read by its own name.
+
+use std::collections::BTreeMap;
+
+use provost_proto::ProjectMode;
+use provost_proto::kernel::VisibilityRule;
+
+use super::evaluate::{PolicyRequester, READ_SKILL};
+use super::matching::{RequestLocation, RuleMatches, RuleQuery, RuleStatus, RuleTarget};
+use super::policy_rules::PolicyRules;
+use super::rule::{PolicyRule, RuleDefinition, RuleSelector};
+use super::{Policy, PolicyTrust, RuleEffect, RuleLayer};
+use crate::action::{Action, FileAction, ListFiles, SearchFiles};
+
+/// A rule that was handed over and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the rule `{0}`, which limits what may be looked into, cannot be read")]
+pub struct BadVisibilityRule(String);
+
+/// What may be looked into.
+#[derive(Debug, Clone)]
+pub struct PathVisibility {
+    rules: PolicyRules,
+}
+
+impl PolicyRules {
+    /// The rules about paths that say what of a folder this asker may look into by
+    /// this action: none, if nothing is limited.
+    ///
+    /// What asks for the path that the action names was asked, or else it would
+    /// not be carried out. So it is no limit any more.
+    pub fn visibility_rules(
+        &self,
+        asker: PolicyRequester<'_>,
+        action: &Action,
+    ) -> Vec<VisibilityRule> {
+        let Action::File(
+            FileAction::SearchFiles(SearchFiles { path, .. })
+            | FileAction::ListFiles(ListFiles { path, .. }),
+        ) = action
+        else {
+            return Vec::new();
+        };
+        let named = self.match_action_path(asker, action, path).hits;
+        let skill = action.name();
+        let PolicyRequester { role, mode, project } = asker;
+        let (target, at) = (
+            RuleTarget::Path(path.as_str()),
+            RequestLocation { project, ..RequestLocation::default() },
+        );
+        let here = RuleQuery { skill, role, mode, target, at };
+        let counts = |hit: &super::RuleMatch<'_>| {
+            let skills = hit.rule.skills();
+            hit.force == RuleStatus::Effective
+                && (skills.has(READ_SKILL) || skills.has(skill))
+                && hit.rule.applies_to_requester(asker.role, asker.mode)
+                && hit.rule.applies_in_location(&here)
+                && !matches!(hit.rule.select, RuleSelector::Command { .. })
+                && !(hit.rule.effect() == RuleEffect::Ask && named.contains(hit))
+        };
+        let limits: Vec<_> = self.iter().filter(counts).collect();
+        if limits.iter().all(|hit| hit.rule.effect() == RuleEffect::Allow) {
+            return Vec::new();
+        }
+        limits.iter().map(|hit| hit.rule.to_visibility_rule(hit.layer)).collect()
+    }
+}
+
+impl PolicyRule {
+    fn to_visibility_rule(&self, layer: RuleLayer) -> VisibilityRule {
+        let list = |key| self.written.lists.get(key).cloned().unwrap_or_default();
+        VisibilityRule {
+            id: self.id().to_owned(),
+            layer: crate::decide::layer_name(layer).to_owned(),
+            effect: self.effect().as_str().to_owned(),
+            path: list("path"),
+            except: list("except"),
+        }
+    }
+
+    fn from_visibility_rule(
+        limit: &VisibilityRule,
+    ) -> Result<(RuleLayer, Self), BadVisibilityRule> {
+        let bad = || BadVisibilityRule(limit.id.clone());
+        let layers = [RuleLayer::Builtin, RuleLayer::User, RuleLayer::Project];
+        let named = |layer: &RuleLayer| crate::decide::layer_name(*layer) == limit.layer;
+        let layer = layers.into_iter().find(named).ok_or_else(bad)?;
+        let effects = [RuleEffect::Allow, RuleEffect::Ask, RuleEffect::Deny];
+        let effect = effects.into_iter().find(|effect| effect.as_str() == limit.effect);
+        let lists = [("path", &limit.path), ("except", &limit.except)];
+        let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        let mut lists: BTreeMap<_, _> = lists.map(|(key, list)| (key, list.clone())).collect();
+        lists.insert("on", vec![READ_SKILL.to_owned()]);
+        let written = RuleDefinition {
+            id: limit.id.clone(),
+            effect: Some(effect.ok_or_else(bad)?),
+            lists,
+            ..RuleDefinition::default()
+        };
+        Ok((layer, Self::new(written).map_err(|_| bad())?))
+    }
+}
+
+impl PathVisibility {
+    /// Reads the rules that were handed over. Fails if one cannot be read, since
+    /// then nobody knows what is to be left out.
+    pub fn new(limits: &[VisibilityRule]) -> Result<Self, BadVisibilityRule> {
+        let mut layers =
+            [RuleLayer::Builtin, RuleLayer::User, RuleLayer::Project].map(Policy::empty);
+        for limit in limits {
+            let (layer, rule) = PolicyRule::from_visibility_rule(limit)?;
+            layers.iter_mut().filter(|of| of.layer == layer).for_each(|of| {
+                of.rules.push(rule.clone());
+            });
+        }
+        let [builtin, user, project] = layers;
+        Ok(Self { rules: PolicyRules::new(builtin, user, Some((project, PolicyTrust::Trusted))) })
+    }
+
+    /// What the rules say of a path inside the project; nothing if none is about it.
+    pub fn match_path(&self, path: &str) -> RuleMatches<'_> {
+        let target = RuleTarget::Path(path);
+        // Whose rules these are was decided when they were handed over.
+        let (mode, at) = (ProjectMode::Sandbox, RequestLocation::default());
+        let subject = RuleQuery { skill: READ_SKILL, role: None, mode, target, at };
+        self.rules.find_matches(&subject)
+    }
+}

@@ -1,0 +1,116 @@
+//! The rules on one skill, arranged so that for a request few are looked at.
+
+use std::collections::HashMap;
+
+use super::argv_pattern::ArgvPattern;
+use super::matching::RuleTarget;
+use super::path_selector::{PathReach, PathSelector};
+use super::rule::{PolicyRule, RuleSelector};
+use crate::command::{CommandInvocation, program_basename};
+use crate::glob::{PathPattern, PatternHint};
+
+/// The rules on one skill, by what they are narrowed to. A rule is a number, and
+/// may be found in several ways.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RuleIndex {
+    all: Vec<usize>,
+    /// By the program's name, where a rule names one.
+    programs: HashMap<String, Vec<usize>>,
+    /// The other rules about commands.
+    commands: Vec<usize>,
+    /// Every rule about paths.
+    paths: Vec<usize>,
+    /// Of these by the folder that a pattern begins with.
+    folders: HashMap<String, Vec<usize>>,
+    /// Of the others by the last name of the path.
+    names: HashMap<String, Vec<usize>>,
+    /// Of the others by what follows the last dot.
+    extensions: HashMap<String, Vec<usize>>,
+    /// Of these all others.
+    anywhere: Vec<usize>,
+}
+
+impl RuleIndex {
+    /// Adds a rule by its number.
+    pub(super) fn add(&mut self, number: usize, rule: &PolicyRule) {
+        match &rule.select {
+            RuleSelector::All | RuleSelector::ExactLines(_) => self.all.push(number),
+            RuleSelector::Paths(paths) => self.add_paths(number, paths),
+            RuleSelector::Command { argv, .. } => {
+                match argv.as_ref().and_then(ArgvPattern::exact_programs) {
+                    None => self.commands.push(number),
+                    Some(programs) => {
+                        for program in programs {
+                            self.programs.entry(program.to_owned()).or_default().push(number);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_paths(&mut self, number: usize, paths: &PathSelector) {
+        self.paths.push(number);
+        for hint in paths.path.iter().flat_map(PathPattern::hints) {
+            let list = match hint {
+                PatternHint::Folder(folder) => self.folders.entry(folder.to_owned()).or_default(),
+                PatternHint::Name(name) => self.names.entry(name.to_owned()).or_default(),
+                PatternHint::Extension(after) => {
+                    self.extensions.entry(after.to_owned()).or_default()
+                }
+                PatternHint::None => &mut self.anywhere,
+            };
+            if list.last() != Some(&number) {
+                list.push(number);
+            }
+        }
+    }
+
+    /// Hands out every list with rules that may be about the target.
+    pub(super) fn visit_candidates(
+        &self,
+        target: RuleTarget<'_>,
+        reach: PathReach,
+        mut look: impl FnMut(&[usize]),
+    ) {
+        look(&self.all);
+        match target {
+            RuleTarget::Path(path) if reach == PathReach::Itself => {
+                self.visit_path_candidates(path, look)
+            }
+            // A folder that goes with all beneath it can hold what any pattern names.
+            RuleTarget::Path(_) | RuleTarget::OutsidePath(_) | RuleTarget::UnresolvedPath(_) => {
+                look(&self.paths)
+            }
+            RuleTarget::Run(run) => {
+                look(&self.commands);
+                let found = candidate_program_names(run).filter_map(|name| self.programs.get(name));
+                found.for_each(|list| look(list));
+            }
+            RuleTarget::Opaque | RuleTarget::Nothing => {}
+        }
+    }
+
+    fn visit_path_candidates(&self, path: &str, mut look: impl FnMut(&[usize])) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let extension = path.rsplit('.').next().unwrap_or(path);
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        let folders = ends.filter_map(|end| self.folders.get(&path[..end]));
+        folders.for_each(|list| look(list));
+        self.names.get(name).into_iter().for_each(|list| look(list));
+        self.extensions.get(extension).into_iter().for_each(|list| look(list));
+        look(&self.anywhere);
+    }
+}
+
+/// The names under which a command may be meant: as written, without its
+/// folder, those of its wrappers, and those that its words may be.
+fn candidate_program_names(run: &CommandInvocation) -> impl Iterator<Item = &str> {
+    let program = run.argv.first().map_or("", String::as_str);
+    let based = Some(program_basename(program)).filter(|base| *base != program);
+    let words = run.carried.starts.iter().filter_map(|at| run.argv.get(*at));
+    let words = words.chain(run.carried.texts.iter().filter_map(|text| text.argv.first()));
+    let own = std::iter::once(program).chain(based);
+    own.chain(run.through.iter().map(String::as_str))
+        .chain(words.map(|word| program_basename(word)))
+}

@@ -1,0 +1,141 @@
+//! What went wrong in a build, from what its tools printed.
+//!
+//! Tools say it in few ways: the place before the message on one line, the
+//! message on one line and the place on one of the next, or the place first.
+//! Whatever is not understood is no error here; it stays in the log.
+
+mod diagnostic_line;
+mod source_location;
+#[cfg(test)]
+mod tests;
+
+use provost_proto::limits::{MAX_BUILD_DIAGNOSTICS, MAX_BUILD_MESSAGE_BYTES};
+use provost_proto::runtime::{BuildDiagnostic, DiagnosticSeverity};
+
+use super::ansi;
+use diagnostic_line::{DiagnosticHeading, DiagnosticLine};
+use source_location::SourceLocation;
+
+/// How many lines after a message its place may stand.
+const MAX_LOCATION_DISTANCE: usize = 6;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BuildDiagnostics {
+    /// The errors first, then the warnings, each once: at most [`BUILD_ERRORS`].
+    pub errors: Vec<BuildDiagnostic>,
+    /// How many more there were.
+    pub omitted: u32,
+}
+
+/// Reads what a build printed.
+pub fn parse_build_output(text: &str) -> BuildDiagnostics {
+    let text = ansi::strip_ansi(text);
+    let mut reader = DiagnosticReader::default();
+    for line in text.lines() {
+        reader.read_line(line.trim_end());
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct DiagnosticReader {
+    found: Vec<BuildDiagnostic>,
+    /// A message whose place is to come, and how many lines ago it stood.
+    message: Option<(DiagnosticSeverity, String, usize)>,
+    /// A place whose message is to come.
+    place: Option<SourceLocation>,
+    /// A file under which its errors are listed.
+    file: Option<String>,
+    /// The last frame of a traceback.
+    frame: Option<SourceLocation>,
+}
+
+impl DiagnosticReader {
+    fn read_line(&mut self, line: &str) {
+        if let Some((_, _, age)) = &mut self.message {
+            *age += 1;
+            if *age > MAX_LOCATION_DISTANCE {
+                self.flush_message();
+            }
+        }
+        match diagnostic_line::classify_line(line) {
+            DiagnosticLine::Complete(severity, place, message) => {
+                self.flush_message();
+                self.add_diagnostic(severity, Some(place), message);
+            }
+            DiagnosticLine::Message(severity, message) => {
+                self.flush_message();
+                self.message = Some((severity, message.to_owned(), 0));
+            }
+            DiagnosticLine::Location(place) => {
+                if let Some((severity, message, _)) = self.message.take() {
+                    self.add_diagnostic(severity, Some(place), &message);
+                }
+            }
+            DiagnosticLine::Heading(DiagnosticHeading::Location(place)) => {
+                self.flush_message();
+                self.place = Some(place);
+            }
+            DiagnosticLine::Heading(DiagnosticHeading::File(file)) => {
+                self.file = Some(file.to_owned())
+            }
+            DiagnosticLine::Listed { severity, line, column, message } => {
+                if let Some(file) = self.file.clone() {
+                    let place = SourceLocation { file, line: Some(line), column: Some(column) };
+                    self.add_diagnostic(severity, Some(place), message);
+                }
+            }
+            DiagnosticLine::TracebackFrame(place) => self.frame = Some(place),
+            DiagnosticLine::TracebackError(message) => {
+                if let Some(place) = self.frame.take() {
+                    self.add_diagnostic(DiagnosticSeverity::Error, Some(place), message);
+                }
+            }
+            DiagnosticLine::Other => {
+                if let Some(place) = self.place.take()
+                    && !line.trim().is_empty()
+                {
+                    self.add_diagnostic(DiagnosticSeverity::Error, Some(place), line.trim());
+                }
+            }
+        }
+    }
+
+    /// A message without a place is one all the same; a warning is not.
+    fn flush_message(&mut self) {
+        if let Some((severity, message, _)) = self.message.take()
+            && severity == DiagnosticSeverity::Error
+        {
+            self.add_diagnostic(severity, None, &message);
+        }
+    }
+
+    fn add_diagnostic(
+        &mut self,
+        severity: DiagnosticSeverity,
+        place: Option<SourceLocation>,
+        message: &str,
+    ) {
+        let mut end = message.len().min(MAX_BUILD_MESSAGE_BYTES);
+        while !message.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (file, line, column) =
+            place.map_or((None, None, None), |place| (Some(place.file), place.line, place.column));
+        let message = message[..end].trim().to_owned();
+        let error = BuildDiagnostic { file, line, column, message, severity };
+        if !self.found.contains(&error) {
+            self.found.push(error);
+        }
+    }
+
+    fn finish(mut self) -> BuildDiagnostics {
+        self.flush_message();
+        let mut errors = self.found;
+        errors.sort_by_key(|error| error.severity == DiagnosticSeverity::Warning);
+        let omitted = errors.len().saturating_sub(MAX_BUILD_DIAGNOSTICS);
+        errors.truncate(MAX_BUILD_DIAGNOSTICS);
+        BuildDiagnostics { errors, omitted: u32::try_from(omitted).unwrap_or(u32::MAX) }
+    }
+}

@@ -1,0 +1,170 @@
+//! Noticing a model that goes round in circles.
+
+use provost_proto::Hash;
+
+use crate::{canonical, hash_chain};
+
+/// How often the same may happen in a row before the model is told.
+const WARN_AFTER: usize = 3;
+
+/// How often before it is stopped: one call at once after it was told; some together later,
+/// since a model that waits for something looks and sleeps by turns.
+const STOP_AFTER: usize = 4;
+const STOP_AFTER_ROUNDS: usize = 6;
+
+/// How many calls may make one round of a circle.
+const MAX_ROUND_CALLS: usize = 8;
+
+/// The calls of a turn, as far back as they are looked at.
+#[derive(Debug, Clone, Default)]
+pub struct LoopDetector {
+    past: Vec<Hash>,
+}
+
+/// What a call was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallRepetition {
+    /// Something new.
+    New,
+    /// The same as before, with the same result, for the third time, alone or in a round of
+    /// calls that all were.
+    Repeated,
+    /// And once more, though the model was told.
+    Loop,
+}
+
+/// What the model is told.
+pub const LOOP_WARNING: &str = "You have made this same call three times and got the same result. \
+                        It will not change. Do something else, or say what is in your way.";
+
+impl LoopDetector {
+    /// A call is over. Arguments are compared by what they mean, not by how they are
+    /// spelled.
+    pub fn record_call(&mut self, tool: &str, arguments: &str, output: &str) -> CallRepetition {
+        self.past.push(call_digest(tool, arguments, output));
+        let seen = classify_call(self.past.len() - 1, |place| self.past.get(place));
+        let known = MAX_ROUND_CALLS * STOP_AFTER_ROUNDS;
+        self.past.drain(..self.past.len().saturating_sub(known));
+        seen
+    }
+
+    /// What it will be, where so many calls before it were made with it and are not over.
+    pub fn predict_call(
+        &self,
+        ahead: usize,
+        (tool, arguments): (&str, &str),
+        output: &str,
+    ) -> CallRepetition {
+        let (own, place) = (call_digest(tool, arguments, output), self.past.len() + ahead);
+        classify_call(place, |at| if at == place { Some(&own) } else { self.past.get(at) })
+    }
+}
+
+fn call_digest(tool: &str, arguments: &str, output: &str) -> Hash {
+    let meant = serde_json::from_str::<serde_json::Value>(arguments)
+        .ok()
+        .and_then(|value| canonical::to_vec(&value).ok())
+        .unwrap_or_else(|| arguments.as_bytes().to_vec());
+    let mut all = Vec::with_capacity(tool.len() + meant.len() + output.len() + 24);
+    for part in [tool.as_bytes(), &meant, output.as_bytes()] {
+        all.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        all.extend_from_slice(part);
+    }
+    hash_chain::digest(&all)
+}
+
+/// What the call at this place is, given those before it. Those that are not over yet count
+/// as what they may become: the same again.
+fn classify_call<'a>(place: usize, call: impl Fn(usize) -> Option<&'a Hash>) -> CallRepetition {
+    let repeats = |round: usize, times: usize| {
+        let back = round * (times - 1);
+        back <= place
+            && place + 1 >= round * times
+            && (place + 1 - back..=place).all(|at| match (call(at), call(at - round)) {
+                (Some(one), Some(other)) => one == other,
+                (None, _) | (_, None) => at != place,
+            })
+    };
+    let stopped = |round| repeats(round, if round == 1 { STOP_AFTER } else { STOP_AFTER_ROUNDS });
+    if (1..=MAX_ROUND_CALLS).any(stopped) {
+        CallRepetition::Loop
+    } else if (1..=MAX_ROUND_CALLS).any(|round| repeats(round, WARN_AFTER)) {
+        CallRepetition::Repeated
+    } else {
+        CallRepetition::New
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_third_same_call_is_told_and_the_fourth_is_a_loop() {
+        let mut guard = LoopDetector::default();
+        let spellings = [r#"{"path":"a","b":1}"#, r#"{ "b": 1, "path": "a" }"#];
+        let seen: Vec<_> = (0..4)
+            .map(|n| guard.record_call("fs.readFile", spellings[n % 2], "no such file"))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                CallRepetition::New,
+                CallRepetition::New,
+                CallRepetition::Repeated,
+                CallRepetition::Loop
+            ]
+        );
+    }
+
+    #[test]
+    fn another_result_or_another_call_between_is_no_loop() {
+        let mut guard = LoopDetector::default();
+        for n in 0..9 {
+            assert_eq!(guard.record_call("t", "{}", &n.to_string()), CallRepetition::New);
+        }
+        for n in 0..9 {
+            assert_eq!(guard.record_call("check", "{}", "the same error"), CallRepetition::New);
+            assert_eq!(guard.record_call("edit", &n.to_string(), "done"), CallRepetition::New);
+        }
+    }
+
+    #[test]
+    fn a_round_of_calls_that_comes_again_and_again_is_told_and_then_a_loop() {
+        for calls in 2..=MAX_ROUND_CALLS {
+            let mut guard = LoopDetector::default();
+            for round in 1..=STOP_AFTER_ROUNDS {
+                for call in 0..calls {
+                    let seen = guard.record_call("t", &call.to_string(), "the same");
+                    let last = call + 1 == calls;
+                    let expected = match round {
+                        ..WARN_AFTER => CallRepetition::New,
+                        WARN_AFTER if !last => CallRepetition::New,
+                        STOP_AFTER_ROUNDS if last => CallRepetition::Loop,
+                        _ => CallRepetition::Repeated,
+                    };
+                    assert_eq!(seen, expected, "call {call} of {calls} in round {round}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn calls_at_once_are_told_without_waiting_for_each_other() {
+        let mut guard = LoopDetector::default();
+        for round in 1..=3 {
+            let foreseen =
+                [0, 1].map(|call| guard.predict_call(call, ("t", &call.to_string()), "the same"));
+            let expected = if round == 3 { CallRepetition::Repeated } else { CallRepetition::New };
+            assert_eq!(foreseen[1], expected, "round {round}");
+            assert_eq!(
+                guard.predict_call(1, ("t", "1"), "another"),
+                CallRepetition::New,
+                "round {round}"
+            );
+            for call in 0..2 {
+                guard.record_call("t", &call.to_string(), "the same");
+            }
+        }
+    }
+}
