@@ -135,7 +135,7 @@ pub struct DocumentKey {
 pub enum ViewDocument {
     /// Of [`ViewKind::Projects`].
     Project(Box<Project>),
-    /// Of [`ViewKind::Tokens`].
+    /// Of [`ViewKind::FakeTokenUsage`].
     Token(Box<TokenView>),
     /// Of [`ViewKind::Actions`].
     Action(Box<ActionView>),

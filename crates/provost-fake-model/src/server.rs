@@ -16,14 +16,14 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::{Answer, Format};
+use crate::{FakeCompletion, FakeWireFormat};
 
 /// The longest request that is taken.
-const LONGEST: usize = 64 * 1024 * 1024;
+const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Received {
+pub struct ReceivedRequest {
     /// Path and query.
     pub path: String,
     /// The headers.
@@ -32,34 +32,34 @@ pub struct Received {
     pub body: Value,
 }
 
-impl Received {
+impl ReceivedRequest {
     /// A header as text; empty if it is not there.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
     /// The wire format that its path asks for.
-    pub fn format(&self) -> Option<Format> {
-        Format::of_path(&self.path)
+    pub fn wire_format(&self) -> Option<FakeWireFormat> {
+        FakeWireFormat::from_path(&self.path)
     }
 }
 
 /// How a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum StreamEnding {
     /// In order.
-    Whole,
+    Complete,
     /// The connection breaks.
-    Broken,
+    ConnectionReset,
     /// Nothing more comes, and the connection stays.
-    Silent,
+    Stalled,
 }
 
 /// What is answered.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub enum FakeReply {
     /// A model's answer, in the wire format that was asked.
-    Say(Answer),
+    Completion(FakeCompletion),
     /// A status with headers and a body.
     Status {
         /// The status.
@@ -70,73 +70,73 @@ pub enum Reply {
         body: Value,
     },
     /// Pieces of a stream, as they are.
-    Raw {
+    RawStream {
         /// The pieces.
         pieces: Vec<Bytes>,
         /// The while between two of them.
         pace: Duration,
         /// What follows.
-        ending: Ending,
+        ending: StreamEnding,
     },
     /// No answer at all, not even a status.
-    Nothing,
+    NoResponse,
 }
 
-impl Reply {
+impl FakeReply {
     /// A stream that ends like this.
-    pub fn raw(text: impl Into<String>, ending: Ending) -> Self {
+    pub fn raw_stream(text: impl Into<String>, ending: StreamEnding) -> Self {
         let pieces = vec![Bytes::from(text.into())];
-        Self::Raw { pieces, pace: Duration::ZERO, ending }
+        Self::RawStream { pieces, pace: Duration::ZERO, ending }
     }
 
     /// A status with a body.
-    pub fn status(status: u16, body: Value) -> Self {
+    pub fn json_status(status: u16, body: Value) -> Self {
         Self::Status { status, headers: Vec::new(), body }
     }
 }
 
-type Rule = dyn Fn(usize, &Received) -> Reply + Send + Sync;
+type ReplyRule = dyn Fn(usize, &ReceivedRequest) -> FakeReply + Send + Sync;
 
-struct Shared {
-    rule: Box<Rule>,
-    received: Mutex<Vec<Received>>,
+struct FakeServerState {
+    rule: Box<ReplyRule>,
+    received: Mutex<Vec<ReceivedRequest>>,
     /// How many answers are being sent now.
     open: watch::Sender<usize>,
 }
 
 /// The server. It ends when this is dropped.
-pub struct FakeModel {
+pub struct FakeModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<FakeServerState>,
     task: JoinHandle<()>,
 }
 
-impl std::fmt::Debug for FakeModel {
+impl std::fmt::Debug for FakeModelServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "FakeModel({})", self.address)
     }
 }
 
-impl Drop for FakeModel {
+impl Drop for FakeModelServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl FakeModel {
+impl FakeModelServer {
     /// One that answers by a rule: it is given the number of the request, from 0, and
     /// the request.
-    pub async fn answering(
-        rule: impl Fn(usize, &Received) -> Reply + Send + Sync + 'static,
+    pub async fn start_with_rule(
+        rule: impl Fn(usize, &ReceivedRequest) -> FakeReply + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FakeServerState {
             rule: Box::new(rule),
             received: Mutex::default(),
             open: watch::Sender::new(0),
         });
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let router = Router::new().fallback(handle_request).with_state(Arc::clone(&shared));
         let task = tokio::spawn(async move {
             // It ends by being aborted; an error of the listener shows in the test.
             drop(axum::serve(listener, router).await);
@@ -145,10 +145,10 @@ impl FakeModel {
     }
 
     /// One that gives these answers, one after the other, and the last again and again.
-    pub async fn replying(replies: Vec<Reply>) -> std::io::Result<Self> {
-        Self::answering(move |n, _| {
+    pub async fn start_with_replies(replies: Vec<FakeReply>) -> std::io::Result<Self> {
+        Self::start_with_rule(move |n, _| {
             let reply = replies.get(n).or(replies.last());
-            reply.cloned().unwrap_or(Reply::Nothing)
+            reply.cloned().unwrap_or(FakeReply::NoResponse)
         })
         .await
     }
@@ -159,69 +159,73 @@ impl FakeModel {
     }
 
     /// The base address for a wire format, as a provider's configuration wants it.
-    pub fn base(&self, format: Format) -> String {
-        format!("{}{}", self.url(), format.base())
+    pub fn base_url(&self, format: FakeWireFormat) -> String {
+        format!("{}{}", self.url(), format.base_path())
     }
 
     /// All requests so far.
-    pub fn received(&self) -> Vec<Received> {
+    pub fn received_requests(&self) -> Vec<ReceivedRequest> {
         self.shared.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until no answer is being sent: all were read to the end, or given up.
-    pub async fn until_idle(&self) {
+    pub async fn wait_until_idle(&self) {
         let mut open = self.shared.open.subscribe();
         // The sender lives as long as this does.
         drop(open.wait_for(|n| *n == 0).await);
     }
 
     /// Waits until an answer is being sent.
-    pub async fn until_busy(&self) {
+    pub async fn wait_until_busy(&self) {
         let mut open = self.shared.open.subscribe();
         drop(open.wait_for(|n| *n > 0).await);
     }
 }
 
 /// Counts an answer while it is being sent.
-struct Sending(Arc<Shared>);
+struct ActiveReplyGuard(Arc<FakeServerState>);
 
-impl Sending {
-    fn begin(shared: &Arc<Shared>) -> Self {
+impl ActiveReplyGuard {
+    fn begin(shared: &Arc<FakeServerState>) -> Self {
         shared.open.send_modify(|n| *n += 1);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Sending {
+impl Drop for ActiveReplyGuard {
     fn drop(&mut self) {
         self.0.open.send_modify(|n| *n -= 1);
     }
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, request: Request) -> Response {
+async fn handle_request(
+    State(shared): State<Arc<FakeServerState>>,
+    uri: Uri,
+    request: Request,
+) -> Response {
     let headers = request.headers().clone();
-    let body = to_bytes(request.into_body(), LONGEST).await.unwrap_or_default();
+    let body = to_bytes(request.into_body(), MAX_REQUEST_BYTES).await.unwrap_or_default();
     let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let received = Received { path, headers, body };
-    let format = received.format();
+    let received = ReceivedRequest { path, headers, body };
+    let format = received.wire_format();
     let reply = {
         let mut all = shared.received.lock().unwrap_or_else(PoisonError::into_inner);
         let reply = (shared.rule)(all.len(), &received);
         // Whoever looks which models there are does not use up what a model would say.
-        if matches!(reply, Reply::Say(_)) && format.is_none() {
+        if matches!(reply, FakeReply::Completion(_)) && format.is_none() {
             return StatusCode::NOT_FOUND.into_response();
         }
         all.push(received);
         reply
     };
     match reply {
-        Reply::Say(answer) => {
-            let events = format.map(|format| answer.events(format)).unwrap_or_default();
+        FakeReply::Completion(answer) => {
+            let events = format.map(|format| answer.encode_events(format)).unwrap_or_default();
             let pieces = events.into_iter().map(Bytes::from).collect();
-            streamed(&shared, pieces, answer.pace, Ending::Whole)
+            stream_response(&shared, pieces, answer.pace, StreamEnding::Complete)
         }
-        Reply::Status { status, headers, body } => {
+        FakeReply::Status { status, headers, body } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let mut response = (status, axum::Json(body)).into_response();
             for (name, value) in headers {
@@ -231,16 +235,23 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, request: Request) -
             }
             response
         }
-        Reply::Raw { pieces, pace, ending } => streamed(&shared, pieces, pace, ending),
-        Reply::Nothing => {
-            let _sending = Sending::begin(&shared);
+        FakeReply::RawStream { pieces, pace, ending } => {
+            stream_response(&shared, pieces, pace, ending)
+        }
+        FakeReply::NoResponse => {
+            let _sending = ActiveReplyGuard::begin(&shared);
             std::future::pending().await
         }
     }
 }
 
-fn streamed(shared: &Arc<Shared>, pieces: Vec<Bytes>, pace: Duration, ending: Ending) -> Response {
-    let sending = Sending::begin(shared);
+fn stream_response(
+    shared: &Arc<FakeServerState>,
+    pieces: Vec<Bytes>,
+    pace: Duration,
+    ending: StreamEnding,
+) -> Response {
+    let sending = ActiveReplyGuard::begin(shared);
     let pieces = stream::unfold((pieces.into_iter(), sending), move |mut rest| async move {
         match rest.0.next() {
             Some(piece) => {
@@ -249,7 +260,7 @@ fn streamed(shared: &Arc<Shared>, pieces: Vec<Bytes>, pace: Duration, ending: En
                 }
                 Some((Ok::<_, std::io::Error>(piece), rest))
             }
-            None if ending == Ending::Silent => std::future::pending().await,
+            None if ending == StreamEnding::Stalled => std::future::pending().await,
             None => {
                 // What was sent leaves before the connection breaks.
                 tokio::task::yield_now().await;
@@ -257,7 +268,7 @@ fn streamed(shared: &Arc<Shared>, pieces: Vec<Bytes>, pace: Duration, ending: En
             }
         }
     });
-    let broken = (ending == Ending::Broken)
+    let broken = (ending == StreamEnding::ConnectionReset)
         .then(|| Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
     let body = Body::from_stream(pieces.chain(stream::iter(broken)));
     ([("content-type", "text/event-stream")], body).into_response()

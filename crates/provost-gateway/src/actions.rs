@@ -13,7 +13,7 @@ use provost_proto::{
     ActionId, ActionResponse, ActionStatus, Code, Fact, Hash, Project, ProjectStatus, RawJson,
     SessionId, Stream, SubmitActionRequest, TokenClass, limits,
 };
-use provost_store::{Append, Appended, Durability, Idempotency, NewEvent, StoreError};
+use provost_store::{AppendOutcome, AppendRequest, Durability, Idempotency, NewEvent, StoreError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -82,7 +82,7 @@ impl Gateway {
             return Err(GatewayError::ProjectClosed);
         }
         let Submit { wanted, id, command, wait } = submit;
-        let id = id.unwrap_or_else(|| self.clock.id());
+        let id = id.unwrap_or_else(|| self.clock.new_id());
         let SubmitActionRequest { action: name, params, role, session_id } = wanted;
         let role = caller.role_for(role)?;
         if let Some(session) = session_id {
@@ -145,7 +145,7 @@ impl Gateway {
             Decision::Deny(denied) => {
                 let fault = refusal(&denied);
                 let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-                self.write(&behalf, Durability::Power, vec![requested, denied]).await?;
+                self.write(&behalf, Durability::Synced, vec![requested, denied]).await?;
                 Err(GatewayError::Fault(fault))
             }
             Decision::RequireApproval(asking) => {
@@ -153,7 +153,7 @@ impl Gateway {
                     self.fails_anyway(governed, &behalf, asking.bound_action()).await?
                 {
                     let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-                    self.write(&behalf, Durability::Power, vec![requested, denied]).await?;
+                    self.write(&behalf, Durability::Synced, vec![requested, denied]).await?;
                     return Err(GatewayError::Fault(fault));
                 }
                 let facts = vec![requested];
@@ -172,10 +172,10 @@ impl Gateway {
                 let facts = std::iter::once(requested).chain(learned.clone()).collect();
                 let append = allowing(&behalf, &allowed, facts);
                 let sure = append.durability;
-                let append = Append { command, durability: Durability::Process, ..append };
+                let append = AppendRequest { command, durability: Durability::Buffered, ..append };
                 let recorded = self.write_once(append).await?;
                 self.learn(&learned).await?;
-                let on_disk = (sure == Durability::Power).then(|| self.store.on_disk());
+                let on_disk = (sure == Durability::Synced).then(|| self.store.sync_all());
                 let permit = permit(allowed, &recorded)?;
                 let done = self.carry_out(behalf, permit, wait).await;
                 if let Some(on_disk) = on_disk {
@@ -213,7 +213,7 @@ impl Gateway {
             ErrorInfo { code: Code::SkillDenied, message, details: None }
         };
         let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-        self.write(behalf, Durability::Power, vec![requested, denied]).await?;
+        self.write(behalf, Durability::Synced, vec![requested, denied]).await?;
         Err(GatewayError::Fault(fault))
     }
 
@@ -281,10 +281,13 @@ impl Gateway {
     }
 
     /// Writes what was decided, unless the same request was carried out before.
-    pub(crate) async fn write_once(&self, append: Append) -> Result<Appended, GatewayError> {
+    pub(crate) async fn write_once(
+        &self,
+        append: AppendRequest,
+    ) -> Result<AppendOutcome, GatewayError> {
         match self.append(append).await? {
-            fresh @ Appended::Fresh(_) => Ok(fresh),
-            Appended::Repeated(_) => Err(repeated()),
+            fresh @ AppendOutcome::Appended(_) => Ok(fresh),
+            AppendOutcome::Replayed(_) => Err(repeated()),
         }
     }
 
@@ -325,26 +328,33 @@ pub(crate) fn requested(behalf: &Behalf, matter: &BoundAction) -> Fact {
 
 /// What must be in the log before this may run, and for whoever used up an answer
 /// on disk too.
-pub(crate) fn allowing(behalf: &Behalf, allowed: &AllowedAction, mut facts: Vec<Fact>) -> Append {
+pub(crate) fn allowing(
+    behalf: &Behalf,
+    allowed: &AllowedAction,
+    mut facts: Vec<Fact>,
+) -> AppendRequest {
     let effect = allowed.bound_action().request().action.kind();
     facts.push(allowed.fact(profile(allowed.bound_action())));
     // What changes the world is not answered before the disk knows of it.
     let durability = match effect {
-        ActionKind::Read | ActionKind::Process => Durability::Process,
-        ActionKind::Write | ActionKind::Run | ActionKind::Start => Durability::Power,
+        ActionKind::Read | ActionKind::Process => Durability::Buffered,
+        ActionKind::Write | ActionKind::Run | ActionKind::Start => Durability::Synced,
     };
     events(behalf, durability, facts)
 }
 
 /// The permit, given that the log says so.
-pub(crate) fn permit(allowed: AllowedAction, recorded: &Appended) -> Result<Permit, GatewayError> {
+pub(crate) fn permit(
+    allowed: AllowedAction,
+    recorded: &AppendOutcome,
+) -> Result<Permit, GatewayError> {
     let last = recorded.events().last().ok_or(GatewayError::Stopping)?;
-    Permit::from_recorded(allowed, &last.event()?).map_err(|_| GatewayError::Stopping)
+    Permit::from_recorded(allowed, &last.decode_event()?).map_err(|_| GatewayError::Stopping)
 }
 
-pub(crate) fn events(behalf: &Behalf, durability: Durability, facts: Vec<Fact>) -> Append {
+pub(crate) fn events(behalf: &Behalf, durability: Durability, facts: Vec<Fact>) -> AppendRequest {
     let stream = Stream::Project(behalf.project.id);
-    Append {
+    AppendRequest {
         principal: behalf.principal.clone(),
         actor: behalf.actor.clone(),
         command: None,

@@ -23,7 +23,7 @@ use provost_proto::{
     ActionId, Approval, ApprovalId, ApprovalPrompt, ApprovalStatus, Code, Fact, ProjectId,
     ProjectStatus, TrustPrompt,
 };
-use provost_store::{Append, Appended, Durability, Store, StoreError};
+use provost_store::{AppendOutcome, AppendRequest, Durability, EventStore, StoreError};
 use tokio::sync::{Notify, oneshot};
 
 pub(crate) use open::Placed;
@@ -51,9 +51,9 @@ pub(crate) struct Approvals {
 }
 
 impl Approvals {
-    pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
+    pub(crate) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
         let all = store
-            .docs(ViewKind::Approvals)
+            .list_documents(ViewKind::Approvals)
             .await?
             .into_iter()
             .filter_map(ViewDocument::into_approval);
@@ -155,7 +155,7 @@ impl Gateway {
         let (id, asked) = self.asked(behalf, matter, question);
         let facts = facts.into_iter().chain(asked).collect();
         let command = behalf.command.clone();
-        let append = Append { command, ..events(behalf, Durability::Power, facts) };
+        let append = AppendRequest { command, ..events(behalf, Durability::Synced, facts) };
         self.write_once(append).await?;
         // Before anyone can answer, and not if nothing is asked.
         let end = self.approvals.expect(matter.request().id);
@@ -170,7 +170,7 @@ impl Gateway {
         matter: &BoundAction,
         question: ApprovalPrompt,
     ) -> (ApprovalId, [Fact; 2]) {
-        let approval: ApprovalId = self.clock.id();
+        let approval: ApprovalId = self.clock.new_id();
         let request = matter.request();
         let patience = u64::try_from(self.places.approval_ttl.as_micros()).unwrap_or(u64::MAX);
         let asked = Fact::ApprovalAsked {
@@ -196,7 +196,7 @@ impl Gateway {
         if let Some(action) = self.unkept(matter) {
             self.approvals.hold(matter.request().id, action);
         }
-        let doc = self.store.doc(ViewKind::Approvals, id.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Approvals, id.uuid()).await?;
         if let Some(approval) = doc.and_then(ViewDocument::into_approval) {
             self.approvals.add(approval);
         }
@@ -204,19 +204,23 @@ impl Gateway {
     }
 
     /// Writes how a question was resolved, if it is still open.
-    async fn resolve(&self, approval: &Approval, append: Append) -> Result<Appended, GatewayError> {
+    async fn resolve(
+        &self,
+        approval: &Approval,
+        append: AppendRequest,
+    ) -> Result<AppendOutcome, GatewayError> {
         let key = DocumentKey { view: ViewKind::Approvals, key: approval.id.uuid() };
         let unchanged = vec![(key, ViewDocument::Approval(Box::new(approval.clone())))];
-        let done = self.append(Append { unchanged, ..append }).await;
+        let done = self.append(AppendRequest { unchanged, ..append }).await;
         match done {
-            Err(StoreError::Changed { .. }) => {
+            Err(StoreError::DocumentChanged { .. }) => {
                 self.approvals.remove(approval.id);
                 Err(resolved())
             }
             Err(error) => Err(error.into()),
             // The key was used for something else: nothing is resolved by that.
-            Ok(Appended::Repeated(_)) => Err(repeated()),
-            Ok(fresh @ Appended::Fresh(_)) => {
+            Ok(AppendOutcome::Replayed(_)) => Err(repeated()),
+            Ok(fresh @ AppendOutcome::Appended(_)) => {
                 self.approvals.remove(approval.id);
                 Ok(fresh)
             }
@@ -237,7 +241,7 @@ impl Gateway {
             let open = self.approvals.list();
             return Ok(open.iter().filter(|open| wanted(open)).map(|a| (**a).clone()).collect());
         }
-        let docs = self.store.docs(ViewKind::Approvals).await?.into_iter();
+        let docs = self.store.list_documents(ViewKind::Approvals).await?.into_iter();
         Ok(docs.filter_map(ViewDocument::into_approval).filter(wanted).collect())
     }
 
@@ -245,7 +249,7 @@ impl Gateway {
     pub async fn approval(&self, id: &str) -> Result<Approval, GatewayError> {
         let missing = || GatewayError::Missing { what: "question", name: id.to_owned() };
         let parsed: ApprovalId = id.parse().map_err(|_| missing())?;
-        let doc = self.store.doc(ViewKind::Approvals, parsed.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Approvals, parsed.uuid()).await?;
         doc.and_then(ViewDocument::into_approval).ok_or_else(missing)
     }
 
@@ -297,7 +301,7 @@ impl Gateway {
             },
             Fact::ActionDenied { action: approval.action, fault: fault.clone() },
         ];
-        self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
+        self.resolve(approval, events(behalf, Durability::Synced, facts)).await?;
         self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
         Ok(())
     }

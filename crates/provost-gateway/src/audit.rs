@@ -10,7 +10,7 @@ use provost_proto::runtime::RuntimeChange;
 use provost_proto::{
     ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, Seq, UnixMicros,
 };
-use provost_store::{Recorded, Scope};
+use provost_store::{EventScope, RecordedEvent};
 
 use crate::{Gateway, GatewayError};
 
@@ -53,7 +53,7 @@ impl Gateway {
     /// One page of the log, with at most `limit` events.
     pub async fn audit(
         &self,
-        scope: Scope,
+        scope: EventScope,
         from: Cursor,
         limit: usize,
         filter: &Filter,
@@ -69,13 +69,13 @@ impl Gateway {
 
     async fn forward(
         &self,
-        scope: Scope,
+        scope: EventScope,
         mut after: Seq,
         search: &mut Search<'_>,
     ) -> Result<Option<Seq>, GatewayError> {
         let window = search.window();
         loop {
-            let page = self.store.read(scope, after, window).await?;
+            let page = self.store.read_events(scope, after, window).await?;
             for event in &page.events {
                 after = event.seq;
                 self.look_at(event, search).await?;
@@ -91,17 +91,17 @@ impl Gateway {
 
     async fn backward(
         &self,
-        scope: Scope,
+        scope: EventScope,
         before: Seq,
         search: &mut Search<'_>,
     ) -> Result<Option<Seq>, GatewayError> {
-        let head = *self.store.head().borrow();
+        let head = *self.store.watch_head().borrow();
         let window = search.window();
         let mut before = before.min(head.saturating_add(1));
         while before > 1 {
             // No place is missing in the log, so no window holds more than this.
             let after = (before - 1).saturating_sub(window as Seq);
-            let page = self.store.read(scope, after, window).await?;
+            let page = self.store.read_events(scope, after, window).await?;
             for event in page.events.iter().rev().filter(|event| event.seq < before) {
                 self.look_at(event, search).await?;
                 if search.is_over() {
@@ -113,14 +113,18 @@ impl Gateway {
         Ok(None)
     }
 
-    async fn look_at(&self, event: &Recorded, search: &mut Search<'_>) -> Result<(), GatewayError> {
+    async fn look_at(
+        &self,
+        event: &RecordedEvent,
+        search: &mut Search<'_>,
+    ) -> Result<(), GatewayError> {
         search.cost += 1;
         if let Some(action) = search.filter.action
             && !self.is_about(event, action, search).await?
         {
             return Ok(());
         }
-        let event = event.event()?;
+        let event = event.decode_event()?;
         if search.filter.takes(&event) {
             search.found.push(event);
         }
@@ -130,12 +134,12 @@ impl Gateway {
     /// Whether an event tells something of an action.
     async fn is_about(
         &self,
-        event: &Recorded,
+        event: &RecordedEvent,
         action: ActionId,
         search: &mut Search<'_>,
     ) -> Result<bool, GatewayError> {
         // Most events are about something else, and need not be read to know it.
-        let text = String::from_utf8_lossy(event.record());
+        let text = String::from_utf8_lossy(event.record_bytes());
         let beside = text.contains("\"$blob\":");
         let indirect = ["\"kind\":\"APPROVAL_", "\"kind\":\"GRANT_"];
         let named = text.contains(&action.uuid().to_string());
@@ -164,7 +168,7 @@ impl Gateway {
         if let Some(known) = search.about.get(&id) {
             return Ok(*known);
         }
-        let doc = self.store.doc(ViewKind::Approvals, id.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Approvals, id.uuid()).await?;
         let action = doc.and_then(ViewDocument::into_approval).map(|approval| approval.action);
         search.about.insert(id, action);
         Ok(action)

@@ -1,7 +1,7 @@
 //! Who is calling, and what that permits.
 
 use provost_proto::{Actor, Principal, ProjectId, Stream, TokenClass, TokenId};
-use provost_store::Scope;
+use provost_store::EventScope;
 
 use crate::GatewayError;
 use crate::error::class_name;
@@ -148,12 +148,14 @@ impl Reader {
 
     /// What it may read of the log, given what it asks for. A reader that is
     /// bound to a project gets that project's stream and nothing else.
-    pub fn scope(&self, wanted: Option<Stream>) -> Result<Scope, GatewayError> {
+    pub fn scope(&self, wanted: Option<Stream>) -> Result<EventScope, GatewayError> {
         match (self.project, wanted) {
-            (None, None) => Ok(Scope::All),
-            (None, Some(stream)) => Ok(Scope::One(stream)),
-            (Some(only), None) => Ok(Scope::One(Stream::Project(only))),
-            (Some(only), Some(stream)) if stream == Stream::Project(only) => Ok(Scope::One(stream)),
+            (None, None) => Ok(EventScope::All),
+            (None, Some(stream)) => Ok(EventScope::Stream(stream)),
+            (Some(only), None) => Ok(EventScope::Stream(Stream::Project(only))),
+            (Some(only), Some(stream)) if stream == Stream::Project(only) => {
+                Ok(EventScope::Stream(stream))
+            }
             (Some(_), Some(_)) => Err(GatewayError::OtherProject),
         }
     }

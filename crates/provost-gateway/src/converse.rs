@@ -17,8 +17,8 @@ use provost_proto::session::{SessionStatus, SessionView};
 use provost_proto::{
     Actor, Code, Fact, Principal, Project, ProjectId, ProjectMode, SessionId, Stream, TokenClass,
 };
-use provost_sandbox::beneath::{Kind, Root};
-use provost_store::{Append, Appended, Durability, Idempotency, NewEvent};
+use provost_sandbox::root_dir::{FileKind, RootDir};
+use provost_store::{AppendOutcome, AppendRequest, Durability, Idempotency, NewEvent};
 
 use crate::weigh::is_trusted;
 use crate::{Caller, Gateway, GatewayError};
@@ -77,7 +77,11 @@ impl Gateway {
     }
 
     /// Writes what happened in a session, and at once what that means for those above it.
-    pub async fn say(&self, session: SessionId, saying: Saying) -> Result<Appended, GatewayError> {
+    pub async fn say(
+        &self,
+        session: SessionId,
+        saying: Saying,
+    ) -> Result<AppendOutcome, GatewayError> {
         let Saying { principal, actor, command, durability, facts } = saying;
         let stream = |fact: &Fact| {
             Stream::Session(if let Fact::TaskUsed(used) = fact { used.session } else { session })
@@ -85,13 +89,14 @@ impl Gateway {
         let event = |fact| NewEvent { stream: stream(&fact), fact, cause: None };
         let events = facts.into_iter().map(event).collect();
         let (expect, unchanged) = (Vec::new(), Vec::new());
-        let append = Append { principal, actor, command, expect, unchanged, durability, events };
+        let append =
+            AppendRequest { principal, actor, command, expect, unchanged, durability, events };
         Ok(self.append(append).await?)
     }
 
     /// A session, as it is now.
     pub async fn session(&self, id: SessionId) -> Result<Option<SessionView>, GatewayError> {
-        let doc = self.store.doc(ViewKind::Sessions, id.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Sessions, id.uuid()).await?;
         Ok(doc.and_then(ViewDocument::into_session))
     }
 
@@ -159,11 +164,12 @@ impl Gateway {
 }
 
 fn read_guides(folder: &Path, on_the_way: BTreeSet<String>) -> Vec<GuideFile> {
-    let Ok(root) = Root::open(folder) else { return Vec::new() };
+    let Ok(root) = RootDir::open(folder) else { return Vec::new() };
     let mut folders = on_the_way;
     folders.insert(String::new());
     if let Ok(listing) = root.list(Path::new("."), FOLDERS) {
-        let inner = listing.entries.into_iter().filter(|entry| entry.stat.kind == Kind::Directory);
+        let inner =
+            listing.entries.into_iter().filter(|entry| entry.stat.kind == FileKind::Directory);
         let names = inner.filter_map(|entry| entry.name.into_string().ok());
         folders.extend(names.filter(|name| !name.starts_with('.')).map(|name| format!("{name}/")));
     }
@@ -171,7 +177,7 @@ fn read_guides(folder: &Path, on_the_way: BTreeSet<String>) -> Vec<GuideFile> {
 }
 
 /// The first guide in a folder. One that is not text, or too long, is none.
-fn guide_in(root: &Root, folder: &str) -> Option<GuideFile> {
+fn guide_in(root: &RootDir, folder: &str) -> Option<GuideFile> {
     GUIDE_FILE_NAMES.iter().find_map(|name| {
         let file = format!("{folder}{name}");
         let bytes = root.read(Path::new(&file), MAX_GUIDE_BYTES as u64).ok()?;

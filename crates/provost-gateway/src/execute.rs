@@ -109,7 +109,7 @@ impl Gateway {
             self.catch_up(project).await?;
         }
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
-        self.write(behalf, Durability::Process, vec![finished]).await?;
+        self.write(behalf, Durability::Buffered, vec![finished]).await?;
         result.map(Ended::Now).map_err(GatewayError::Fault)
     }
 
@@ -125,7 +125,7 @@ impl Gateway {
             Err(fault) => {
                 let (project, outcome) = (behalf.project.id, failed(fault.clone()));
                 let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
-                self.write(behalf, Durability::Process, vec![finished]).await?;
+                self.write(behalf, Durability::Buffered, vec![finished]).await?;
                 Err(GatewayError::Fault(fault))
             }
             Ok(process) => match waiting {

@@ -18,7 +18,7 @@ use provost_proto::{
     Fact, GovernanceFileKind, Grant, GrantId, Project, ProjectId, ProjectMode, ProjectModeView,
     ProjectStatus, TrustedFile, UnixMicros,
 };
-use provost_store::Store;
+use provost_store::EventStore;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::{Gateway, GatewayError};
@@ -124,15 +124,21 @@ impl Governed {
 }
 
 impl Governance {
-    pub(crate) async fn load(store: &dyn Store, user: UserRules) -> Result<Self, GatewayError> {
+    pub(crate) async fn load(
+        store: &dyn EventStore,
+        user: UserRules,
+    ) -> Result<Self, GatewayError> {
         let mut projects = HashMap::new();
-        for project in
-            store.docs(ViewKind::Projects).await?.into_iter().filter_map(ViewDocument::into_project)
+        for project in store
+            .list_documents(ViewKind::Projects)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_project)
         {
             projects.insert(project.id, Governed::new(project));
         }
         for view in [ViewKind::Modes, ViewKind::Grants, ViewKind::Trusted] {
-            for doc in store.docs(view).await? {
+            for doc in store.list_documents(view).await? {
                 if let Some(governed) = project_of(&doc).and_then(|id| projects.get_mut(&id)) {
                     governed.apply(doc);
                 }
@@ -229,7 +235,7 @@ impl Gateway {
             for (key, _) in provost_core::fold::affected_documents(fact) {
                 if let ViewKind::Modes | ViewKind::Grants | ViewKind::Trusted | ViewKind::Projects =
                     key.view
-                    && let Some(doc) = self.store.doc(key.view, key.key).await?
+                    && let Some(doc) = self.store.get_document(key.view, key.key).await?
                 {
                     self.governance.learn(doc);
                 }
@@ -242,7 +248,7 @@ impl Gateway {
     pub(crate) async fn find_grant(&self, id: &str) -> Result<Grant, GatewayError> {
         let missing = || GatewayError::Missing { what: "grant", name: id.to_owned() };
         let parsed: GrantId = id.parse().map_err(|_| missing())?;
-        let doc = self.store.doc(ViewKind::Grants, parsed.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Grants, parsed.uuid()).await?;
         doc.and_then(ViewDocument::into_grant).ok_or_else(missing)
     }
 }

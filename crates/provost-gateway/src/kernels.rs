@@ -164,7 +164,7 @@ impl Gateway {
                     version: welcome.version.clone(),
                 };
                 let failed = |error: GatewayError| lost(&error.to_string());
-                self.record_in(project.id, vec![fact], Durability::Process)
+                self.record_in(project.id, vec![fact], Durability::Buffered)
                     .await
                     .map_err(failed)?;
                 self.take_up(project.id, kernel.clone(), reports, 0)

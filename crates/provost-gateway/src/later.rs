@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use provost_core::fold::{EventMetadata, ViewDocument, ViewKind, read_action_view};
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
 use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, RawJson, Seq, Stream};
-use provost_store::Scope;
+use provost_store::EventScope;
 use serde_json::{Value, json};
 
 use crate::audit::{Cursor, Filter};
@@ -73,17 +73,18 @@ impl Gateway {
 
     /// An action, if it ever arrived.
     pub async fn find_action(&self, id: ActionId) -> Result<Option<ActionView>, GatewayError> {
-        if let Some(doc) = self.store.doc(ViewKind::Actions, id.uuid()).await? {
+        if let Some(doc) = self.store.get_document(ViewKind::Actions, id.uuid()).await? {
             return Ok(doc.into_action());
         }
         // All that is known of a look stands in one event.
-        let Some(ViewDocument::Look(look)) = self.store.doc(ViewKind::Looks, id.uuid()).await?
+        let Some(ViewDocument::Look(look)) =
+            self.store.get_document(ViewKind::Looks, id.uuid()).await?
         else {
             return Ok(None);
         };
-        let page = self.store.read(Scope::All, look.event.saturating_sub(1), 1).await?;
+        let page = self.store.read_events(EventScope::All, look.event.saturating_sub(1), 1).await?;
         let Some(event) = page.events.first() else { return Ok(None) };
-        let event = event.event()?;
+        let event = event.decode_event()?;
         let fact = self.fact_of(&event).await?;
         Ok(fact.and_then(|fact| read_action_view(EventMetadata::from_event(&event), &fact)))
     }
@@ -132,7 +133,7 @@ impl Gateway {
             };
             let bytes = match output.data {
                 OutputData::Bytes(bytes) => bytes.to_vec(),
-                OutputData::Blob(kept) => self.store.blob(kept.hash).await?.unwrap_or_default(),
+                OutputData::Blob(kept) => self.store.get_blob(kept.hash).await?.unwrap_or_default(),
             };
             if to.len() + bytes.len() <= PRINTED {
                 to.extend_from_slice(&bytes);
@@ -151,7 +152,7 @@ impl Gateway {
     /// What the log tells of an action in events of this kind, the oldest first.
     async fn told(&self, action: &ActionView, kind: &str) -> Result<Vec<Fact>, GatewayError> {
         const REQUESTED: &str = "ACTION_REQUESTED";
-        let scope = Scope::One(Stream::Project(action.project));
+        let scope = EventScope::Stream(Stream::Project(action.project));
         let filter = Filter {
             action: Some(action.id),
             kinds: vec![kind.to_owned(), REQUESTED.to_owned()],

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_proto::Project;
-use provost_sandbox::beneath::{Mode, Root};
+use provost_sandbox::root_dir::{FileWriteMode, RootDir};
 
 use crate::{Gateway, GatewayError, Opened, Places, Request, paths};
 
@@ -56,11 +56,11 @@ impl Gateway {
 }
 
 fn is_as_made(path: &Path, files: &[(&str, &str)]) -> bool {
-    let is_same = |root: &Root, (file, text): &(&str, &str)| {
+    let is_same = |root: &RootDir, (file, text): &(&str, &str)| {
         let read = root.read(Path::new(file), u64::try_from(text.len()).unwrap_or(u64::MAX));
         read.is_ok_and(|bytes| bytes == text.as_bytes())
     };
-    Root::open(path).is_ok_and(|root| files.iter().all(|file| is_same(&root, file)))
+    RootDir::open(path).is_ok_and(|root| files.iter().all(|file| is_same(&root, file)))
 }
 
 /// The places where such a folder is made, in their order.
@@ -88,17 +88,17 @@ fn make(folder: &NewFolder, places: &Places) -> Result<PathBuf, GatewayError> {
             tracing::warn!(%error, "an empty folder stays behind");
         }
     })?;
-    let failed = |error: provost_sandbox::beneath::BeneathError| GatewayError::PathRefused {
+    let failed = |error: provost_sandbox::root_dir::RootDirError| GatewayError::PathRefused {
         path: path.display().to_string(),
         why: error.to_string(),
     };
-    let root = Root::open(&path).map_err(failed)?;
+    let root = RootDir::open(&path).map_err(failed)?;
     for (file, text) in folder.files {
         let file = Path::new(file);
         if let Some(above) = file.parent().filter(|above| !above.as_os_str().is_empty()) {
             root.create_dir_all(above).map_err(failed)?;
         }
-        root.write(file, text.as_bytes(), Mode::Create).map_err(failed)?;
+        root.write(file, text.as_bytes(), FileWriteMode::Create).map_err(failed)?;
     }
     Ok(path)
 }

@@ -41,7 +41,7 @@ use std::time::Duration;
 use provost_core::fold::ViewKind as Folded;
 use provost_core::redact::{Redactor, Secrets};
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
-use provost_store::{Append, Clock, Store, StoreError};
+use provost_store::{AppendRequest, Clock, EventStore, StoreError};
 
 pub use actions::{Done, Submit};
 pub use audit::{Cursor, Filter};
@@ -110,7 +110,7 @@ pub struct Places {
 /// The authority over one log.
 #[derive(Debug)]
 pub struct Gateway {
-    store: Arc<dyn Store>,
+    store: Arc<dyn EventStore>,
     clock: Clock,
     owner: Owner,
     places: Places,
@@ -133,7 +133,7 @@ pub struct Gateway {
 impl Gateway {
     /// Takes up the log: from now on this is the only one that writes it.
     pub async fn open(
-        store: Arc<dyn Store>,
+        store: Arc<dyn EventStore>,
         clock: Clock,
         owner: Owner,
         places: Places,
@@ -168,7 +168,7 @@ impl Gateway {
     }
 
     /// The log, for reading.
-    pub fn store(&self) -> &Arc<dyn Store> {
+    pub fn store(&self) -> &Arc<dyn EventStore> {
         &self.store
     }
 
@@ -179,7 +179,12 @@ impl Gateway {
 
     /// Records something the daemon did by itself.
     pub async fn record(&self, fact: Fact) -> Result<(), GatewayError> {
-        let append = Append::one(self.owner.principal.clone(), Actor::Daemon, Stream::Sys, fact);
+        let append = AppendRequest::single_event(
+            self.owner.principal.clone(),
+            Actor::Daemon,
+            Stream::Sys,
+            fact,
+        );
         self.append(append).await?;
         Ok(())
     }
@@ -202,14 +207,14 @@ const LOADED: [Folded; 10] = [
 
 /// Folds the views again if one of these cannot be read: they are only a copy of what
 /// the log says, so they must not keep the daemon from starting.
-async fn mend(store: &dyn Store) -> Result<(), GatewayError> {
+async fn mend(store: &dyn EventStore) -> Result<(), GatewayError> {
     for view in LOADED {
-        if let Err(error) = store.docs(view).await {
-            if !matches!(error, StoreError::View { .. }) {
+        if let Err(error) = store.list_documents(view).await {
+            if !matches!(error, StoreError::UnreadableView { .. }) {
                 return Err(error.into());
             }
             tracing::warn!(%error, "a view is damaged; all are folded again from the log");
-            return Ok(store.rebuild().await?);
+            return Ok(store.rebuild_views().await?);
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use provost_core::action::{Action, FileAction, RelPath};
 use provost_core::decide::{BoundAction, ResolvedLink};
 use provost_proto::kernel::ObservedLink;
-use provost_sandbox::beneath::{Links, Root};
+use provost_sandbox::root_dir::{RootDir, SymlinkSnapshot};
 
 use crate::GatewayError;
 use crate::governance::Governed;
@@ -27,7 +27,7 @@ pub(crate) async fn followed(
     let cwd = matter.cwd();
     let look = move || {
         // A folder that is gone has no links, and the kernel says that it is gone.
-        let Ok(root) = Root::open(&folder) else { return Vec::new() };
+        let Ok(root) = RootDir::open(&folder) else { return Vec::new() };
         let lead = |path: String| {
             let place = led(&root, &folder, &Path::new(cwd.as_str()).join(&path))?;
             Some(ResolvedLink { path, place })
@@ -40,9 +40,9 @@ pub(crate) async fn followed(
 
 /// Where links lead a path, seen from the project, if there are any. Unlike those of file
 /// actions they are followed by the command itself, so also by absolute names and outside.
-fn led(root: &Root, folder: &Path, path: &Path) -> Option<String> {
+fn led(root: &RootDir, folder: &Path, path: &Path) -> Option<String> {
     let path = path.strip_prefix(folder).unwrap_or(path);
-    if path.is_absolute() || root.is_straight(path) {
+    if path.is_absolute() || root.is_link_free(path) {
         return None;
     }
     let named = folder.join(path);
@@ -66,12 +66,12 @@ fn led(root: &Root, folder: &Path, path: &Path) -> Option<String> {
 
 /// The links on the way to the paths that a file action names. What leads out of
 /// the project is not among them, and the kernel refuses it.
-pub(crate) fn links(folder: &Path, matter: &BoundAction) -> Links {
-    let Action::File(_) = &matter.request().action else { return Links::default() };
+pub(crate) fn links(folder: &Path, matter: &BoundAction) -> SymlinkSnapshot {
+    let Action::File(_) = &matter.request().action else { return SymlinkSnapshot::default() };
     let paths = matter.request().action.paths();
     // A folder that is gone has no links, and the kernel says that it is gone.
-    Root::open(folder)
-        .map(|root| root.links_to(paths.iter().map(AsRef::as_ref)))
+    RootDir::open(folder)
+        .map(|root| root.snapshot_links(paths.iter().map(AsRef::as_ref)))
         .unwrap_or_default()
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn leads_to(folder: &Path, matter: &BoundAction) -> Vec<RelPath> {
 
 /// Where links lead the paths that a file action names, in words: for a person who is shown
 /// a name that is elsewhere.
-pub(crate) fn real_places(folder: &Path, action: &Action, links: &Links) -> Vec<String> {
+pub(crate) fn real_places(folder: &Path, action: &Action, links: &SymlinkSnapshot) -> Vec<String> {
     let Action::File(file) = action else { return Vec::new() };
     // All others are done to the name itself.
     let follows = matches!(
@@ -91,7 +91,7 @@ pub(crate) fn real_places(folder: &Path, action: &Action, links: &Links) -> Vec<
     );
     let elsewhere = |path: RelPath| {
         let place = path.as_ref();
-        let place = if follows { links.real(place) } else { links.real_name(place) };
+        let place = if follows { links.resolve(place) } else { links.resolve_nofollow(place) };
         if let Some(there) = place.to_str().and_then(|place| RelPath::new(place).ok())
             && there != path
         {
@@ -130,11 +130,11 @@ fn real(path: &Path, links: u32) -> Option<PathBuf> {
 }
 
 /// The places where links lead these paths, and where the names themselves are.
-pub(crate) fn through(links: &Links, matter: &BoundAction) -> Vec<RelPath> {
+pub(crate) fn through(links: &SymlinkSnapshot, matter: &BoundAction) -> Vec<RelPath> {
     let Action::File(_) = &matter.request().action else { return Vec::new() };
     let mut places = Vec::new();
     for path in matter.request().action.paths() {
-        for real in [links.real(path.as_ref()), links.real_name(path.as_ref())] {
+        for real in [links.resolve(path.as_ref()), links.resolve_nofollow(path.as_ref())] {
             let place = real.to_str().and_then(|real| RelPath::new(real).ok());
             places.extend(place.filter(|place| *place != path));
         }
@@ -145,11 +145,13 @@ pub(crate) fn through(links: &Links, matter: &BoundAction) -> Vec<RelPath> {
 }
 
 /// The links that a decision was made about, or those that are there now.
-pub(crate) fn decided(folder: &Path, matter: &BoundAction) -> Links {
+pub(crate) fn decided(folder: &Path, matter: &BoundAction) -> SymlinkSnapshot {
     match matter.preconditions() {
         Some(terms) => {
             let all = terms.links.iter();
-            Links::new(all.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())))
+            SymlinkSnapshot::new(
+                all.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),
+            )
         }
         None => links(folder, matter),
     }
@@ -157,7 +159,7 @@ pub(crate) fn decided(folder: &Path, matter: &BoundAction) -> Links {
 
 /// The links as the kernel is told of them. One that has no spelling here is not
 /// followed.
-pub(crate) fn seen(links: &Links) -> Vec<ObservedLink> {
+pub(crate) fn seen(links: &SymlinkSnapshot) -> Vec<ObservedLink> {
     let text = |path: &Path| path.to_str().map(str::to_owned);
     let one = |(path, leads_to): (&Path, &Path)| {
         Some(ObservedLink { path: text(path)?, leads_to: text(leads_to)? })

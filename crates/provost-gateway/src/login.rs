@@ -98,7 +98,7 @@ pub(crate) const fn minutes(n: u32) -> UnixMicros {
 mod tests {
     use std::sync::Arc;
 
-    use provost_store::{Clock, Sqlite, StoreOptions};
+    use provost_store::{Clock, SqliteStore, StoreOptions};
 
     use super::*;
     use crate::{Bearer, Owner, Places};
@@ -107,7 +107,7 @@ mod tests {
     async fn a_link_that_logged_nobody_in_can_be_used_again() {
         let folder = tempfile::tempdir().unwrap();
         let (path, clock) = (folder.path().join("log.db"), Clock::system());
-        let store = Sqlite::open(StoreOptions { path: path.clone(), clock: clock.clone() });
+        let store = SqliteStore::open(StoreOptions { path: path.clone(), clock: clock.clone() });
         let secret = Secret::from_text("owner");
         let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
         let store = Arc::new(store.unwrap());

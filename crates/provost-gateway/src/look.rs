@@ -9,7 +9,7 @@ use provost_core::decide::{AllowedAction, BoundAction, Decision};
 use provost_core::permit::Permit;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{ActionId, ActionStatus, AllowedBy, Code, Fact, Hash, RawJson};
-use provost_store::{Append, Durability};
+use provost_store::{AppendRequest, Durability};
 use serde_json::Value;
 
 use crate::actions::{Behalf, Done, answer, events};
@@ -82,8 +82,8 @@ impl Gateway {
         result: &Result<RawJson, ErrorInfo>,
     ) -> Result<(), GatewayError> {
         let fact = looking.fact(behalf, result);
-        let append = events(behalf, Durability::Process, vec![fact]);
-        self.write_once(Append { command: behalf.command.clone(), ..append }).await?;
+        let append = events(behalf, Durability::Buffered, vec![fact]);
+        self.write_once(AppendRequest { command: behalf.command.clone(), ..append }).await?;
         Ok(())
     }
 }

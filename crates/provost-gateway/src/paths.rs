@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use provost_proto::limits;
-use provost_sandbox::profile::secrets;
+use provost_sandbox::sandbox_policy::list_home_secrets;
 
 use crate::links::resolve;
 use crate::{GatewayError, Places};
@@ -107,7 +107,7 @@ fn unfit(folder: &Path, places: &Places) -> Option<&'static str> {
     if [&places.policy, &places.config].into_iter().any(|file| holds(folder, file)) {
         return Some("your own rules or settings for Provost are in it");
     }
-    if homes.iter().flat_map(|home| secrets(home)).any(|secret| {
+    if homes.iter().flat_map(|home| list_home_secrets(home)).any(|secret| {
         secret.starts_with(folder)
             || folder.starts_with(&secret)
             || folder.starts_with(resolve(&secret))

@@ -15,7 +15,7 @@ use provost_proto::{
     GovernanceFileKind, PolicyExplanation, PolicyLayer, PolicySimulation, PolicyView, Project,
     ProjectMode, RuleView, SimulatePolicyRequest, Stream, TokenClass, UnixMicros,
 };
-use provost_store::{Recorded, Scope, StoreError};
+use provost_store::{EventScope, RecordedEvent, StoreError};
 use serde_json::Value;
 
 use crate::governance::Governed;
@@ -177,7 +177,7 @@ impl Gateway {
 
     fn hypothetical(&self, project: &Project, action: Action) -> Result<BoundAction, GatewayError> {
         let asked = Asked {
-            id: self.clock.id(),
+            id: self.clock.new_id(),
             project: project.id,
             principal: self.owner.principal.clone(),
             class: TokenClass::Agent,
@@ -224,8 +224,11 @@ impl Gateway {
     }
 
     /// The fact of an event, its body fetched if it is kept beside the log.
-    pub(crate) async fn whole_fact(&self, event: &Recorded) -> Result<Option<Fact>, GatewayError> {
-        self.fact_of(&event.event()?).await
+    pub(crate) async fn whole_fact(
+        &self,
+        event: &RecordedEvent,
+    ) -> Result<Option<Fact>, GatewayError> {
+        self.fact_of(&event.decode_event()?).await
     }
 
     /// What an event says, also if its body is kept beside the log.
@@ -236,7 +239,7 @@ impl Gateway {
         let Ok(BlobRef { hash, .. }) = serde_json::from_value(event.body.clone()) else {
             return Ok(event.fact());
         };
-        let bytes = self.store.blob(hash).await?.unwrap_or_default();
+        let bytes = self.store.get_blob(hash).await?.unwrap_or_default();
         let body: Option<Value> = serde_json::from_slice(&bytes).ok();
         Ok(body.and_then(|body| Fact::from_kind_and_body(&event.kind, &body)))
     }
@@ -252,12 +255,12 @@ impl Gateway {
         // Mode `full` ends by itself.
         let mut set = (ProjectMode::default(), None::<UnixMicros>);
         loop {
-            let scope = Scope::One(Stream::Project(project.id));
-            let page = self.store.read(scope, after, PAGE).await?;
+            let scope = EventScope::Stream(Stream::Project(project.id));
+            let page = self.store.read_events(scope, after, PAGE).await?;
             let Some(last) = page.events.last() else { break };
             after = last.seq;
             for event in &page.events {
-                let at = event.event()?.at;
+                let at = event.decode_event()?.at;
                 match self.whole_fact(event).await? {
                     Some(Fact::ModeChanged { mode, until, .. }) => set = (mode, until),
                     Some(

@@ -64,7 +64,7 @@ impl Gateway {
 
     /// On whose authority a process was started: it has the name of its action.
     async fn started_by(&self, id: ActionId) -> Result<Option<String>, GatewayError> {
-        let doc = self.store.doc(ViewKind::Actions, id.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Actions, id.uuid()).await?;
         Ok(doc.and_then(ViewDocument::into_action).map(|action| action.principal))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::slug::unique_slug;
 use provost_proto::{Fact, Project, ProjectId, ProjectStatus, Stream};
-use provost_store::{Append, Appended, Idempotency, Recorded, StoreError};
+use provost_store::{AppendOutcome, AppendRequest, Idempotency, RecordedEvent, StoreError};
 
 use crate::{Gateway, GatewayError, Operator, paths};
 
@@ -42,7 +42,8 @@ impl Gateway {
     ) -> Result<Opened, GatewayError> {
         // The key first: what was done stays done, even if the folder is gone since.
         if let Some(command) = &request.command
-            && let Some(done) = self.store.repeated(request.by.principal(), command).await?
+            && let Some(done) =
+                self.store.find_command_events(request.by.principal(), command).await?
         {
             return Ok(Opened::Already(self.opened_by(&done).await?));
         }
@@ -53,7 +54,7 @@ impl Gateway {
         let path = folder.to_string_lossy().into_owned();
         for _ in 0..ROUNDS {
             // First the version, then the look: what changes after is a conflict.
-            let version = self.store.version(Stream::Sys).await?;
+            let version = self.store.stream_version(Stream::Sys).await?;
             let known = self.all_projects().await?;
             let before = known.iter().find(|project| project.path == path);
             if let Some(project) = before.filter(|project| project.status == ProjectStatus::Open) {
@@ -63,9 +64,9 @@ impl Gateway {
                 opened(project.id, &project.slug, &folder)
             } else {
                 let taken = |slug: &str| known.iter().any(|project| project.slug == slug);
-                opened(self.clock.id(), &unique_slug(&folder_name(&folder), taken), &folder)
+                opened(self.clock.new_id(), &unique_slug(&folder_name(&folder), taken), &folder)
             };
-            let append = Append {
+            let append = AppendRequest {
                 expect: vec![(Stream::Sys, version)],
                 command: request.command.clone(),
                 ..change(request.by, fact)
@@ -73,12 +74,12 @@ impl Gateway {
             match self.append(append).await {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
-                Ok(Appended::Fresh(_)) => {
+                Ok(AppendOutcome::Appended(_)) => {
                     let project = self.project_at(&path).await?;
                     self.take_over(project.id).await?;
                     return Ok(Opened::Fresh(project));
                 }
-                Ok(Appended::Repeated(_)) => {
+                Ok(AppendOutcome::Replayed(_)) => {
                     return Ok(Opened::Already(self.project_at(&path).await?));
                 }
             }
@@ -87,9 +88,9 @@ impl Gateway {
     }
 
     /// The project that these events opened, as it is now.
-    async fn opened_by(&self, done: &[Arc<Recorded>]) -> Result<Project, GatewayError> {
+    async fn opened_by(&self, done: &[Arc<RecordedEvent>]) -> Result<Project, GatewayError> {
         for event in done {
-            if let Some(Fact::ProjectOpened { project, .. }) = event.event()?.fact() {
+            if let Some(Fact::ProjectOpened { project, .. }) = event.decode_event()?.fact() {
                 return self.project(&project.uuid().to_string()).await;
             }
         }
@@ -109,18 +110,18 @@ impl Gateway {
         name: &str,
     ) -> Result<Project, GatewayError> {
         if let Some(command) = &request.command
-            && self.store.repeated(request.by.principal(), command).await?.is_some()
+            && self.store.find_command_events(request.by.principal(), command).await?.is_some()
         {
             return self.project(name).await;
         }
         for _ in 0..ROUNDS {
             // First the version, then the look: what changes after is a conflict.
-            let version = self.store.version(Stream::Sys).await?;
+            let version = self.store.stream_version(Stream::Sys).await?;
             let project = self.project(name).await?;
             if project.status == ProjectStatus::Closed {
                 return Ok(project);
             }
-            let append = Append {
+            let append = AppendRequest {
                 expect: vec![(Stream::Sys, version)],
                 command: request.command.clone(),
                 ..change(request.by, Fact::ProjectClosed { project: project.id })
@@ -144,7 +145,7 @@ impl Gateway {
     async fn take_over(&self, id: ProjectId) -> Result<(), GatewayError> {
         // With the turn in hand, so that what is older never comes after what is newer.
         let _turn = self.turn().await?;
-        if let Some(doc) = self.store.doc(ViewKind::Projects, id.uuid()).await? {
+        if let Some(doc) = self.store.get_document(ViewKind::Projects, id.uuid()).await? {
             self.governance.learn(doc);
         }
         Ok(())
@@ -154,7 +155,7 @@ impl Gateway {
     pub async fn project(&self, name: &str) -> Result<Project, GatewayError> {
         let not_found = || GatewayError::ProjectNotFound(name.to_owned());
         if let Ok(id) = name.parse::<ProjectId>() {
-            let doc = self.store.doc(ViewKind::Projects, id.uuid()).await?;
+            let doc = self.store.get_document(ViewKind::Projects, id.uuid()).await?;
             return doc.and_then(ViewDocument::into_project).ok_or_else(not_found);
         }
         self.all_projects().await?.into_iter().find(|p| p.slug == name).ok_or_else(not_found)
@@ -162,13 +163,13 @@ impl Gateway {
 
     /// All projects, open and closed, the first opened first.
     pub async fn all_projects(&self) -> Result<Vec<Project>, GatewayError> {
-        let docs = self.store.docs(ViewKind::Projects).await?;
+        let docs = self.store.list_documents(ViewKind::Projects).await?;
         Ok(docs.into_iter().filter_map(ViewDocument::into_project).collect())
     }
 }
 
-fn change(by: &Operator, fact: Fact) -> Append {
-    Append::one(by.principal(), by.actor().clone(), Stream::Sys, fact)
+fn change(by: &Operator, fact: Fact) -> AppendRequest {
+    AppendRequest::single_event(by.principal(), by.actor().clone(), Stream::Sys, fact)
 }
 
 fn opened(project: ProjectId, slug: &str, folder: &Path) -> Fact {

@@ -6,14 +6,17 @@ use provost_core::decide::BoundAction;
 use provost_core::redact::{Redactor, Secrets, TooManySecrets, find_action_secrets};
 use provost_proto::kernel::{ErrorInfo, OutputChunk, OutputData};
 use provost_proto::{ApprovalPrompt, Code, Fact};
-use provost_store::{Append, Appended, StoreError};
+use provost_store::{AppendOutcome, AppendRequest, StoreError};
 use serde_json::Value;
 
 use crate::{Gateway, GatewayError};
 
 impl Gateway {
     /// Writes to the log, without the secrets that are known.
-    pub(crate) async fn append(&self, mut append: Append) -> Result<Appended, StoreError> {
+    pub(crate) async fn append(
+        &self,
+        mut append: AppendRequest,
+    ) -> Result<AppendOutcome, StoreError> {
         let own = own(append.events.iter().filter_map(|event| params(&event.fact)))?;
         for event in &mut append.events {
             redact(&self.redactor, &mut event.fact)?;

@@ -88,7 +88,7 @@ impl Gateway {
             }
             KernelState::Unresponsive { pid } => (KernelStatus::Unresponsive, Some(pid), None),
             KernelState::None => {
-                let doc = self.store.doc(ViewKind::Kernels, project.uuid()).await?;
+                let doc = self.store.get_document(ViewKind::Kernels, project.uuid()).await?;
                 let ended = doc.and_then(ViewDocument::into_kernel).map(|kernel| kernel.status);
                 // One that the log has as connected was lost a moment ago.
                 let status = match ended {
@@ -132,7 +132,7 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         let until = Instant::now() + CATCH_UP;
         while Instant::now() < until {
-            let doc = self.store.doc(ViewKind::Kernels, project.uuid()).await?;
+            let doc = self.store.get_document(ViewKind::Kernels, project.uuid()).await?;
             let reached =
                 doc.and_then(ViewDocument::into_kernel).map_or(0, |kernel| kernel.reached);
             if reached >= report {
@@ -149,13 +149,13 @@ impl Gateway {
         &self,
         project: ProjectId,
     ) -> Result<(Arc<RuntimeView>, Seq), GatewayError> {
-        let mut seq = *self.store.head().borrow();
+        let mut seq = *self.store.watch_head().borrow();
         if let Some(view) = self.runtimes.at(project, seq) {
             return Ok((view, seq));
         }
         for _ in 0..ROUNDS {
             let view = self.read_runtime(project).await?;
-            let after = *self.store.head().borrow();
+            let after = *self.store.watch_head().borrow();
             if after == seq {
                 self.runtimes.keep(project, seq, &view);
                 return Ok((view, seq));
@@ -167,7 +167,7 @@ impl Gateway {
     }
 
     async fn read_runtime(&self, project: ProjectId) -> Result<Arc<RuntimeView>, GatewayError> {
-        let doc = self.store.doc(ViewKind::Runtimes, project.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Runtimes, project.uuid()).await?;
         let view = doc.and_then(ViewDocument::into_runtime);
         Ok(Arc::new(view.unwrap_or_else(|| RuntimeView::new(project))))
     }

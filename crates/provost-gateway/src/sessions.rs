@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::{Principal, SessionId};
-use provost_store::Store;
+use provost_store::EventStore;
 
 use crate::{GatewayError, principal_of};
 
@@ -28,16 +28,19 @@ struct Known {
 
 impl Sessions {
     /// The sessions in which a person was asked, as the log has them.
-    pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
+    pub(crate) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
         let sessions = Self::default();
-        for session in
-            store.docs(ViewKind::Sessions).await?.into_iter().filter_map(ViewDocument::into_session)
+        for session in store
+            .list_documents(ViewKind::Sessions)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_session)
         {
             // A session with a model is its own principal, and nobody else's.
             let _taken = sessions.enter(session.id, &principal_of(session.id));
         }
         let all = store
-            .docs(ViewKind::Approvals)
+            .list_documents(ViewKind::Approvals)
             .await?
             .into_iter()
             .filter_map(ViewDocument::into_approval);

@@ -9,7 +9,7 @@ use provost_proto::{
     Actor, CreateTokenRequest, Fact, Hash, Principal, Stream, TokenClass, TokenId, TokenView,
     UnixMicros, limits,
 };
-use provost_store::{Append, Appended, Store, StoreError};
+use provost_store::{AppendOutcome, AppendRequest, EventStore, StoreError};
 use tokio::sync::watch;
 
 use crate::error::class_name;
@@ -30,9 +30,12 @@ pub(crate) struct Keyring {
 }
 
 impl Keyring {
-    pub(crate) async fn load(store: &dyn Store) -> Result<Self, GatewayError> {
-        let tokens =
-            store.docs(ViewKind::Tokens).await?.into_iter().filter_map(ViewDocument::into_token);
+    pub(crate) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
+        let tokens = store
+            .list_documents(ViewKind::Tokens)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_token);
         let alive = tokens.filter(|token| token.revoked_at.is_none());
         let tokens = RwLock::new(alive.map(|token| (token.digest, token)).collect());
         Ok(Self { tokens, revoked: watch::Sender::default() })
@@ -240,7 +243,7 @@ impl Gateway {
             }
         };
         let token = TokenView {
-            id: self.clock.id(),
+            id: self.clock.new_id(),
             class,
             project,
             role,
@@ -253,11 +256,11 @@ impl Gateway {
             expires_at: ttl_minutes.map(|ttl| now + minutes(ttl)),
             revoked_at: None,
         };
-        let append = Append::one(principal, actor, Stream::Sys, created(&token));
-        match self.append(Append { command, ..append }).await? {
+        let append = AppendRequest::single_event(principal, actor, Stream::Sys, created(&token));
+        match self.append(AppendRequest { command, ..append }).await? {
             // The secret that was shown then is stored nowhere; this one was never valid.
-            Appended::Repeated(_) => Err(GatewayError::TokenShown),
-            Appended::Fresh(_) => {
+            AppendOutcome::Replayed(_) => Err(GatewayError::TokenShown),
+            AppendOutcome::Appended(_) => {
                 self.keyring.add(token.clone());
                 Ok((secret, token))
             }
@@ -278,16 +281,24 @@ impl Gateway {
         let token: TokenId = id.parse().map_err(|_| not_found())?;
         for _ in 0..ROUNDS {
             // First the version, then the look: what changes after is a conflict.
-            let version = self.store.version(Stream::Sys).await?;
-            let doc = self.store.doc(ViewKind::Tokens, token.uuid()).await?;
+            let version = self.store.stream_version(Stream::Sys).await?;
+            let doc = self.store.get_document(ViewKind::Tokens, token.uuid()).await?;
             if doc.and_then(ViewDocument::into_token).is_none_or(|known| known.revoked_at.is_some())
             {
                 return Err(not_found());
             }
             let (principal, actor): (Principal, _) =
                 (by.principal().to_owned(), by.actor().clone());
-            let append = Append::one(principal, actor, Stream::Sys, Fact::TokenRevoked { token });
-            match self.append(Append { expect: vec![(Stream::Sys, version)], ..append }).await {
+            let append = AppendRequest::single_event(
+                principal,
+                actor,
+                Stream::Sys,
+                Fact::TokenRevoked { token },
+            );
+            match self
+                .append(AppendRequest { expect: vec![(Stream::Sys, version)], ..append })
+                .await
+            {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {

@@ -10,8 +10,8 @@ use provost_proto::{
     ChangeRoleRequest, Code, Fact, GovernanceFileKind, Grant, Hash, Project, ProjectMode,
     ProjectModeView, RoleList, RoleView, SetModeRequest, TrustFileRequest, TrustedFile,
 };
-use provost_sandbox::beneath::{self, Root};
-use provost_store::{Append, Durability};
+use provost_sandbox::root_dir::{self, RootDir};
+use provost_store::{AppendRequest, Durability};
 
 use crate::actions::{Behalf, events};
 use crate::governance::Governed;
@@ -61,7 +61,7 @@ impl Gateway {
         let now = self.clock.now();
         let docs = self
             .store
-            .docs(ViewKind::Grants)
+            .list_documents(ViewKind::Grants)
             .await?
             .into_iter()
             .filter_map(ViewDocument::into_grant);
@@ -172,8 +172,8 @@ impl Gateway {
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
         let person = person(request.by, project);
-        let append = events(&person, Durability::Power, facts.clone());
-        self.append(Append { command: request.command, ..append }).await?;
+        let append = events(&person, Durability::Synced, facts.clone());
+        self.append(AppendRequest { command: request.command, ..append }).await?;
         self.learn(&facts).await
     }
 }
@@ -250,13 +250,13 @@ fn role_view(governed: &Governed, file: &RoleFile) -> RoleView {
 
 /// Writes a file of the project, if it is still what it was.
 fn write_if(folder: &Path, file: &str, before: &str, text: &str) -> Result<(), GatewayError> {
-    let failed = |error: beneath::BeneathError| bad(format!("cannot write {file}: {error}"));
-    let root = Root::open(folder).map_err(failed)?;
+    let failed = |error: root_dir::RootDirError| bad(format!("cannot write {file}: {error}"));
+    let root = RootDir::open(folder).map_err(failed)?;
     let now = root
         .read(Path::new(file), provost_core::role::MAX_ROLE_FILE_BYTES as u64)
         .map_err(failed)?;
     if now != before.as_bytes() {
         return Err(bad(format!("{file} was changed by someone else just now; try again")));
     }
-    root.write(Path::new(file), text.as_bytes(), beneath::Mode::Overwrite).map_err(failed)
+    root.write(Path::new(file), text.as_bytes(), root_dir::FileWriteMode::Overwrite).map_err(failed)
 }

@@ -11,7 +11,7 @@ use provost_proto::kernel::Preconditions;
 use provost_proto::{
     GovernanceFileKind, Hash, PinnedFile, Principal, ProjectMode, TrustPrompt, UnixMicros,
 };
-use provost_sandbox::beneath::{Links, Root};
+use provost_sandbox::root_dir::{RootDir, SymlinkSnapshot};
 
 use crate::governance::Governed;
 use crate::governance::files::RoleFile;
@@ -87,7 +87,7 @@ impl Gateway {
         let stands = Stands {
             homes: &self.homes,
             pins: Vec::new(),
-            links: Links::default(),
+            links: SymlinkSnapshot::default(),
             leads_to: Vec::new(),
             unseen: None,
             again: self.rows.again(&matter.request().principal, matter.repeat_key()),
@@ -138,7 +138,7 @@ impl Gateway {
 pub(crate) struct Stands<'g> {
     homes: &'g [String],
     pins: Vec<PinnedFile>,
-    links: Links,
+    links: SymlinkSnapshot,
     leads_to: Vec<RelPath>,
     unseen: Option<String>,
     again: u32,
@@ -217,8 +217,8 @@ pub(crate) async fn programs(
         return Ok((all, Vec::new()));
     }
     let folder = PathBuf::from(folder);
-    let look = move || match Root::open(&folder) {
-        Ok(root) => all.into_iter().partition(|path| root.is_straight(Path::new(path))),
+    let look = move || match RootDir::open(&folder) {
+        Ok(root) => all.into_iter().partition(|path| root.is_link_free(Path::new(path))),
         Err(_) => (Vec::new(), all),
     };
     tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)
@@ -236,7 +236,7 @@ pub(crate) async fn pins(
     let manifests = matter.manifests(folder);
     let folder = PathBuf::from(folder);
     let read = move || {
-        let Ok(root) = Root::open(&folder) else { return Vec::new() };
+        let Ok(root) = RootDir::open(&folder) else { return Vec::new() };
         let mut scripts = scripts;
         scripts.extend(manifests.iter().flat_map(|manifest| mains(&folder, manifest)));
         scripts.sort();

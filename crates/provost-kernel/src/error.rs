@@ -4,7 +4,7 @@ use std::io;
 
 use provost_core::action::RelPath;
 use provost_proto::Code;
-use provost_sandbox::beneath::BeneathError;
+use provost_sandbox::root_dir::RootDirError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -48,22 +48,22 @@ impl ActionError {
     }
 }
 
-impl From<BeneathError> for ActionError {
-    fn from(error: BeneathError) -> Self {
+impl From<RootDirError> for ActionError {
+    fn from(error: RootDirError) -> Self {
         let code = match &error {
-            BeneathError::NotFound => Code::NotFound,
-            BeneathError::IsDirectory => Code::IsDirectory,
-            BeneathError::NotADirectory => Code::NotADirectory,
-            BeneathError::Exists => Code::Exists,
-            BeneathError::HardLink => Code::Hardlink,
-            BeneathError::Outside => Code::OutsideProject,
-            BeneathError::Elsewhere => Code::Conflict,
-            BeneathError::NotRegular(_) => Code::NotAFile,
-            BeneathError::NotEmpty => Code::NotEmpty,
-            BeneathError::NoSpace => Code::NoSpace,
-            BeneathError::BadPath(_) => Code::InvalidAction,
-            BeneathError::TooLarge { .. } => Code::TooLarge,
-            BeneathError::Io { doing, source } => return from_io(doing, source),
+            RootDirError::NotFound => Code::NotFound,
+            RootDirError::IsDirectory => Code::IsDirectory,
+            RootDirError::NotADirectory => Code::NotADirectory,
+            RootDirError::Exists => Code::Exists,
+            RootDirError::HardLink => Code::Hardlink,
+            RootDirError::OutsideRoot => Code::OutsideProject,
+            RootDirError::LinkChanged => Code::Conflict,
+            RootDirError::NotRegular(_) => Code::NotAFile,
+            RootDirError::NotEmpty => Code::NotEmpty,
+            RootDirError::NoSpace => Code::NoSpace,
+            RootDirError::BadPath(_) => Code::InvalidAction,
+            RootDirError::TooLarge { .. } => Code::TooLarge,
+            RootDirError::Io { doing, source } => return from_io(doing, source),
         };
         Self::new(code, error.to_string())
     }

@@ -1,6 +1,6 @@
 //! The actions on files, each in a file of its own.
 //!
-//! Every path goes through [`Root`], which resolves it beneath the project with
+//! Every path goes through [`RootDir`], which resolves it beneath the project with
 //! the handle held to the end. Nothing here opens a file by its absolute name,
 //! and no library that would is handed a path.
 
@@ -24,7 +24,7 @@ use provost_core::action::{Action, ActionKind, FileAction, ReadFile, RelPath, pr
 use provost_core::policy::PathVisibility;
 use provost_proto::kernel::Preconditions;
 use provost_proto::{Code, Hash};
-use provost_sandbox::beneath::{BeneathError, Kind, Links, Root};
+use provost_sandbox::root_dir::{FileKind, RootDir, RootDirError, SymlinkSnapshot};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub use write_file::Written;
 /// `stop` is asked now and then; once it says true, the action ends with
 /// `CANCELLED` as soon as it can leave things whole.
 pub fn execute(
-    root: &Root,
+    root: &RootDir,
     action: &FileAction,
     stop: &dyn Fn() -> bool,
 ) -> Result<Value, ActionError> {
@@ -57,7 +57,7 @@ pub fn execute(
 /// The same for someone whose sight is limited: what they could not read by its
 /// own name is left out of what is searched and listed, and the answer says so.
 pub fn execute_within(
-    root: &Root,
+    root: &RootDir,
     action: &FileAction,
     sight: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
@@ -77,15 +77,15 @@ pub fn execute_within(
 }
 
 /// The content of a file.
-pub fn read(root: &Root, action: &ReadFile) -> Result<Content, ActionError> {
+pub fn read(root: &RootDir, action: &ReadFile) -> Result<Content, ActionError> {
     read_file::run(root, action, &|| false)
 }
 
 /// The project as it was when the action was decided: of its links, those that
 /// were seen then are followed, and no others.
-pub fn bound(root: &Root, terms: &Preconditions) -> Root {
+pub fn bound(root: &RootDir, terms: &Preconditions) -> RootDir {
     let links = terms.links.iter();
-    root.bound_to(Links::new(
+    root.with_allowed_links(SymlinkSnapshot::new(
         links.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),
     ))
 }
@@ -97,10 +97,11 @@ pub fn writes(action: &FileAction) -> bool {
 
 /// Refuses what would change a protected path. The gateway does not permit it in
 /// the first place; with a root whose links are known this cannot be outrun.
-pub fn guard(root: &Root, action: &FileAction) -> Result<(), ActionError> {
+pub fn guard(root: &RootDir, action: &FileAction) -> Result<(), ActionError> {
     for path in Action::File(action.clone()).paths() {
-        let links = root.links();
-        let real = links.map(|links| [links.real(path.as_ref()), links.real_name(path.as_ref())]);
+        let links = root.allowed_links();
+        let real = links
+            .map(|links| [links.resolve(path.as_ref()), links.resolve_nofollow(path.as_ref())]);
         let real = real.into_iter().flatten().filter_map(|real| RelPath::new(real.to_str()?).ok());
         for place in real.chain([path.clone()]) {
             if let Some(why) = protection_reason(&place) {
@@ -160,16 +161,16 @@ fn hash_of(content: &[u8]) -> Hash {
 }
 
 /// What is at a path, if anything; links are not followed.
-fn kind_at(root: &Root, path: &RelPath) -> Result<Option<Kind>, ActionError> {
+fn kind_at(root: &RootDir, path: &RelPath) -> Result<Option<FileKind>, ActionError> {
     match root.stat(path.as_ref()) {
         Ok(stat) => Ok(Some(stat.kind)),
-        Err(BeneathError::NotFound) => Ok(None),
+        Err(RootDirError::NotFound) => Ok(None),
         Err(error) => Err(ActionError::from(error).on(path)),
     }
 }
 
 /// Makes the folders a path lies in; returns those that were missing, topmost first.
-fn make_folders_for(root: &Root, path: &RelPath) -> Result<Vec<RelPath>, ActionError> {
+fn make_folders_for(root: &RootDir, path: &RelPath) -> Result<Vec<RelPath>, ActionError> {
     let mut missing = Vec::new();
     let mut folder = path.parent();
     while let Some(above) = folder.filter(|above| !above.is_root()) {

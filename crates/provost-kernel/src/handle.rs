@@ -137,7 +137,7 @@ impl Kernel {
     ) -> Result<(Self, Reports), KernelError> {
         let failed = |error: io::Error| KernelError::Start(error.to_string());
         place.prepare().map_err(failed)?;
-        launch::detached(program, args, &place.log(), &[]).map_err(failed)?;
+        launch::spawn_detached(program, args, &place.log(), &[]).map_err(failed)?;
         let connecting = async {
             loop {
                 match Self::find(place, secrets).await {

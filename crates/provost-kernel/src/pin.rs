@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use provost_proto::Hash;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 
 /// The largest file that is pinned by what it holds.
 const READ: u64 = 16 * 1024 * 1024;
@@ -19,10 +19,10 @@ pub struct Pinned {
 }
 
 /// Looks at a file of the project in `folder`, if it is one.
-pub fn pin(root: &Root, folder: &Path, path: &str) -> Option<Pinned> {
+pub fn pin(root: &RootDir, folder: &Path, path: &str) -> Option<Pinned> {
     match root.read(Path::new(path), READ) {
         Ok(content) => {
-            let is_straight = root.is_straight(Path::new(path));
+            let is_straight = root.is_link_free(Path::new(path));
             let hash = if is_straight { blake3::hash(&content) } else { linked(&content) };
             Some(Pinned { hash: Hash::new(*hash.as_bytes()), content: Some(content) })
         }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use provost_core::runtime::plan::ProjectFiles;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 
 /// The longest file that is looked into.
 const SIZE: u64 = 256 * 1024;
@@ -14,7 +14,7 @@ const NAMES: usize = 256;
 
 /// The project's folder, as far as a detection looks.
 #[derive(Debug, Clone, Copy)]
-pub struct Project<'a>(pub &'a Root);
+pub struct Project<'a>(pub &'a RootDir);
 
 impl ProjectFiles for Project<'_> {
     fn exists(&self, path: &str) -> bool {

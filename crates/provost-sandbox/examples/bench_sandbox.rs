@@ -11,10 +11,12 @@ use std::path::Path;
 use std::process;
 use std::time::{Duration, Instant};
 
-use provost_sandbox::beneath::{Mode, Root};
-use provost_sandbox::confine::{Command, Extra, Layers, Limits, Stdio, Wall};
+use provost_sandbox::confine::{
+    LayerSelection, OptionalLayers, ResourceLimits, Sandbox, SandboxCommand, SandboxStdio,
+};
 use provost_sandbox::probe;
-use provost_sandbox::profile::{Places, Policy, Profile};
+use provost_sandbox::root_dir::{FileWriteMode, RootDir};
+use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 
 const RUNS: usize = 300;
 const WARM_UP: usize = 30;
@@ -56,21 +58,21 @@ fn interleave(runs: usize, warm_up: usize, ways: &mut [(&str, &mut dyn FnMut())]
 }
 
 fn spawns(dir: &Path) -> String {
-    let machine = probe::machine();
+    let machine = probe::probe_machine();
     let at = |name: &str| dir.join(name);
     let (project, home, data, scratch) = (at("project"), at("home"), at("data"), at("scratch"));
-    let places = Places { project: &project, home: &home, data: &data, scratch: &scratch };
+    let places = SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
     let wall = |layers| {
-        let policy = Policy::new(Profile::Build, &places);
-        Wall::new(policy, &machine, layers, Limits::default()).unwrap()
+        let policy = SandboxPolicy::new(SandboxProfile::Build, &places);
+        Sandbox::new(policy, &machine, layers, ResourceLimits::default()).unwrap()
     };
-    let bare = wall(Layers::Exactly(Extra::default()));
-    let isolated = Extra { pid: true, net: true, ..Extra::default() };
-    let isolated = wall(Layers::Exactly(isolated));
-    let auto = wall(Layers::Auto);
-    let run = |wall: &Wall| {
-        let mut command = Command::new("/bin/true", &[] as &[&str]);
-        command.stdio = [Stdio::Null, Stdio::Null, Stdio::Null];
+    let bare = wall(LayerSelection::Exactly(OptionalLayers::default()));
+    let isolated = OptionalLayers { pid: true, net: true, ..OptionalLayers::default() };
+    let isolated = wall(LayerSelection::Exactly(isolated));
+    let auto = wall(LayerSelection::Auto);
+    let run = |wall: &Sandbox| {
+        let mut command = SandboxCommand::new("/bin/true", &[] as &[&str]);
+        command.stdio = [SandboxStdio::Null, SandboxStdio::Null, SandboxStdio::Null];
         wall.spawn(command).unwrap().wait().unwrap();
     };
     let plain = |program: &str, args: &[&str]| {
@@ -109,8 +111,8 @@ fn spawns(dir: &Path) -> String {
 }
 
 fn reads(project: &Path) -> String {
-    let root = Root::open(project).unwrap();
-    root.write(Path::new("file"), &[b'x'; 4096], Mode::Create).unwrap();
+    let root = RootDir::open(project).unwrap();
+    root.write(Path::new("file"), &[b'x'; 4096], FileWriteMode::Create).unwrap();
     let path = project.join("file");
     let mut plain = || {
         let mut content = vec![0; 4096];

@@ -12,17 +12,17 @@ use serde::Serialize;
 /// Where groups with limits can be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Cgroups {
+pub struct CgroupParents {
     /// For a limit on the number of processes.
-    pub pids: Option<Place>,
+    pub pids: Option<CgroupParent>,
     /// For a limit on memory.
-    pub memory: Option<Place>,
+    pub memory: Option<CgroupParent>,
 }
 
 /// A folder of the cgroup file system in which we can make groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Place {
+pub struct CgroupParent {
     /// The version of the interface, 1 or 2.
     pub version: u8,
     /// The folder.
@@ -32,43 +32,49 @@ pub struct Place {
     pub own: PathBuf,
 }
 
-impl Cgroups {
+impl CgroupParents {
     /// Looks at where this process is and tries to make a group there.
-    pub fn find() -> Self {
+    pub fn detect() -> Self {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        Self { pids: place("pids", &groups, &mounts), memory: place("memory", &groups, &mounts) }
+        Self {
+            pids: detect_parent("pids", &groups, &mounts),
+            memory: detect_parent("memory", &groups, &mounts),
+        }
     }
 }
 
-fn place(controller: &str, groups: &str, mounts: &str) -> Option<Place> {
-    let v2 = mounted(mounts, "cgroup2", None)
-        .zip(own(groups, ""))
-        .and_then(|(mount, group)| unified(controller, &mount, group));
+fn detect_parent(controller: &str, groups: &str, mounts: &str) -> Option<CgroupParent> {
+    let v2 = find_mount_point(mounts, "cgroup2", None)
+        .zip(parse_own_group(groups, ""))
+        .and_then(|(mount, group)| find_v2_parent(controller, &mount, group));
     v2.or_else(|| {
-        let path = join(&mounted(mounts, "cgroup", Some(controller))?, own(groups, controller)?);
-        makes_groups(&path).then(|| Place { version: 1, own: path.clone(), path })
+        let path = join_group_path(
+            &find_mount_point(mounts, "cgroup", Some(controller))?,
+            parse_own_group(groups, controller)?,
+        );
+        can_create_group(&path).then(|| CgroupParent { version: 1, own: path.clone(), path })
     })
 }
 
 /// A group's own folder qualifies if it hands the controller on; else the one
 /// above, since a group that holds processes cannot hand anything on.
-fn unified(controller: &str, mount: &Path, group: &str) -> Option<Place> {
-    let own = join(mount, group);
+fn find_v2_parent(controller: &str, mount: &Path, group: &str) -> Option<CgroupParent> {
+    let own = join_group_path(mount, group);
     own.ancestors()
         .take(2)
         .take_while(|folder| folder.starts_with(mount))
         .find(|folder| {
             fs::read_to_string(folder.join("cgroup.subtree_control"))
                 .is_ok_and(|list| list.split_whitespace().any(|name| name == controller))
-                && makes_groups(folder)
-                && writable(&folder.join("cgroup.procs"))
+                && can_create_group(folder)
+                && is_writable(&folder.join("cgroup.procs"))
         })
-        .map(|folder| Place { version: 2, path: folder.to_owned(), own: own.clone() })
+        .map(|folder| CgroupParent { version: 2, path: folder.to_owned(), own: own.clone() })
 }
 
 /// The path after the controller's name in `/proc/self/cgroup`.
-fn own<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
+fn parse_own_group<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let names = fields.next()?;
@@ -82,7 +88,7 @@ fn own<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
 }
 
 /// The mount point of a cgroup file system of this kind, with this controller.
-fn mounted(mounts: &str, kind: &str, controller: Option<&str>) -> Option<PathBuf> {
+fn find_mount_point(mounts: &str, kind: &str, controller: Option<&str>) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (front, back) = line.split_once(" - ")?;
         let mut after = back.split(' ');
@@ -95,17 +101,17 @@ fn mounted(mounts: &str, kind: &str, controller: Option<&str>) -> Option<PathBuf
     })
 }
 
-fn join(mount: &Path, group: &str) -> PathBuf {
+fn join_group_path(mount: &Path, group: &str) -> PathBuf {
     let inside = group.trim_start_matches('/');
     if inside.is_empty() { mount.to_owned() } else { mount.join(inside) }
 }
 
-fn makes_groups(folder: &Path) -> bool {
+fn can_create_group(folder: &Path) -> bool {
     let probe = folder.join(format!("provost-probe-{}", std::process::id()));
     fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
 }
 
-fn writable(file: &Path) -> bool {
+fn is_writable(file: &Path) -> bool {
     rustix::fs::access(file, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
@@ -122,20 +128,23 @@ mod tests {
 
     #[test]
     fn own_group_and_mount_are_read_per_controller() {
-        assert_eq!(own(GROUPS, "memory"), Some("/a/b"));
-        assert_eq!(own(GROUPS, ""), Some("/user.slice/x.scope"));
-        assert_eq!(own(GROUPS, "cpu"), None);
-        let memory = mounted(MOUNTS, "cgroup", Some("memory")).unwrap();
-        assert_eq!(join(&memory, "/a/b"), Path::new("/sys/fs/cgroup/memory/a/b"));
-        assert_eq!(mounted(MOUNTS, "cgroup2", None).unwrap(), Path::new("/sys/fs/cgroup/unified"));
-        assert_eq!(mounted(MOUNTS, "cgroup", Some("cpu")), None);
+        assert_eq!(parse_own_group(GROUPS, "memory"), Some("/a/b"));
+        assert_eq!(parse_own_group(GROUPS, ""), Some("/user.slice/x.scope"));
+        assert_eq!(parse_own_group(GROUPS, "cpu"), None);
+        let memory = find_mount_point(MOUNTS, "cgroup", Some("memory")).unwrap();
+        assert_eq!(join_group_path(&memory, "/a/b"), Path::new("/sys/fs/cgroup/memory/a/b"));
+        assert_eq!(
+            find_mount_point(MOUNTS, "cgroup2", None).unwrap(),
+            Path::new("/sys/fs/cgroup/unified")
+        );
+        assert_eq!(find_mount_point(MOUNTS, "cgroup", Some("cpu")), None);
     }
 
     #[test]
     fn a_place_that_is_found_can_hold_a_group() {
-        let found = Cgroups::find();
+        let found = CgroupParents::detect();
         for place in [found.pids, found.memory].into_iter().flatten() {
-            assert!(makes_groups(&place.path), "{place:?}");
+            assert!(can_create_group(&place.path), "{place:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Confined children.
 //!
-//! A [`Wall`] is a policy made ready: rules built, filter compiled, limits
-//! chosen. [`Wall::spawn`] puts a command behind it.
+//! A [`Sandbox`] is a policy made ready: rules built, filter compiled, limits
+//! chosen. [`Sandbox::spawn`] puts a command behind it.
 //!
 //! ```text
 //! parent ──clone(namespaces)──▶ warden ──vfork──▶ command
@@ -13,44 +13,46 @@
 //! There is no helper program to execute first, which would cost as much as the
 //! command itself. What is required and missing is
 //! [`SandboxError::Unavailable`]; nothing is ever left out silently, so
-//! [`Applied`] is true whenever there is a [`ProcessPhase`].
+//! [`AppliedLayers`] is true whenever there is a [`ProcessPhase`].
 //!
 //! A run that may listen can connect to what it listens on itself: the filter asks
 //! a thread of the parent, which makes the connection (`exchange`).
 //!
-//! [`Wall::stand_by`] has the next run's warden made before there is a command.
+//! [`Sandbox::start_standby`] has the next run's warden made before there is a command.
 //!
 //! The warden outlives its starter thread, and by default not its process: it
 //! holds a socket to it and ends the run when the other end is closed.
 #![expect(unsafe_code, reason = "what happens between clone and exec has no safe interface")]
 
-mod afterwards;
-mod applied;
+mod cgroup_pool;
+mod child;
+mod child_handle;
 mod command;
+mod connect_broker;
 mod error;
-mod exchange;
-mod filter;
-mod group;
-mod handle;
-mod hold;
-mod inside;
+mod hold_paths;
+mod kill_tree;
+mod landlock_ruleset;
+mod layers;
 mod mounts;
-mod plan;
-mod raw;
-mod ready;
-mod ruleset;
+mod namespace_reaper;
+mod prepared_policy;
+mod raw_syscall;
+mod sandbox;
+mod seccomp_filter;
 mod spawn;
-mod stack;
-mod standby;
-mod sweep;
-mod wall;
-mod warden;
+mod spawn_plan;
+mod standby_supervisor;
+mod supervisor;
+mod supervisor_stack;
 
-pub use applied::{Applied, EndedBy, Extra, Layers, ProtectedBy};
-pub use command::{Command, Leftovers, Limits, Parent, Script, Stdio};
+pub use child_handle::{SandboxChild, SandboxExit};
+pub use command::{
+    FileOverride, OrphanPolicy, ParentExitPolicy, ResourceLimits, SandboxCommand, SandboxStdio,
+};
 pub use error::SandboxError;
-pub use handle::{Child, Exit};
-pub use wall::Wall;
+pub use layers::{AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup};
+pub use sandbox::Sandbox;
 
 #[cfg(test)]
 mod tests;

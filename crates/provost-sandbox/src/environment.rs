@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 /// Names that say who and where, and hold no secret.
-const ALLOWED: &[&str] = &[
+const ALLOWED_NAMES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -48,7 +48,7 @@ const ALLOWED: &[&str] = &[
 ];
 
 /// Keeps the variables that a confined child may see.
-pub fn allowed(
+pub fn filter_allowed(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
     variables.into_iter().filter(|(name, _)| is_allowed(name)).collect()
@@ -58,12 +58,13 @@ pub fn allowed(
 /// repository overrides. Without the first, a folder in the project that looks
 /// like a repository is one, and its configuration names programs; without the
 /// second, so does that of any repository when its state is looked at.
-const GIT: [(&str, &str); 2] = [("safe.bareRepository", "explicit"), ("core.fsmonitor", "false")];
+const GIT_CONFIG: [(&str, &str); 2] =
+    [("safe.bareRepository", "explicit"), ("core.fsmonitor", "false")];
 
 /// The variables that tell git so.
-pub fn git() -> Vec<(OsString, OsString)> {
-    let mut variables = vec![("GIT_CONFIG_COUNT".into(), GIT.len().to_string().into())];
-    for (number, (name, value)) in GIT.iter().enumerate() {
+pub fn build_git_variables() -> Vec<(OsString, OsString)> {
+    let mut variables = vec![("GIT_CONFIG_COUNT".into(), GIT_CONFIG.len().to_string().into())];
+    for (number, (name, value)) in GIT_CONFIG.iter().enumerate() {
         variables.push((format!("GIT_CONFIG_KEY_{number}").into(), name.into()));
         variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value.into()));
     }
@@ -72,7 +73,7 @@ pub fn git() -> Vec<(OsString, OsString)> {
 
 /// What a terminal says of itself, and what only holds in the one that Provost
 /// was started from.
-const ELSEWHERE: &[&str] = &[
+const TERMINAL_SPECIFIC_NAMES: &[&str] = &[
     "TERM",
     "COLORTERM",
     "COLUMNS",
@@ -97,14 +98,14 @@ const ELSEWHERE: &[&str] = &[
 
 /// The variables of the person's own shell in a terminal of ours: all that they
 /// have, but for what is not so here and for Provost's own settings.
-pub fn for_terminal(
+pub fn build_terminal_variables(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     home: &Path,
     shell: &Path,
 ) -> Vec<(OsString, OsString)> {
     let elsewhere = |name: &OsStr| {
         name.to_str().is_some_and(|name| {
-            ELSEWHERE.contains(&name)
+            TERMINAL_SPECIFIC_NAMES.contains(&name)
                 || ["PROVOST_", "TERM_"].iter().any(|prefix| name.starts_with(prefix))
         })
     };
@@ -119,10 +120,10 @@ pub fn for_terminal(
 
 /// The person's shell: what `SHELL` says, else the user database, else whatever
 /// every system has.
-pub fn shell(variables: &[(OsString, OsString)]) -> PathBuf {
+pub fn find_user_shell(variables: &[(OsString, OsString)]) -> PathBuf {
     let named = variables.iter().find(|(name, _)| name == "SHELL").map(|(_, path)| path.into());
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let listed = shell_of(rustix::process::getuid().as_raw(), &users);
+    let listed = parse_passwd_shell(rustix::process::getuid().as_raw(), &users);
     let usable = |path: &PathBuf| {
         path.is_absolute() && path.is_file() && access(path, Access::EXEC_OK).is_ok()
     };
@@ -130,7 +131,7 @@ pub fn shell(variables: &[(OsString, OsString)]) -> PathBuf {
     known.into_iter().find(usable).unwrap_or_else(|| "/bin/sh".into())
 }
 
-fn shell_of(user: u32, users: &str) -> Option<PathBuf> {
+fn parse_passwd_shell(user: u32, users: &str) -> Option<PathBuf> {
     let user = user.to_string();
     let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
     let entry = entries.find(|fields| fields.get(2) == Some(&user.as_str()))?;
@@ -138,7 +139,7 @@ fn shell_of(user: u32, users: &str) -> Option<PathBuf> {
 }
 
 fn is_allowed(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| ALLOWED.contains(&name) || name.starts_with("LC_"))
+    name.to_str().is_some_and(|name| ALLOWED_NAMES.contains(&name) || name.starts_with("LC_"))
 }
 
 #[cfg(test)]
@@ -149,7 +150,7 @@ mod tests {
     fn a_shell_gets_what_its_person_has_but_nothing_that_is_only_so_elsewhere() {
         let theirs = ["SSH_AUTH_SOCK", "EDITOR", "TMUX", "TERM", "PROVOST_DATA", "LINES"];
         let theirs = theirs.map(|name| (name.into(), "there".into()));
-        let kept = for_terminal(theirs, Path::new("/home/u"), Path::new("/bin/zsh"));
+        let kept = build_terminal_variables(theirs, Path::new("/home/u"), Path::new("/bin/zsh"));
         let value = |name: &str| {
             let mut named = kept.iter().filter(|(known, _)| known == name);
             let value = named.next().and_then(|(_, value)| value.to_str());
@@ -165,15 +166,15 @@ mod tests {
 
     #[test]
     fn the_shell_is_the_one_that_the_person_chose_if_it_is_there() {
-        let named = |path: &str| shell(&[("SHELL".into(), path.into())]);
+        let named = |path: &str| find_user_shell(&[("SHELL".into(), path.into())]);
         assert_eq!(named("/bin/sh"), PathBuf::from("/bin/sh"));
         for path in ["/nowhere/zsh", "sh", "/etc/passwd"] {
             let chosen = named(path);
             assert!(chosen.is_absolute() && chosen != *path, "{path} became {chosen:?}");
         }
         let users = "root:x:0:0::/root:/bin/bash\nann:x:7:7::/home/ann:/bin/zsh\nbob:x:8:8::/:\n";
-        assert_eq!(shell_of(7, users), Some("/bin/zsh".into()));
-        assert_eq!((shell_of(8, users), shell_of(9, users)), (None, None));
+        assert_eq!(parse_passwd_shell(7, users), Some("/bin/zsh".into()));
+        assert_eq!((parse_passwd_shell(8, users), parse_passwd_shell(9, users)), (None, None));
     }
 
     #[test]
@@ -189,7 +190,7 @@ mod tests {
             "LD_PRELOAD",
             "path",
         ];
-        let kept = allowed(names.map(|name| (name.into(), "x".into())));
+        let kept = filter_allowed(names.map(|name| (name.into(), "x".into())));
         let kept: Vec<_> = kept.iter().filter_map(|(name, _)| name.to_str()).collect();
         assert_eq!(kept, ["PATH", "LC_ALL"]);
     }

@@ -22,7 +22,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 /// input, both outputs appended to `log`, our environment with `additions`, and
 /// no other open file of ours. It is reparented away from us before it runs, so
 /// it can become no zombie that we would have to reap.
-pub fn detached<A: AsRef<OsStr>>(
+pub fn spawn_detached<A: AsRef<OsStr>>(
     program: &Path,
     args: &[A],
     log: &Path,
@@ -31,7 +31,7 @@ pub fn detached<A: AsRef<OsStr>>(
     let out = OpenOptions::new().create(true).append(true).mode(0o600).open(log)?;
     let mut command = Command::new(program);
     command.args(args).envs(additions.iter().map(|(name, value)| (name, value)));
-    start(command, out)
+    spawn_daemonized(command, out)
 }
 
 /// Keeps other processes of the same user from reading our memory and our
@@ -50,7 +50,10 @@ pub fn open_in_browser(url: &str, browser: Option<&str>) -> io::Result<()> {
     let listed = browser.unwrap_or_default().split(':').filter(|entry| !entry.trim().is_empty());
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no program to open a URL with");
     for entry in listed.chain(["xdg-open"]) {
-        match start(browser_command(entry, url), File::options().write(true).open("/dev/null")?) {
+        match spawn_daemonized(
+            browser_command(entry, url),
+            File::options().write(true).open("/dev/null")?,
+        ) {
             Ok(_) => return Ok(()),
             Err(error) => last = error,
         }
@@ -59,7 +62,7 @@ pub fn open_in_browser(url: &str, browser: Option<&str>) -> io::Result<()> {
 }
 
 /// Runs a program to its end, with nothing on standard input, and returns what it printed.
-pub fn output<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> io::Result<Output> {
+pub fn run_and_capture<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> io::Result<Output> {
     Command::new(program).args(args).stdin(Stdio::null()).output()
 }
 
@@ -77,14 +80,14 @@ fn browser_command(entry: &str, url: &str) -> Command {
     command
 }
 
-fn start(mut command: Command, out: File) -> io::Result<u32> {
+fn spawn_daemonized(mut command: Command, out: File) -> io::Result<u32> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     command.current_dir("/").stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
     let fd = write.as_raw_fd();
     // SAFETY: the closure makes only async-signal-safe system calls and
     // allocates nothing; `fd` stays open in the parent until spawn has returned.
     unsafe {
-        command.pre_exec(move || leave(BorrowedFd::borrow_raw(fd)));
+        command.pre_exec(move || daemonize(BorrowedFd::borrow_raw(fd)));
     }
     let spawned = command.spawn();
     drop(write);
@@ -97,7 +100,7 @@ fn start(mut command: Command, out: File) -> io::Result<u32> {
 
 /// In the child: a new session, a second fork so that no terminal can be
 /// acquired and the starter is no longer the parent, and the word of who we are.
-fn leave(report: BorrowedFd<'_>) -> io::Result<()> {
+fn daemonize(report: BorrowedFd<'_>) -> io::Result<()> {
     rustix::process::setsid()?;
     // SAFETY: no arguments; the process has one thread, being a fresh fork.
     match unsafe { libc::fork() } {
@@ -154,7 +157,7 @@ mod tests {
             leak.as_raw_fd()
         );
         let additions = [("GREETING".into(), "hello".into())];
-        let pid = detached(Path::new("/bin/sh"), &["-c", &script], &log, &additions).unwrap();
+        let pid = spawn_detached(Path::new("/bin/sh"), &["-c", &script], &log, &additions).unwrap();
         until(|| fs::read_to_string(&log).is_ok_and(|text| text.ends_with("done\n")));
         let text = fs::read_to_string(&log).unwrap();
         let lines: Vec<_> = text.lines().collect();
@@ -170,7 +173,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let missing = dir.path().join("missing");
-        let error = detached::<&str>(&missing, &[], &log, &[]).unwrap_err();
+        let error = spawn_detached::<&str>(&missing, &[], &log, &[]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 

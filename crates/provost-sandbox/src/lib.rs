@@ -6,13 +6,13 @@
 //! environment, and keeps no record. It is the only crate that starts processes
 //! and the only one with `unsafe`.
 
-pub mod beneath;
 pub mod cgroup;
 pub mod confine;
 pub mod environment;
 pub mod launch;
-pub mod memory;
-pub mod ports;
+pub mod listening_ports;
+pub mod memory_trim;
 pub mod probe;
-pub mod profile;
 pub mod pty;
+pub mod root_dir;
+pub mod sandbox_policy;

@@ -9,13 +9,13 @@ mod attempt;
 
 use serde::Serialize;
 
-use crate::cgroup::Cgroups;
-use attempt::Try;
+use crate::cgroup::CgroupParents;
+use attempt::ProbeAttempt;
 
 /// What the machine offers to build a wall from. Shown by `provost doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Machine {
+pub struct MachineFeatures {
     /// The kernel's release, as `uname -r` prints it.
     pub kernel: String,
     /// Whether we run as root, which makes dropping capabilities matter more.
@@ -23,22 +23,22 @@ pub struct Machine {
     /// The newest Landlock interface of the kernel; 0 if it has none or it is off.
     pub landlock_abi: u32,
     /// Whether a system call filter can be installed.
-    pub seccomp: Support,
+    pub seccomp: LayerSupport,
     /// Whether a filter can ask us about a call and we can answer for the caller,
     /// which is how a dev server reaches its own ports.
-    pub notification: Support,
+    pub notification: LayerSupport,
     /// Whether a process can give up gaining rights by exec.
-    pub no_new_privs: Support,
+    pub no_new_privs: LayerSupport,
     /// Which namespaces we can make, directly or inside a user namespace.
-    pub namespaces: Namespaces,
+    pub namespaces: NamespaceSupport,
     /// Where limits on processes and memory can be set.
-    pub cgroups: Cgroups,
+    pub cgroups: CgroupParents,
 }
 
 /// Whether something works here, and if not, what the kernel said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "camelCase")]
-pub enum Support {
+pub enum LayerSupport {
     /// It worked when tried.
     Available,
     /// It did not.
@@ -48,7 +48,7 @@ pub enum Support {
     },
 }
 
-impl Support {
+impl LayerSupport {
     /// Whether it worked.
     pub fn is_available(&self) -> bool {
         matches!(self, Self::Available)
@@ -58,69 +58,69 @@ impl Support {
 /// The namespaces, each tried for real.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Namespaces {
+pub struct NamespaceSupport {
     /// Whether the others need a user namespace around them, as for ordinary users.
     pub through_user_namespace: bool,
     /// User namespaces.
-    pub user: Support,
+    pub user: LayerSupport,
     /// Process ids.
-    pub pid: Support,
+    pub pid: LayerSupport,
     /// Network interfaces, ports and abstract sockets.
-    pub net: Support,
+    pub net: LayerSupport,
     /// Mounts.
-    pub mount: Support,
+    pub mount: LayerSupport,
     /// System V and POSIX IPC.
-    pub ipc: Support,
+    pub ipc: LayerSupport,
     /// Host names.
-    pub uts: Support,
+    pub uts: LayerSupport,
     /// A `/proc` of its own for a process id namespace; containers often refuse it.
-    pub proc: Support,
+    pub proc: LayerSupport,
 }
 
 /// Tries every layer and reports what happened. Takes a few milliseconds.
-pub fn machine() -> Machine {
-    let direct = attempt::child(Try::Direct(libc::CLONE_NEWUTS)).is_available();
+pub fn probe_machine() -> MachineFeatures {
+    let direct = attempt::run_in_child(ProbeAttempt::Unshare(libc::CLONE_NEWUTS)).is_available();
     let kind = |flag| {
         if direct {
-            attempt::child(Try::Direct(flag))
+            attempt::run_in_child(ProbeAttempt::Unshare(flag))
         } else {
-            attempt::child(Try::InUserNamespace(flag))
+            attempt::run_in_child(ProbeAttempt::UnshareInUserNamespace(flag))
         }
     };
-    Machine {
+    MachineFeatures {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         root: rustix::process::geteuid().is_root(),
-        landlock_abi: landlock_abi(),
-        seccomp: attempt::child(Try::Seccomp),
-        notification: notification(),
-        no_new_privs: attempt::child(Try::NoNewPrivs),
-        namespaces: Namespaces {
+        landlock_abi: probe_landlock_abi(),
+        seccomp: attempt::run_in_child(ProbeAttempt::Seccomp),
+        notification: probe_seccomp_notify(),
+        no_new_privs: attempt::run_in_child(ProbeAttempt::NoNewPrivs),
+        namespaces: NamespaceSupport {
             through_user_namespace: !direct,
-            user: attempt::child(Try::Direct(libc::CLONE_NEWUSER)),
+            user: attempt::run_in_child(ProbeAttempt::Unshare(libc::CLONE_NEWUSER)),
             pid: kind(libc::CLONE_NEWPID),
             net: kind(libc::CLONE_NEWNET),
             mount: kind(libc::CLONE_NEWNS),
             ipc: kind(libc::CLONE_NEWIPC),
             uts: kind(libc::CLONE_NEWUTS),
-            proc: attempt::child(Try::Proc { direct }),
+            proc: attempt::run_in_child(ProbeAttempt::MountProc { direct }),
         },
-        cgroups: Cgroups::find(),
+        cgroups: CgroupParents::detect(),
     }
 }
 
-fn notification() -> Support {
+fn probe_seccomp_notify() -> LayerSupport {
     // Some machines let nobody but root look into other processes, some nobody at all.
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let allowed = if rustix::process::geteuid().is_root() { 2 } else { 1 };
     if scope.trim().parse().is_ok_and(|scope: u32| scope > allowed) {
         let reason = format!("kernel.yama.ptrace_scope is {}", scope.trim());
-        return Support::Refused { reason };
+        return LayerSupport::Refused { reason };
     }
-    attempt::child(Try::Notification)
+    attempt::run_in_child(ProbeAttempt::SeccompNotify)
 }
 
 /// The newest Landlock interface the kernel has; 0 if there is none.
-pub fn landlock_abi() -> u32 {
+pub fn probe_landlock_abi() -> u32 {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with a null attribute and the version flag the call reads nothing
     // of ours and only returns a number.
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_report_agrees_with_the_kernel_and_changes_nothing_here() {
         let before = std::fs::read_link("/proc/self/ns/user").unwrap();
-        let found = machine();
+        let found = probe_machine();
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
         assert_eq!(found.kernel, release.trim());
         assert_eq!(std::fs::read_link("/proc/self/ns/user").unwrap(), before);
@@ -152,8 +152,10 @@ mod tests {
     #[test]
     fn a_refusal_carries_the_words_of_the_kernel() {
         // An impossible combination of flags stands in for a machine that refuses.
-        let refused = attempt::child(Try::Direct(i32::MIN));
-        let Support::Refused { reason } = refused else { panic!("the kernel accepted nonsense") };
+        let refused = attempt::run_in_child(ProbeAttempt::Unshare(i32::MIN));
+        let LayerSupport::Refused { reason } = refused else {
+            panic!("the kernel accepted nonsense")
+        };
         assert!(reason.contains("Invalid argument"), "{reason}");
     }
 }

@@ -12,33 +12,33 @@ use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
-use crate::confine::{Command, Stdio};
+use crate::confine::{SandboxCommand, SandboxStdio};
 
 /// How large a terminal is, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct PtySize {
     /// The width.
     pub cols: u16,
     /// The height.
     pub rows: u16,
 }
 
-impl From<Size> for Winsize {
-    fn from(size: Size) -> Self {
+impl From<PtySize> for Winsize {
+    fn from(size: PtySize) -> Self {
         Self { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 }
     }
 }
 
 /// Our end of a terminal. It can be waited for like any descriptor.
 #[derive(Debug)]
-pub struct Controller(OwnedFd);
+pub struct PtyController(OwnedFd);
 
 /// The program's end of a terminal, until a program has it.
 #[derive(Debug)]
-pub struct Terminal(OwnedFd);
+pub struct PtyPeer(OwnedFd);
 
 /// Opens a terminal of this size.
-pub fn open(size: Size) -> io::Result<(Controller, Terminal)> {
+pub fn open_pty(size: PtySize) -> io::Result<(PtyController, PtyPeer)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let controller = rustix::pty::openpt(flags)?;
     rustix::pty::grantpt(&controller)?;
@@ -51,22 +51,22 @@ pub fn open(size: Size) -> io::Result<(Controller, Terminal)> {
     // So that erasing a character erases all of its bytes.
     modes.input_modes |= rustix::termios::InputModes::IUTF8;
     rustix::termios::tcsetattr(&terminal, rustix::termios::OptionalActions::Now, &modes)?;
-    let controller = Controller(controller);
+    let controller = PtyController(controller);
     controller.resize(size)?;
-    Ok((controller, Terminal(terminal)))
+    Ok((controller, PtyPeer(terminal)))
 }
 
-impl Terminal {
+impl PtyPeer {
     /// Makes this the terminal of a command: its streams, and what controls it.
-    pub fn give_to(self, command: &mut Command) -> io::Result<()> {
-        let copy = || self.0.try_clone().map(Stdio::Given);
+    pub fn attach_to_command(self, command: &mut SandboxCommand) -> io::Result<()> {
+        let copy = || self.0.try_clone().map(SandboxStdio::Fd);
         command.stdio = [copy()?, copy()?, copy()?];
         command.controlling_terminal = true;
         Ok(())
     }
 }
 
-impl Controller {
+impl PtyController {
     /// Reads what was printed. `WouldBlock` if nothing was; 0 when no program
     /// has the other end any more.
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
@@ -86,24 +86,24 @@ impl Controller {
     }
 
     /// Changes the size; the program in the foreground is told.
-    pub fn resize(&self, size: Size) -> io::Result<()> {
+    pub fn resize(&self, size: PtySize) -> io::Result<()> {
         Ok(rustix::termios::tcsetwinsize(&self.0, size.into())?)
     }
 
     /// The process group in the foreground: right after the start, the program's own.
-    pub fn foreground(&self) -> Option<u32> {
+    pub fn foreground_process_group(&self) -> Option<u32> {
         let group = rustix::termios::tcgetpgrp(&self.0).ok()?;
         u32::try_from(group.as_raw_nonzero().get()).ok()
     }
 }
 
-impl AsFd for Controller {
+impl AsFd for PtyController {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-impl AsRawFd for Controller {
+impl AsRawFd for PtyController {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
@@ -115,10 +115,10 @@ mod tests {
 
     #[test]
     fn what_one_end_writes_the_other_reads_and_the_size_is_the_same_at_both() {
-        let (controller, terminal) = open(Size { cols: 90, rows: 30 }).unwrap();
+        let (controller, terminal) = open_pty(PtySize { cols: 90, rows: 30 }).unwrap();
         let size = || rustix::termios::tcgetwinsize(&terminal.0).unwrap();
         assert_eq!((size().ws_col, size().ws_row), (90, 30));
-        controller.resize(Size { cols: 7, rows: 5 }).unwrap();
+        controller.resize(PtySize { cols: 7, rows: 5 }).unwrap();
         assert_eq!((size().ws_col, size().ws_row), (7, 5));
         let mut bytes = [0; 64];
         let nothing = controller.read(&mut bytes).unwrap_err();

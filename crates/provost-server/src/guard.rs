@@ -62,7 +62,7 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
         return preview::answer(door, place, request).await;
     }
     let started = Instant::now();
-    let id = door.gateway.clock().id::<provost_proto::EventId>().uuid().to_string();
+    let id = door.gateway.clock().new_id::<provost_proto::EventId>().uuid().to_string();
     let method = request.method().clone();
     let uri = request.uri().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();

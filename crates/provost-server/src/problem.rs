@@ -104,15 +104,15 @@ impl From<StoreError> for Failure {
 fn store_code(error: &StoreError) -> Code {
     match error {
         StoreError::NoSpace => Code::NoSpace,
-        StoreError::Conflict { .. } | StoreError::Changed { .. } => Code::Conflict,
+        StoreError::Conflict { .. } | StoreError::DocumentChanged { .. } => Code::Conflict,
         StoreError::CommandReused(_) => Code::CommandReused,
         StoreError::TooLarge { .. } => Code::TooLarge,
         StoreError::Closed | StoreError::Locked => Code::Unavailable,
         StoreError::NotCanonical(_) => Code::InvalidRequest,
         StoreError::Damaged(_)
-        | StoreError::View { .. }
+        | StoreError::UnreadableView { .. }
         | StoreError::NotALog { .. }
-        | StoreError::Newer { .. }
+        | StoreError::NewerSchema { .. }
         | StoreError::Io { .. }
         | StoreError::Database(_) => Code::Internal,
     }

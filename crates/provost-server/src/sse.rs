@@ -20,7 +20,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
 use provost_gateway::Pass;
 use provost_proto::Seq;
-use provost_store::{Recorded, Scope, StoreError, Tail};
+use provost_store::{EventScope, LogTail, RecordedEvent, StoreError};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::Door;
@@ -47,14 +47,14 @@ struct Feed {
 
 /// How far a client has read, and how fast it is served.
 struct Scroll {
-    tail: Tail,
+    tail: LogTail,
     replaying: bool,
     not_before: Instant,
 }
 
 /// Streams the scope from behind `after`, without an end.
-pub(crate) fn follow(door: Arc<Door>, pass: Pass, scope: Scope, after: Seq) -> Response {
-    let head = *door.gateway.store().head().borrow();
+pub(crate) fn follow(door: Arc<Door>, pass: Pass, scope: EventScope, after: Seq) -> Response {
+    let head = *door.gateway.store().watch_head().borrow();
     // A client that has seen more than there is has seen another log.
     let (first, after) = if after > head {
         (Bytes::from_static(b"event: resync\ndata: {}\n\n"), 0)
@@ -65,7 +65,7 @@ pub(crate) fn follow(door: Arc<Door>, pass: Pass, scope: Scope, after: Seq) -> R
         pass,
         first: Some(first),
         scroll: Scroll {
-            tail: Tail::new(Arc::clone(door.gateway.store()), scope, after),
+            tail: LogTail::new(Arc::clone(door.gateway.store()), scope, after),
             replaying: true,
             not_before: Instant::now(),
         },
@@ -113,7 +113,7 @@ impl Scroll {
 
     /// What was there when the client came, as fast as it reads.
     async fn past(&mut self) -> Result<Bytes, StoreError> {
-        let events = self.tail.now().await?;
+        let events = self.tail.next_available().await?;
         if events.is_empty() {
             self.replaying = false;
             return Ok(Bytes::from_static(b"event: live\ndata: {}\n\n"));
@@ -140,14 +140,14 @@ fn pace(followers: u32) -> Duration {
     SHARE.saturating_mul(followers).min(PACE)
 }
 
-pub(crate) fn frames(events: &[Arc<Recorded>]) -> Bytes {
-    let size = events.iter().map(|event| event.wire().len() + 40).sum();
+pub(crate) fn frames(events: &[Arc<RecordedEvent>]) -> Bytes {
+    let size = events.iter().map(|event| event.wire_json().len() + 40).sum();
     let mut out = BytesMut::with_capacity(size);
     for event in events {
         out.put_slice(b"id: ");
         out.put_slice(event.seq.to_string().as_bytes());
         out.put_slice(b"\ndata: ");
-        out.put_slice(&event.wire());
+        out.put_slice(&event.wire_json());
         out.put_slice(b"\n\n");
     }
     out.freeze()

@@ -6,25 +6,25 @@ use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::session::{FinishReason, SessionStatus};
 use provost_proto::{Code, ErrorResponse, Fact, MessageId, SessionId, Stream, TurnId};
 use provost_runner::session::Taken;
-use provost_store::{Recorded, Scope, Store, StoreError, Tail, whole_fact};
+use provost_store::{EventScope, EventStore, LogTail, RecordedEvent, StoreError, hydrate_fact};
 
 use crate::Door;
 
 /// A cursor that ends with a turn.
 pub(crate) struct Talk {
-    store: Arc<dyn Store>,
-    tail: Tail,
+    store: Arc<dyn EventStore>,
+    tail: LogTail,
     message: MessageId,
     turn: Option<TurnId>,
     session: SessionId,
-    page: std::vec::IntoIter<Arc<Recorded>>,
+    page: std::vec::IntoIter<Arc<RecordedEvent>>,
     is_over: bool,
     is_held: bool,
 }
 
 /// One event of it.
 pub(crate) struct Said {
-    pub(crate) event: Arc<Recorded>,
+    pub(crate) event: Arc<RecordedEvent>,
     pub(crate) fact: Option<Fact>,
     /// How the turn ended, if it did.
     pub(crate) end: Option<Ended>,
@@ -39,10 +39,10 @@ pub(crate) enum Ended {
 impl Talk {
     /// From the message on, also if that was said before and its turn is over.
     pub(crate) fn new(door: &Door, Taken { sent, after }: &Taken) -> Self {
-        let scope = Scope::One(Stream::Session(sent.session));
+        let scope = EventScope::Stream(Stream::Session(sent.session));
         let store = Arc::clone(door.gateway.store());
         Self {
-            tail: Tail::new(Arc::clone(&store), scope, *after),
+            tail: LogTail::new(Arc::clone(&store), scope, *after),
             store,
             message: sent.message,
             turn: sent.turn,
@@ -71,7 +71,7 @@ impl Talk {
                     None => self.page = self.tail.next().await?.into_iter(),
                 }
             };
-            let fact = whole_fact(&*self.store, &event.event()?).await?;
+            let fact = hydrate_fact(&*self.store, &event.decode_event()?).await?;
             if let Some(Fact::TurnStarted(started)) = &fact
                 && started.message == Some(self.message)
             {
@@ -96,7 +96,7 @@ impl Talk {
 
     /// The turn before was stopped: the end, if the message waits until somebody goes on.
     async fn held(&self) -> Result<Option<Ended>, StoreError> {
-        let doc = self.store.doc(ViewKind::Sessions, self.session.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Sessions, self.session.uuid()).await?;
         let waits = doc.and_then(ViewDocument::into_session).is_some_and(|session| {
             let is_queued = session.queued.iter().any(|queued| queued.message == self.message);
             is_queued && session.status != SessionStatus::Running

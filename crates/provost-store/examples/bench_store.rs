@@ -20,7 +20,8 @@ use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::kernel::ActionOutcome;
 use provost_proto::{ActionId, Actor, Fact, Hash, ProjectId, Stream};
 use provost_store::{
-    Append, Clock, Durability, NewEvent, Scope, Sqlite, Store, StoreOptions, Tail,
+    AppendRequest, Clock, Durability, EventScope, EventStore, LogTail, NewEvent, SqliteStore,
+    StoreOptions,
 };
 use rusqlite::{Connection, params};
 
@@ -54,9 +55,9 @@ fn main() {
     }
 }
 
-fn store(folder: &Path) -> Arc<Sqlite> {
+fn store(folder: &Path) -> Arc<SqliteStore> {
     let options = StoreOptions { path: folder.join("log.db"), clock: Clock::system() };
-    Arc::new(Sqlite::open(options).unwrap())
+    Arc::new(SqliteStore::open(options).unwrap())
 }
 
 /// An event of the size of most: it touches no view.
@@ -90,8 +91,11 @@ fn finished(project: ProjectId, action: ActionId) -> Fact {
     Fact::ActionFinished { action, project, report: None, outcome }
 }
 
-fn one(fact: Fact, durability: Durability) -> Append {
-    Append { durability, ..Append::one("local:ann", Actor::Cli, Stream::Sys, fact) }
+fn one(fact: Fact, durability: Durability) -> AppendRequest {
+    AppendRequest {
+        durability,
+        ..AppendRequest::single_event("local:ann", Actor::Cli, Stream::Sys, fact)
+    }
 }
 
 /// The same table, index, row size and settings, with nothing of ours.
@@ -121,20 +125,20 @@ fn insert(db: &Connection, rows: usize, record: &[u8]) {
 }
 
 /// How large the records are that come of these appends.
-fn record_sizes(runtime: &tokio::runtime::Runtime, appends: Vec<Append>) -> Vec<usize> {
+fn record_sizes(runtime: &tokio::runtime::Runtime, appends: Vec<AppendRequest>) -> Vec<usize> {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
     let mut sizes = Vec::new();
     for append in appends {
         let appended = runtime.block_on(store.append(append)).unwrap();
-        sizes.extend(appended.events().iter().map(|event| event.record().len()));
+        sizes.extend(appended.events().iter().map(|event| event.record_bytes().len()));
     }
     sizes
 }
 
 fn durable_appends(runtime: &tokio::runtime::Runtime) {
     const EACH: usize = 300;
-    let sizes = record_sizes(runtime, vec![one(plain(), Durability::Power)]);
+    let sizes = record_sizes(runtime, vec![one(plain(), Durability::Synced)]);
     let record = vec![b'x'; sizes[0]];
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
@@ -154,7 +158,7 @@ fn durable_appends(runtime: &tokio::runtime::Runtime) {
                     let store = Arc::clone(&store);
                     tokio::spawn(async move {
                         for _ in 0..EACH {
-                            store.append(one(plain(), Durability::Power)).await.unwrap();
+                            store.append(one(plain(), Durability::Synced)).await.unwrap();
                         }
                     })
                 })
@@ -175,7 +179,7 @@ struct Load {
     what: &'static str,
     bound: Bound,
     /// The appends of one task in its n-th turn, one after the other.
-    turn: Box<dyn Fn(usize) -> Vec<Append>>,
+    turn: Box<dyn Fn(usize) -> Vec<AppendRequest>>,
 }
 
 /// Ids as they would be made if 50 000 things began every second: every id is a
@@ -184,7 +188,7 @@ fn new_ids() -> impl Fn() -> uuid::Uuid {
     let at = Cell::new(Clock::system().now());
     move || {
         let now = at.replace(at.get() + 20);
-        Clock::from_fn(move || now).id()
+        Clock::from_fn(move || now).new_id()
     }
 }
 
@@ -195,7 +199,7 @@ fn loads() -> [Load; 5] {
     let append = move |facts: Vec<Fact>| {
         let stream = Stream::Project(project);
         let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None });
-        Append { events: events.collect(), ..one(plain(), Durability::Process) }
+        AppendRequest { events: events.collect(), ..one(plain(), Durability::Buffered) }
     };
     let opened = move |n: usize| Fact::ProjectOpened {
         project: projects[n % projects.len()],
@@ -302,8 +306,8 @@ fn cost_of_one(runtime: &tokio::runtime::Runtime, tasks: usize) {
 /// The CPU seconds it takes to append what is in the queues, one task for each.
 fn append_all(
     runtime: &tokio::runtime::Runtime,
-    store: &Arc<Sqlite>,
-    queues: Vec<Vec<Append>>,
+    store: &Arc<SqliteStore>,
+    queues: Vec<Vec<AppendRequest>>,
 ) -> f64 {
     let before = cpu();
     runtime.block_on(async {
@@ -328,7 +332,7 @@ fn replay(runtime: &tokio::runtime::Runtime) {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
     let clock = Clock::system();
-    let revoked = clock.id();
+    let revoked = clock.new_id();
     for _ in 0..EVENTS / CHUNK {
         // One in ten touches a view, always the same few documents: memory must
         // not grow with the log.
@@ -338,25 +342,27 @@ fn replay(runtime: &tokio::runtime::Runtime) {
         };
         let events =
             (0..CHUNK).map(|n| NewEvent { stream: Stream::Sys, fact: fact(n), cause: None });
-        let append = Append { events: events.collect(), ..one(plain(), Durability::Process) };
+        let append =
+            AppendRequest { events: events.collect(), ..one(plain(), Durability::Buffered) };
         runtime.block_on(store.append(append)).unwrap();
     }
     let before = resident();
     let began = Instant::now();
-    let report = runtime.block_on(store.verify()).unwrap();
+    let report = runtime.block_on(store.verify_log()).unwrap();
     assert_eq!((report.events, report.bad), (EVENTS as u64, None));
     let verified = per_second(EVENTS, began.elapsed());
     println!("  verify: {verified:.0} events/s");
 
     let began = Instant::now();
     let views = runtime.block_on(async {
-        let mut tail = Tail::new(Arc::clone(&store) as Arc<dyn Store>, Scope::All, 0);
+        let mut tail = LogTail::new(Arc::clone(&store) as Arc<dyn EventStore>, EventScope::All, 0);
         let (mut world, mut prev, mut seen) = (MemoryViews::default(), Hash::ZERO, 0);
         while seen < EVENTS {
             for event in tail.next().await.unwrap() {
-                prev = hash_chain::hash_record(&prev, event.record());
+                prev = hash_chain::hash_record(&prev, event.record_bytes());
                 assert_eq!(prev, event.hash);
-                let read = EventRecord::parse(event.record()).unwrap().into_event(event.prev, prev);
+                let read =
+                    EventRecord::parse(event.record_bytes()).unwrap().into_event(event.prev, prev);
                 world.apply(&read);
                 seen += 1;
             }

@@ -10,15 +10,15 @@ use provost_proto::{
     Actor, BlobRef, EventId, Fact, Hash, Principal, Stream, StreamVersion, limits,
 };
 
-use crate::{Recorded, StoreError};
+use crate::{RecordedEvent, StoreError};
 
 /// How sure an append must be before it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// Survives the death of any process, not a power failure.
-    Process,
+    Buffered,
     /// Survives a power failure: it is on the disk.
-    Power,
+    Synced,
 }
 
 /// One event to be.
@@ -43,7 +43,7 @@ pub struct Idempotency {
 
 /// Events that belong together: all are appended, or none.
 #[derive(Debug, Clone)]
-pub struct Append {
+pub struct AppendRequest {
     /// On whose authority.
     pub principal: Principal,
     /// What acts.
@@ -61,16 +61,21 @@ pub struct Append {
     pub events: Vec<NewEvent>,
 }
 
-impl Append {
+impl AppendRequest {
     /// One event, durable, with no conditions.
-    pub fn one(principal: impl Into<Principal>, actor: Actor, stream: Stream, fact: Fact) -> Self {
+    pub fn single_event(
+        principal: impl Into<Principal>,
+        actor: Actor,
+        stream: Stream,
+        fact: Fact,
+    ) -> Self {
         Self {
             principal: principal.into(),
             actor,
             command: None,
             expect: Vec::new(),
             unchanged: Vec::new(),
-            durability: Durability::Power,
+            durability: Durability::Synced,
             events: vec![NewEvent { stream, fact, cause: None }],
         }
     }
@@ -78,18 +83,18 @@ impl Append {
 
 /// What an append came to.
 #[derive(Debug, Clone)]
-pub enum Appended {
+pub enum AppendOutcome {
     /// The events are new in the log.
-    Fresh(Vec<Arc<Recorded>>),
+    Appended(Vec<Arc<RecordedEvent>>),
     /// The command had been carried out before; these are its events.
-    Repeated(Vec<Arc<Recorded>>),
+    Replayed(Vec<Arc<RecordedEvent>>),
 }
 
-impl Appended {
+impl AppendOutcome {
     /// The events, new or not.
-    pub fn events(&self) -> &[Arc<Recorded>] {
+    pub fn events(&self) -> &[Arc<RecordedEvent>] {
         match self {
-            Self::Fresh(events) | Self::Repeated(events) => events,
+            Self::Appended(events) | Self::Replayed(events) => events,
         }
     }
 }
@@ -97,7 +102,7 @@ impl Appended {
 /// An event whose body is canonical and small; made on the caller's thread, so
 /// that the one writer has less to do.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedEvent {
     pub(crate) stream: Stream,
     pub(crate) fact: Fact,
     pub(crate) cause: Option<EventId>,
@@ -105,18 +110,18 @@ pub(crate) struct Prepared {
     pub(crate) blob: Option<(Hash, Bytes)>,
 }
 
-impl Prepared {
+impl PreparedEvent {
     pub(crate) fn new(event: NewEvent) -> Result<Self, StoreError> {
         let NewEvent { stream, mut fact, cause } = event;
         // Much output is not even tried as JSON.
-        let mut blob = lift_output(&mut fact, limits::MAX_INLINE_BODY_BYTES)?;
+        let mut blob = move_output_to_blob(&mut fact, limits::MAX_INLINE_BODY_BYTES)?;
         let mut body = hash_chain::encode_fact_body(&fact)?;
         if body.len() > limits::MAX_INLINE_BODY_BYTES {
-            blob = lift_output(&mut fact, 0)?;
+            blob = move_output_to_blob(&mut fact, 0)?;
             body = if blob.is_some() { hash_chain::encode_fact_body(&fact)? } else { body };
         }
         if body.len() > limits::MAX_INLINE_BODY_BYTES {
-            check_blob(&body)?;
+            check_blob_size(&body)?;
             let hash = hash_chain::digest(&body);
             let reference = format!("{{\"$blob\":\"{hash}\",\"size\":{}}}", body.len());
             let bytes = std::mem::replace(&mut body, reference.into_bytes());
@@ -128,12 +133,12 @@ impl Prepared {
 
 /// Takes output of more than `over` bytes out of its fact and puts a reference
 /// in its place, so that it is kept as it was printed and never becomes JSON.
-fn lift_output(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Bytes)>, StoreError> {
+fn move_output_to_blob(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Bytes)>, StoreError> {
     if let Fact::ActionOutput { output, .. } = fact
         && let OutputData::Bytes(bytes) = &output.data
         && bytes.len() > over
     {
-        check_blob(bytes)?;
+        check_blob_size(bytes)?;
         let (hash, bytes) = (hash_chain::digest(bytes), bytes.clone());
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         output.data = OutputData::Blob(BlobRef { hash, size });
@@ -143,7 +148,7 @@ fn lift_output(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Bytes)>, St
 }
 
 /// Whether these bytes may be a blob.
-pub(crate) fn check_blob(bytes: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn check_blob_size(bytes: &[u8]) -> Result<(), StoreError> {
     let (size, limit) = (bytes.len(), limits::MAX_BLOB_BYTES);
     if size > limit { Err(StoreError::TooLarge { size, limit }) } else { Ok(()) }
 }

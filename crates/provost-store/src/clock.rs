@@ -40,26 +40,26 @@ impl Clock {
     }
 
     /// A new id of any kind.
-    pub fn id<T: From<Uuid>>(&self) -> T {
-        id_at(self.now()).into()
+    pub fn new_id<T: From<Uuid>>(&self) -> T {
+        new_uuid_at(self.now()).into()
     }
 }
 
 /// A UUIDv7 of this moment. Its random part is the hash of a secret of this process
 /// and of how many were made before, so that the machine is asked for random bytes
 /// once, and not by every request.
-fn id_at(at: UnixMicros) -> Uuid {
+fn new_uuid_at(at: UnixMicros) -> Uuid {
     static SECRET: LazyLock<[u8; 16]> = LazyLock::new(|| *Uuid::new_v4().as_bytes());
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     let hash = hash_chain::digest(&[&SECRET[..], &count].concat());
-    event_id(at, &hash, &[0; 16])
+    derive_event_id(at, &hash, &[0; 16])
 }
 
 /// The UUIDv7 of an event: its random part is the hash before it, which no other
 /// event has, mixed with a seed that no other process has, instead of asking the
 /// machine for random bytes each time.
-pub(crate) fn event_id(at: UnixMicros, prev: &Hash, seed: &[u8; 16]) -> Uuid {
+pub(crate) fn derive_event_id(at: UnixMicros, prev: &Hash, seed: &[u8; 16]) -> Uuid {
     let mixed = prev.as_bytes().iter().zip(seed).map(|(a, b)| a ^ b);
     let mut random = [0; 10];
     random.iter_mut().zip(mixed).for_each(|(to, from)| *to = from);
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn ids_of_one_moment_differ_and_say_when() {
-        let ids: HashSet<_> = (0..10_000).map(|_| id_at(1_700_000_000_123_456)).collect();
+        let ids: HashSet<_> = (0..10_000).map(|_| new_uuid_at(1_700_000_000_123_456)).collect();
         assert_eq!(ids.len(), 10_000);
         for id in ids {
             assert_eq!((id.get_version_num(), id.as_u128() >> 80), (7, 1_700_000_000_123));

@@ -44,7 +44,7 @@ pub enum StoreError {
         "{key} in the view `{view}` cannot be read: {why}; stop the daemon, and `provost audit \
          rebuild` folds the views again from the log"
     )]
-    View {
+    UnreadableView {
         /// Which view.
         view: &'static str,
         /// Which of its documents.
@@ -62,7 +62,7 @@ pub enum StoreError {
     },
     /// A newer Provost wrote this file.
     #[error("{path} was written by a newer Provost (schema {found}, this one knows {known})")]
-    Newer {
+    NewerSchema {
         /// The database.
         path: PathBuf,
         /// Its schema.
@@ -72,7 +72,7 @@ pub enum StoreError {
     },
     /// A document is not what it was when the decision was made.
     #[error("{view}/{key} has changed in the meantime")]
-    Changed {
+    DocumentChanged {
         /// The view.
         view: &'static str,
         /// The document in it.
@@ -105,7 +105,7 @@ impl StoreError {
 
     /// The same error, when even the file as a whole cannot be read: there is
     /// no event to name then.
-    pub(crate) fn of_file(self, path: &Path) -> Self {
+    pub(crate) fn into_file_error(self, path: &Path) -> Self {
         match self {
             Self::Damaged(why) | Self::Database(why) => Self::NotALog { path: path.into(), why },
             error @ (Self::NoSpace
@@ -113,10 +113,10 @@ impl StoreError {
             | Self::CommandReused(_)
             | Self::TooLarge { .. }
             | Self::NotCanonical(_)
-            | Self::View { .. }
-            | Self::Changed { .. }
+            | Self::UnreadableView { .. }
+            | Self::DocumentChanged { .. }
             | Self::NotALog { .. }
-            | Self::Newer { .. }
+            | Self::NewerSchema { .. }
             | Self::Closed
             | Self::Locked
             | Self::Io { .. }) => error,

@@ -118,7 +118,7 @@ impl Bench {
 
     fn start(&self, program: &Path, args: &[&str], said: &Path) -> Server {
         let log = self.folder.path().join("servers.log");
-        let pid = launch::detached(program, args, &log, &[]).unwrap();
+        let pid = launch::spawn_detached(program, args, &log, &[]).unwrap();
         let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
         let address: SocketAddr = loop {
             let text = std::fs::read_to_string(said).unwrap_or_default();
@@ -143,7 +143,8 @@ impl Bench {
         std::fs::create_dir_all(&folder).unwrap();
         let place = folder.to_str().unwrap();
         let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix", place];
-        let done = launch::output(Path::new("npm"), &[&install[..], &["fastify@5"]].concat());
+        let done =
+            launch::run_and_capture(Path::new("npm"), &[&install[..], &["fastify@5"]].concat());
         if !done.is_ok_and(|done| done.status.success()) {
             return None;
         }
@@ -152,7 +153,8 @@ impl Bench {
         let server = folder.join("server.mjs");
         let project = self.project();
         let args = [server.to_str().unwrap(), project.to_str().unwrap(), said.to_str().unwrap()];
-        let node = launch::output(Path::new("sh"), &["-c", "command -v node"]).unwrap().stdout;
+        let node =
+            launch::run_and_capture(Path::new("sh"), &["-c", "command -v node"]).unwrap().stdout;
         let node = PathBuf::from(String::from_utf8(node).unwrap().trim());
         Some(self.start(&node, &args, &said))
     }
@@ -166,7 +168,7 @@ impl Bench {
         // Its kernel ends with it, and not ten minutes later.
         let idle = ("PROVOST_KERNEL_IDLE_MINUTES".into(), "0".into());
         let own = [("PROVOST_POLICY".into(), policy.into()), idle];
-        let pid = launch::detached(&self.binary, &args, &log, &own).unwrap();
+        let pid = launch::spawn_detached(&self.binary, &args, &log, &own).unwrap();
         let address = loop {
             let text = std::fs::read(data.join("daemon.json")).unwrap_or_default();
             let said: Value = serde_json::from_slice(&text).unwrap_or_default();
@@ -238,7 +240,7 @@ impl Bench {
         std::fs::write(&script, text).unwrap();
         let script = script.to_str().unwrap();
         let args = ["-t1", "-c16", "-d", SECONDS, "--latency", "-s", script, &server.url];
-        let done = launch::output(Path::new("wrk"), &args).unwrap();
+        let done = launch::run_and_capture(Path::new("wrk"), &args).unwrap();
         let text = String::from_utf8(done.stdout).unwrap();
         assert!(!text.contains("Non-2xx"), "{text}");
         let after = |label: &str| {
@@ -259,7 +261,7 @@ impl Bench {
             let took = began.elapsed();
             assert_eq!(answer["result"]["exitCode"], 0, "{answer}");
             let began = Instant::now();
-            launch::output(Path::new("true"), &none).unwrap();
+            launch::run_and_capture(Path::new("true"), &none).unwrap();
             if round >= 20 {
                 asked.push(took.as_secs_f64() * 1000.0);
                 plain.push(began.elapsed().as_secs_f64() * 1000.0);

@@ -73,7 +73,7 @@ impl Bench {
         let log = self.folder.path().join("log");
         let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
         let began = Instant::now();
-        let pid = launch::detached(&self.binary, &args, &log, &[]).unwrap();
+        let pid = launch::spawn_detached(&self.binary, &args, &log, &[]).unwrap();
         let address = loop {
             if let Some(address) = announced(&data, pid)
                 && healthy(address).await

@@ -76,7 +76,7 @@ async fn main() {
 /// How long it takes to read the same pipe directly.
 fn direct() -> Duration {
     let began = Instant::now();
-    let output = launch::output(Path::new("seq"), &["1", LAST]).unwrap();
+    let output = launch::run_and_capture(Path::new("seq"), &["1", LAST]).unwrap();
     assert!(output.stdout.ends_with(b"5000000\n"));
     began.elapsed()
 }

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use provost_sandbox::memory::Thrift;
+use provost_sandbox::memory_trim::MemoryTrimmer;
 
 /// How often to look. It costs a few system calls.
 const EVERY: Duration = Duration::from_secs(3);
 
 /// Gives memory back whenever the process rests, for as long as it lives.
 pub(crate) async fn practise() {
-    let mut thrift = Thrift::new();
+    let mut thrift = MemoryTrimmer::new();
     loop {
         tokio::time::sleep(EVERY).await;
-        match thrift.look() {
+        match thrift.trim_if_idle() {
             Ok(0) => {}
             Ok(bytes) => tracing::debug!(bytes, "gave unused pages back"),
             Err(error) => {

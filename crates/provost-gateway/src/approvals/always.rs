@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use provost_proto::ProjectId;
-use provost_sandbox::beneath::{self, Root};
+use provost_sandbox::root_dir::{self, RootDir};
 
 use crate::governance::Turn;
 use crate::trust::bad;
@@ -93,7 +93,7 @@ fn write_rules(file: &Path, before: &str, text: &str) -> Result<(), GatewayError
     let shown = file.display();
     let folder = place_for(file, before)?;
     let name = file.file_name().unwrap_or_default();
-    let failed = |error: beneath::BeneathError| bad(format!("cannot write {shown}: {error}"));
-    let root = Root::open(folder).map_err(failed)?;
-    root.write(Path::new(name), text.as_bytes(), beneath::Mode::Overwrite).map_err(failed)
+    let failed = |error: root_dir::RootDirError| bad(format!("cannot write {shown}: {error}"));
+    let root = RootDir::open(folder).map_err(failed)?;
+    root.write(Path::new(name), text.as_bytes(), root_dir::FileWriteMode::Overwrite).map_err(failed)
 }

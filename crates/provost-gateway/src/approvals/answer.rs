@@ -10,7 +10,7 @@ use provost_proto::{
     AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer, ApprovalId, Code, Fact, GrantId,
     PinnedFile, TokenClass, UnixMicros,
 };
-use provost_store::{Append, Durability};
+use provost_store::{AppendRequest, Durability};
 
 use super::resume::withdrawn;
 use super::{mismatch, resolved};
@@ -40,7 +40,7 @@ impl Gateway {
         answer: AnswerApprovalRequest,
     ) -> Result<Approval, GatewayError> {
         if let Some(command) = &request.command
-            && self.store.repeated(request.by.principal(), command).await?.is_some()
+            && self.store.find_command_events(request.by.principal(), command).await?.is_some()
         {
             return self.approval(id).await;
         }
@@ -96,7 +96,7 @@ impl Gateway {
             Fact::ActionDenied { action: approval.action, fault: fault.clone() },
         ];
         let command = person.command.clone();
-        let append = Append { command, ..events(person, Durability::Power, facts) };
+        let append = AppendRequest { command, ..events(person, Durability::Synced, facts) };
         self.resolve(approval, append).await?;
         self.forget_row(&approval.principal);
         self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
@@ -181,7 +181,7 @@ impl Gateway {
         let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
         let facts = vec![answering.fact(Some(AnswerScope::Once)), denied];
         let command = person.command.clone();
-        let append = Append { command, ..events(person, Durability::Power, facts) };
+        let append = AppendRequest { command, ..events(person, Durability::Synced, facts) };
         self.resolve(approval, append).await?;
         self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
         Ok(())
@@ -197,9 +197,9 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         let (action, same) = (answering.approval.action, allowed.bound_action().repeat_key());
         let learned = facts.clone();
-        let append = Append {
+        let append = AppendRequest {
             command: answering.person.command.clone(),
-            durability: Durability::Power,
+            durability: Durability::Synced,
             ..allowing(&answering.person, &allowed, facts)
         };
         let recorded = self.resolve(&answering.approval, append).await?;
@@ -252,7 +252,7 @@ impl Gateway {
         let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
         let (id, asked) = self.asked(behalf, asking.bound_action(), question);
         let facts = std::iter::once(withdrawn(approval, why)).chain(asked).collect();
-        self.resolve(approval, events(behalf, Durability::Power, facts)).await?;
+        self.resolve(approval, events(behalf, Durability::Synced, facts)).await?;
         self.adopt_question(id, asking.bound_action()).await?;
         Err(mismatch())
     }
@@ -277,7 +277,8 @@ impl Gateway {
         let facts = vec![answering.fact(Some(AnswerScope::Once)), trusted];
         let learned = facts.clone();
         let command = answering.person.command.clone();
-        let append = Append { command, ..events(&answering.person, Durability::Power, facts) };
+        let append =
+            AppendRequest { command, ..events(&answering.person, Durability::Synced, facts) };
         self.resolve(&answering.approval, append).await?;
         self.learn(&learned).await?;
         self.recompile(governed.project.id);
@@ -292,7 +293,7 @@ impl Gateway {
         what: String,
         until: Option<UnixMicros>,
     ) -> Fact {
-        let grant: GrantId = self.clock.id();
+        let grant: GrantId = self.clock.new_id();
         Fact::GrantCreated {
             grant,
             project: approval.project,

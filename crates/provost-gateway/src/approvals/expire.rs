@@ -51,7 +51,7 @@ impl Gateway {
             Fact::ApprovalExpired { approval: approval.id, project: approval.project },
             Fact::ActionDenied { action: approval.action, fault: fault.clone() },
         ];
-        let append = events(&self.daemon_for(approval)?, Durability::Power, facts);
+        let append = events(&self.daemon_for(approval)?, Durability::Synced, facts);
         self.resolve(approval, append).await?;
         self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
         Ok(())

@@ -28,13 +28,13 @@ impl Gateway {
             Decision::Deny(denied) => {
                 let fault = refusal(&denied);
                 let denied = Fact::ActionDenied { action, fault: fault.clone() };
-                self.write(&behalf, Durability::Power, vec![denied]).await?;
+                self.write(&behalf, Durability::Synced, vec![denied]).await?;
                 self.approvals.end(action, Err(GatewayError::Fault(fault)));
             }
             Decision::RequireApproval(asking) => {
                 let question = self.question(&governed, behalf.role.as_deref(), &asking).await?;
                 let (id, asked) = self.asked(&behalf, asking.bound_action(), question);
-                self.write(&behalf, Durability::Power, asked.into()).await?;
+                self.write(&behalf, Durability::Synced, asked.into()).await?;
                 self.adopt_question(id, asking.bound_action()).await?;
             }
             Decision::Allow(allowed) => {
@@ -100,7 +100,7 @@ impl Gateway {
             } else {
                 withdrawn(&approval, format!("{file} changed since, and is trusted as it is now"))
             };
-            self.resolve(&approval, events(person, Durability::Power, vec![resolved])).await?;
+            self.resolve(&approval, events(person, Durability::Synced, vec![resolved])).await?;
             self.resume(&approval, turn).await?;
         }
         Ok(())
@@ -117,14 +117,14 @@ impl Gateway {
         let behalf = self.behalf_of(approval)?;
         let why = withdrawn(approval, "the file has changed since".to_owned());
         let Some(trust) = distrusted(governed, behalf.role.as_deref()) else {
-            self.resolve(approval, events(&behalf, Durability::Power, vec![why])).await?;
+            self.resolve(approval, events(&behalf, Durability::Synced, vec![why])).await?;
             return self.resume(approval, turn).await;
         };
         let matter = self.approvals.matter_of(approval)?;
         let question = self.question_of_trust(governed, &matter, trust).await?;
         let (id, asked) = self.asked(&behalf, &matter, question);
         let facts = std::iter::once(why).chain(asked).collect();
-        self.resolve(approval, events(&behalf, Durability::Power, facts)).await?;
+        self.resolve(approval, events(&behalf, Durability::Synced, facts)).await?;
         self.adopt_question(id, &matter).await
     }
 }

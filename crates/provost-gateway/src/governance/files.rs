@@ -9,7 +9,7 @@ use std::time::Duration;
 use provost_core::policy::{Policy, PolicyTrust, RuleLayer};
 use provost_core::role::{self, Role, RoleSource};
 use provost_proto::{Hash, RejectedRole, UnixMicros};
-use provost_sandbox::beneath::{BeneathError, Kind, Root};
+use provost_sandbox::root_dir::{FileKind, RootDir, RootDirError};
 
 /// The project's rules.
 pub(crate) const POLICY: &str = ".provost/policy.toml";
@@ -107,7 +107,7 @@ fn look(path: &Path) -> Option<Look> {
 impl Files {
     /// Reads everything that governs the project in this folder.
     pub(crate) fn read(folder: &Path, now: UnixMicros) -> Self {
-        let root = Root::open(folder).ok();
+        let root = RootDir::open(folder).ok();
         let names: Vec<_> = root.iter().flat_map(role_files).collect();
         let folders = RoleSource::ALL.iter().map(|source| folder.join(source.folder()));
         let files = names.iter().map(|(_, file)| folder.join(file));
@@ -151,7 +151,7 @@ impl Files {
 }
 
 /// The files that claim to be roles.
-fn role_files(root: &Root) -> Vec<(RoleSource, String)> {
+fn role_files(root: &RootDir) -> Vec<(RoleSource, String)> {
     let mut found = Vec::new();
     for source in RoleSource::ALL {
         let folder = source.folder();
@@ -159,7 +159,7 @@ fn role_files(root: &Root) -> Vec<(RoleSource, String)> {
         for entry in listing.entries {
             let Some(name) = entry.name.to_str() else { continue };
             if Path::new(name).extension() == Some("md".as_ref())
-                && entry.stat.kind != Kind::Directory
+                && entry.stat.kind != FileKind::Directory
             {
                 found.push((source, format!("{folder}/{name}")));
             }
@@ -170,15 +170,15 @@ fn role_files(root: &Root) -> Vec<(RoleSource, String)> {
 }
 
 /// A file as text; `None` if there is none.
-fn read_text(root: &Root, file: &str, limit: u64) -> Result<Option<String>, String> {
+fn read_text(root: &RootDir, file: &str, limit: u64) -> Result<Option<String>, String> {
     match root.read(Path::new(file), limit) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into()),
-        Err(BeneathError::NotFound) => Ok(None),
+        Err(RootDirError::NotFound) => Ok(None),
         Err(error) => Err(error.to_string()),
     }
 }
 
-fn read_policy(root: &Root) -> Option<PolicyFile> {
+fn read_policy(root: &RootDir) -> Option<PolicyFile> {
     match read_text(root, POLICY, RULES) {
         Ok(None) => None,
         Ok(Some(text)) => Some(PolicyFile::new(RuleLayer::Project, POLICY, text)),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use provost_proto::{Actor, Fact, GovernanceFileKind, ProjectId, Stream};
-use provost_store::{Append, Durability, NewEvent};
+use provost_store::{AppendRequest, Durability, NewEvent};
 
 use super::files::{Files, POLICY, UserRules};
 use super::{Governed, put_together};
@@ -79,13 +79,13 @@ impl Gateway {
     async fn tell(&self, project: ProjectId, facts: Vec<Fact>) -> Result<(), GatewayError> {
         let stream = Stream::Project(project);
         let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None });
-        self.append(Append {
+        self.append(AppendRequest {
             principal: self.owner.principal.clone(),
             actor: Actor::Daemon,
             command: None,
             expect: Vec::new(),
             unchanged: Vec::new(),
-            durability: Durability::Process,
+            durability: Durability::Buffered,
             events: events.collect(),
         })
         .await?;

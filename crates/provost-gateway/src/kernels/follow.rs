@@ -7,7 +7,7 @@ use provost_core::fold::{ViewDocument, ViewKind};
 use provost_kernel::{Kernel, Reports};
 use provost_proto::kernel::{ActionOutcome, KernelReport, ReportPayload};
 use provost_proto::{ActionId, ActionStatus, ActionView, Actor, Fact, ProjectId, Stream};
-use provost_store::{Append, Durability, NewEvent, StoreError};
+use provost_store::{AppendRequest, Durability, NewEvent, StoreError};
 
 use super::{Failures, PATIENCE};
 use crate::execute::{failed, lost};
@@ -39,7 +39,7 @@ impl Gateway {
             }
             // A log that cannot be written stops the kernel's reports, and so its commands.
             while let Err(error) =
-                self.record_in(project, facts_of(project, &group), Durability::Process).await
+                self.record_in(project, facts_of(project, &group), Durability::Buffered).await
             {
                 if matches!(error, GatewayError::Store(StoreError::Closed)) {
                     return;
@@ -92,7 +92,7 @@ impl Gateway {
         } else {
             Fact::KernelUnresponsive { project, boot }
         };
-        if let Err(error) = self.record_in(project, vec![fact], Durability::Process).await {
+        if let Err(error) = self.record_in(project, vec![fact], Durability::Buffered).await {
             tracing::error!(%error, "the state of a kernel could not be written");
         }
     }
@@ -115,7 +115,7 @@ impl Gateway {
             self.kernels.failures(project, Failures::failed);
             Fact::KernelLost { project, boot, why: why.to_owned() }
         };
-        if let Err(error) = self.record_in(project, vec![fact], Durability::Process).await {
+        if let Err(error) = self.record_in(project, vec![fact], Durability::Buffered).await {
             tracing::error!(%error, "the loss of a kernel could not be written");
         }
         if let Err(error) = self.settle(project, &[]).await {
@@ -150,7 +150,7 @@ impl Gateway {
             report: None,
             outcome: outcome.clone(),
         };
-        self.record_in(action.project, vec![fact], Durability::Process).await?;
+        self.record_in(action.project, vec![fact], Durability::Buffered).await?;
         self.kernels.forget(action.id, outcome);
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Gateway {
         &self,
         project: ProjectId,
     ) -> Result<Vec<ActionView>, GatewayError> {
-        let actions = self.store.docs(ViewKind::Actions).await?.into_iter();
+        let actions = self.store.list_documents(ViewKind::Actions).await?.into_iter();
         let actions = actions.filter_map(ViewDocument::into_action);
         Ok(actions
             .filter(|action| action.project == project)
@@ -175,7 +175,7 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         let stream = Stream::Project(project);
         let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None }).collect();
-        let append = Append {
+        let append = AppendRequest {
             principal: self.owner.principal.clone(),
             actor: Actor::Kernel,
             command: None,

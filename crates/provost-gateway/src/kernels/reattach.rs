@@ -15,7 +15,7 @@ use crate::{Gateway, GatewayError};
 impl Gateway {
     /// Finds the kernels again that lived on while no daemon did.
     pub async fn reattach(self: &Arc<Self>) -> Result<(), GatewayError> {
-        let kernels = self.store.docs(ViewKind::Kernels).await?.into_iter();
+        let kernels = self.store.list_documents(ViewKind::Kernels).await?.into_iter();
         let known: HashMap<ProjectId, KernelView> = kernels
             .filter_map(ViewDocument::into_kernel)
             .map(|kernel| (kernel.project, kernel))
@@ -91,7 +91,7 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         self.place(project).sweep();
         let fact = Fact::KernelLost { project, boot: view.boot, why };
-        self.record_in(project, vec![fact], Durability::Process).await?;
+        self.record_in(project, vec![fact], Durability::Buffered).await?;
         self.settle(project, &[]).await
     }
 }

@@ -9,7 +9,7 @@ use provost_core::action::{WriteFile, WriteMode};
 use provost_core::diff::unified_diff;
 use provost_core::role::Role;
 use provost_kernel::files;
-use provost_sandbox::beneath::{Kind, Opened, Root, Stat};
+use provost_sandbox::root_dir::{FileKind, FileStat, OpenedFile, RootDir};
 
 use super::size;
 
@@ -36,7 +36,7 @@ pub(super) struct Change {
 /// What an action on files would change.
 pub(super) fn change(folder: &Path, action: &Action) -> Change {
     let mut change = Change::default();
-    let (Action::File(action), Ok(root)) = (action, Root::open(folder)) else { return change };
+    let (Action::File(action), Ok(root)) = (action, RootDir::open(folder)) else { return change };
     match action {
         FileAction::WriteFile(write) => writes(&root, write, &mut change),
         FileAction::EditFile(edit) => edits(&root, edit, &mut change),
@@ -52,7 +52,7 @@ pub(super) fn change(folder: &Path, action: &Action) -> Change {
     change
 }
 
-fn writes(root: &Root, write: &WriteFile, change: &mut Change) {
+fn writes(root: &RootDir, write: &WriteFile, change: &mut Change) {
     let (path, name) = (&write.path, write.path.as_str());
     let Ok(new) = write.bytes() else { return };
     let there = root.stat(path.as_ref()).ok();
@@ -62,14 +62,16 @@ fn writes(root: &Root, write: &WriteFile, change: &mut Change) {
         return;
     };
     change.notes.push(match (stat.kind, write.mode) {
-        (Kind::File, WriteMode::Create) => {
+        (FileKind::File, WriteMode::Create) => {
             format!("{} is there, so this will fail", path.display_quoted())
         }
-        (Kind::File, WriteMode::Overwrite) => {
+        (FileKind::File, WriteMode::Overwrite) => {
             format!("{} is replaced", file_there(root, path, stat))
         }
-        (Kind::File, WriteMode::Append) => format!("{} is added to", file_there(root, path, stat)),
-        (Kind::Directory | Kind::Symlink | Kind::Other, _) => not_a_file(path, stat),
+        (FileKind::File, WriteMode::Append) => {
+            format!("{} is added to", file_there(root, path, stat))
+        }
+        (FileKind::Directory | FileKind::Symlink | FileKind::Other, _) => not_a_file(path, stat),
     });
     let Some(old) = beginning(root, path, stat.size) else { return };
     let whole = stat.size <= SHOWN;
@@ -89,7 +91,7 @@ fn writes(root: &Root, write: &WriteFile, change: &mut Change) {
     change.diff = Some(text_diff(&old, &new, name));
 }
 
-fn edits(root: &Root, edit: &EditFile, change: &mut Change) {
+fn edits(root: &RootDir, edit: &EditFile, change: &mut Change) {
     let Ok(stat) = root.stat(edit.path.as_ref()) else {
         change
             .notes
@@ -104,18 +106,18 @@ fn edits(root: &Root, edit: &EditFile, change: &mut Change) {
     }
 }
 
-fn deletes(root: &Root, delete: &DeleteFile, change: &mut Change) {
+fn deletes(root: &RootDir, delete: &DeleteFile, change: &mut Change) {
     let path = &delete.path;
     let Ok(stat) = root.stat(path.as_ref()) else {
         change.notes.push(format!("{} is not there, so this will fail", path.display_quoted()));
         return;
     };
     match stat.kind {
-        Kind::Directory => change.notes.push(in_folder(root, delete)),
-        Kind::Symlink | Kind::Other => {
+        FileKind::Directory => change.notes.push(in_folder(root, delete)),
+        FileKind::Symlink | FileKind::Other => {
             change.notes.push(format!("{}; it is removed", not_a_file(path, &stat)));
         }
-        Kind::File => {
+        FileKind::File => {
             change.notes.push(format!("{} is removed", file_there(root, path, &stat)));
             let Some(old) = beginning(root, path, stat.size).filter(|old| !old.is_empty()) else {
                 return;
@@ -129,7 +131,7 @@ fn deletes(root: &Root, delete: &DeleteFile, change: &mut Change) {
 }
 
 /// What goes with a folder.
-fn in_folder(root: &Root, delete: &DeleteFile) -> String {
+fn in_folder(root: &RootDir, delete: &DeleteFile) -> String {
     let path = delete.path.display_quoted();
     let (mut n_files, mut n_folders, mut bytes) = (0_u64, 0_u64, 0_u64);
     let (mut names, mut more) = (Vec::new(), false);
@@ -148,7 +150,7 @@ fn in_folder(root: &Root, delete: &DeleteFile) -> String {
             if names.len() < NAMED {
                 names.push(shown(&inside));
             }
-            if entry.stat.kind == Kind::Directory {
+            if entry.stat.kind == FileKind::Directory {
                 n_folders += 1;
                 next.push(inside);
             } else {
@@ -174,13 +176,13 @@ fn in_folder(root: &Root, delete: &DeleteFile) -> String {
     )
 }
 
-fn moves(root: &Root, moved: &MoveFile, change: &mut Change) {
+fn moves(root: &RootDir, moved: &MoveFile, change: &mut Change) {
     let MoveFile { from, to } = moved;
     match root.stat(from.as_ref()) {
         Err(_) => {
             change.notes.push(format!("{} is not there, so this will fail", from.display_quoted()))
         }
-        Ok(stat) if stat.kind == Kind::Directory => {
+        Ok(stat) if stat.kind == FileKind::Directory => {
             change
                 .notes
                 .push(format!("{} is a folder; all in it moves along", from.display_quoted()));
@@ -194,8 +196,8 @@ fn moves(root: &Root, moved: &MoveFile, change: &mut Change) {
 }
 
 /// A file that is there, by its size and what it holds.
-fn file_there(root: &Root, path: &RelPath, stat: &Stat) -> String {
-    if stat.kind != Kind::File {
+fn file_there(root: &RootDir, path: &RelPath, stat: &FileStat) -> String {
+    if stat.kind != FileKind::File {
         return not_a_file(path, stat);
     }
     let hash = (stat.size <= HASHED).then(|| root.read(path.as_ref(), HASHED).ok()).flatten();
@@ -203,11 +205,13 @@ fn file_there(root: &Root, path: &RelPath, stat: &Stat) -> String {
     format!("{}, a file of {}{hash},", path.display_quoted(), size(stat.size))
 }
 
-fn not_a_file(path: &RelPath, stat: &Stat) -> String {
+fn not_a_file(path: &RelPath, stat: &FileStat) -> String {
     let what = match (stat.kind, &stat.target) {
-        (Kind::Directory, _) => "a folder".to_owned(),
-        (Kind::Symlink, Some(target)) => format!("a link to {}", shown(&target.to_string_lossy())),
-        (Kind::File | Kind::Symlink | Kind::Other, _) => "no regular file".to_owned(),
+        (FileKind::Directory, _) => "a folder".to_owned(),
+        (FileKind::Symlink, Some(target)) => {
+            format!("a link to {}", shown(&target.to_string_lossy()))
+        }
+        (FileKind::File | FileKind::Symlink | FileKind::Other, _) => "no regular file".to_owned(),
     };
     format!("{} is {what}", path.display_quoted())
 }
@@ -219,9 +223,9 @@ fn shown(path: &str) -> String {
 }
 
 /// All of a file, or the beginning of a large one.
-fn beginning(root: &Root, path: &RelPath, length: u64) -> Option<Vec<u8>> {
+fn beginning(root: &RootDir, path: &RelPath, length: u64) -> Option<Vec<u8>> {
     let limit = if length <= SHOWN { SHOWN } else { BEGINNING };
-    let Opened { file, .. } = root.open_read(path.as_ref()).ok()?;
+    let OpenedFile { file, .. } = root.open_read(path.as_ref()).ok()?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).ok()?;
     if length > SHOWN {

@@ -7,7 +7,7 @@ use provost_core::decide::{ActingRole, BoundAction};
 use provost_core::policy::{RequestLocation, RuleEffect, RuleQuery, RuleTarget};
 use provost_kernel::files;
 use provost_proto::kernel::ErrorInfo;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 
 use crate::actions::Behalf;
 use crate::governance::Governed;
@@ -62,7 +62,7 @@ impl Gateway {
 }
 
 fn failing(folder: &std::path::Path, edit: &EditFile) -> Option<ErrorInfo> {
-    let root = Root::open(folder).ok()?;
+    let root = RootDir::open(folder).ok()?;
     // What is not there, or no file, is told when it is tried; that asks nobody to read.
     let present = root.read(edit.path.as_ref(), MAX_FILE_WRITE_BYTES as u64).ok()?;
     let error = files::edited(Some(&present), edit).err()?.on(&edit.path);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use provost_core::action::patch::{self, FileChange, FilePatch};
 use provost_core::action::{ApplyPatch, MAX_FILE_WRITE_BYTES, RelPath};
 use provost_proto::Code;
-use provost_sandbox::beneath::{BeneathError, Kind, Root};
+use provost_sandbox::root_dir::{FileKind, RootDir, RootDirError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub struct Applied {
 const HELD: usize = 64 * 1024 * 1024;
 
 pub(super) fn run(
-    root: &Root,
+    root: &RootDir,
     action: &ApplyPatch,
     stop: &dyn Fn() -> bool,
 ) -> Result<Applied, ActionError> {
@@ -61,7 +61,7 @@ pub(super) fn run(
 
 /// Applies all these files or none.
 fn apply(
-    root: &Root,
+    root: &RootDir,
     files: &[FilePatch<'_>],
     applied: &mut Applied,
     stop: &dyn Fn() -> bool,
@@ -107,7 +107,7 @@ impl Step {
 
 /// What will be done, and what the files will hold then.
 struct Plan<'a> {
-    root: &'a Root,
+    root: &'a RootDir,
     /// Files that earlier parts of the patch touch; `None` is one that will be gone.
     planned: HashMap<RelPath, Option<Vec<u8>>>,
     held: usize,
@@ -174,19 +174,21 @@ impl Plan<'_> {
             Some(None) => return Err(conflict(path, "an earlier part deletes it", json!({}))),
             None => {}
         }
-        let on = |error: BeneathError| ActionError::from(error).on(path);
+        let on = |error: RootDirError| ActionError::from(error).on(path);
         let stat = match self.root.stat(path.as_ref()) {
-            Err(BeneathError::NotFound) => {
+            Err(RootDirError::NotFound) => {
                 return Err(conflict(path, "there is no such file", json!({})));
             }
             other => other.map_err(on)?,
         };
         match stat.kind {
-            Kind::File if stat.links > 1 => Err(on(BeneathError::HardLink)),
-            Kind::File => self.root.read(path.as_ref(), MAX_FILE_WRITE_BYTES as u64).map_err(on),
-            Kind::Directory => Err(on(BeneathError::IsDirectory)),
-            Kind::Symlink => Err(on(BeneathError::NotRegular("a symbolic link"))),
-            Kind::Other => Err(on(BeneathError::NotRegular("a pipe, socket or device"))),
+            FileKind::File if stat.links > 1 => Err(on(RootDirError::HardLink)),
+            FileKind::File => {
+                self.root.read(path.as_ref(), MAX_FILE_WRITE_BYTES as u64).map_err(on)
+            }
+            FileKind::Directory => Err(on(RootDirError::IsDirectory)),
+            FileKind::Symlink => Err(on(RootDirError::NotRegular("a symbolic link"))),
+            FileKind::Other => Err(on(RootDirError::NotRegular("a pipe, socket or device"))),
         }
     }
 

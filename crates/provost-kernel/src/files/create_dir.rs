@@ -1,7 +1,7 @@
 //! `fs.createDir`: a new folder, with those above it.
 
 use provost_core::action::{CreateDir, RelPath};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde::Serialize;
 
 use super::{ChangeKind, Changed, kind_at, make_folders_for};
@@ -17,7 +17,7 @@ pub struct MadeDir {
     pub changed: Vec<Changed>,
 }
 
-pub(super) fn run(root: &Root, action: &CreateDir) -> Result<MadeDir, ActionError> {
+pub(super) fn run(root: &RootDir, action: &CreateDir) -> Result<MadeDir, ActionError> {
     let path = &action.path;
     let created = kind_at(root, path)?.is_none();
     let mut made = make_folders_for(root, path)?;

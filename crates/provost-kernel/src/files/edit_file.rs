@@ -3,7 +3,7 @@
 use memchr::memmem;
 use provost_core::action::{EditFile, MAX_FILE_WRITE_BYTES, TextEdit};
 use provost_proto::{Code, Hash};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde::Serialize;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ pub struct Edited {
 /// How many places an error names.
 const NAMED: usize = 20;
 
-pub(super) fn run(root: &Root, action: &EditFile) -> Result<Edited, ActionError> {
+pub(super) fn run(root: &RootDir, action: &EditFile) -> Result<Edited, ActionError> {
     let mut edited = Edited {
         size: 0,
         hash: Hash::ZERO,

@@ -1,6 +1,6 @@
 //! What `.gitignore` and its like leave out.
 //!
-//! The files are read through [`Root`], line by line, and matched as texts; the
+//! The files are read through [`RootDir`], line by line, and matched as texts; the
 //! library is never given a path that it could open.
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 
 /// The longest file of rules that is read, in bytes.
 const RULES: u64 = 256 * 1024;
@@ -43,7 +43,7 @@ impl Rules {
     }
 
     /// The rules of the project and of all folders above `folder`, without its own.
-    pub(super) fn above(root: &Root, folder: &Path) -> Rc<Self> {
+    pub(super) fn above(root: &RootDir, folder: &Path) -> Rc<Self> {
         let mut rules = Self::none();
         let mut at = PathBuf::new();
         for name in folder {
@@ -56,7 +56,7 @@ impl Rules {
     /// The rules of a folder on top of those above; of its files, those that `holds`
     /// says are there and hold.
     pub(super) fn of_folder(
-        root: &Root,
+        root: &RootDir,
         folder: &Path,
         above: &Rc<Self>,
         holds: impl Fn(&str) -> bool,
@@ -95,7 +95,7 @@ impl Rules {
 }
 
 /// Rules that cannot be read or understood leave nothing out, as with git.
-fn read(root: &Root, folder: &Path, file: &Path) -> Gitignore {
+fn read(root: &RootDir, folder: &Path, file: &Path) -> Gitignore {
     let Ok(bytes) = root.read(file, RULES) else { return Gitignore::empty() };
     let mut builder = GitignoreBuilder::new(rooted(folder));
     for line in String::from_utf8_lossy(&bytes).lines() {

@@ -10,7 +10,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use provost_core::action::{ListFiles, RelPath};
 use provost_core::policy::{PathVisibility, RuleEffect};
 use provost_proto::Code;
-use provost_sandbox::beneath::{Kind, Root};
+use provost_sandbox::root_dir::{FileKind, RootDir};
 use serde::Serialize;
 
 use super::sight::Eyes;
@@ -63,7 +63,7 @@ pub struct Skipped {
 }
 
 pub(super) fn run(
-    root: &Root,
+    root: &RootDir,
     action: &ListFiles,
     sight: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
@@ -84,7 +84,7 @@ pub(super) fn run(
     // A name is no content: only what is denied is left out.
     let mut eyes = Eyes::new(root, sight, RuleEffect::Deny)?;
     let real = if eyes.is_limited() {
-        let folder = root.descend(action.path.as_ref());
+        let folder = root.open_subdir(action.path.as_ref());
         eyes.place_of(folder.map_err(|error| ActionError::from(error).on(&action.path))?)?
     } else {
         None
@@ -126,7 +126,7 @@ fn listed(item: &Item) -> Listed {
         .is_some_and(|path| RelPath::new(path).is_ok_and(|read| read.as_str() == path));
     Listed {
         kind: item.stat.kind.into(),
-        size: (item.stat.kind == Kind::File).then_some(item.stat.size),
+        size: (item.stat.kind == FileKind::File).then_some(item.stat.size),
         modified: item.stat.modified,
         path: path.into_owned(),
         unusable: !usable,

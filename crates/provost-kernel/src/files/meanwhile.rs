@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use provost_proto::kernel::ObservedChanges;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use rustix::fs::{
     AtFlags, Dir, FileType, MemfdFlags, Mode, OFlags, StatxFlags, StatxTimestamp, Timespec,
     Timestamps,
@@ -116,13 +116,13 @@ impl Look {
 }
 
 /// What changed beneath the root since a start, if anything did or may have.
-pub(crate) fn changed_since(root: &Root, start: Moment) -> Option<ObservedChanges> {
+pub(crate) fn changed_since(root: &RootDir, start: Moment) -> Option<ObservedChanges> {
     Search { root, start, began: Instant::now(), n_seen: 0, found: ObservedChanges::default() }
         .run()
 }
 
 struct Search<'a> {
-    root: &'a Root,
+    root: &'a RootDir,
     start: Moment,
     began: Instant,
     n_seen: usize,
@@ -185,7 +185,7 @@ impl Search<'_> {
     fn entries(&mut self, path: &Path) -> Entries {
         let mut entries = Entries::default();
         let at = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let Some((folder, listed)) = self.root.descend(at).ok().and_then(list) else {
+        let Some((folder, listed)) = self.root.open_subdir(at).ok().and_then(list) else {
             self.found.more = true;
             return entries;
         };
@@ -267,7 +267,7 @@ impl Search<'_> {
     fn is_as_it_was(&self, path: &str) -> bool {
         let Some((folder, name)) = path.rsplit_once('/') else { return false };
         let (Ok(folder), Ok(name)) =
-            (self.root.descend(Path::new(folder)), std::ffi::CString::new(name))
+            (self.root.open_subdir(Path::new(folder)), std::ffi::CString::new(name))
         else {
             return false;
         };
@@ -275,7 +275,7 @@ impl Search<'_> {
     }
 }
 
-fn list(folder: Root) -> Option<(Root, Dir)> {
+fn list(folder: RootDir) -> Option<(RootDir, Dir)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(&folder, c".", flags, Mode::empty()).ok()?;
     Some((folder, Dir::new(opened).ok()?))

@@ -2,7 +2,7 @@
 
 use provost_core::action::{DeleteFile, MoveFile, RelPath};
 use provost_proto::Code;
-use provost_sandbox::beneath::{Kind, Replace, Root};
+use provost_sandbox::root_dir::{FileKind, ReplaceExisting, RootDir};
 use serde::Serialize;
 
 use super::{ChangeKind, Changed, kind_at, make_folders_for};
@@ -24,13 +24,13 @@ pub struct Deleted {
     pub changed: Vec<Changed>,
 }
 
-pub(super) fn run(root: &Root, action: &MoveFile) -> Result<Moved, ActionError> {
+pub(super) fn run(root: &RootDir, action: &MoveFile) -> Result<Moved, ActionError> {
     let MoveFile { from, to } = action;
     refuse_root(from, "moved")?;
     // Looked at first, so that no folders are made for something that is not there.
     root.stat(from.as_ref()).map_err(|error| ActionError::from(error).on(from))?;
     let made = make_folders_for(root, to)?;
-    root.rename(from.as_ref(), to.as_ref(), Replace::No)
+    root.rename(from.as_ref(), to.as_ref(), ReplaceExisting::No)
         .map_err(|error| ActionError::from(error).on(to))?;
     let mut changed: Vec<_> =
         made.iter().map(|path| Changed::new(path, ChangeKind::Created)).collect();
@@ -38,16 +38,18 @@ pub(super) fn run(root: &Root, action: &MoveFile) -> Result<Moved, ActionError> 
     Ok(Moved { changed })
 }
 
-pub(super) fn delete(root: &Root, action: &DeleteFile) -> Result<Deleted, ActionError> {
+pub(super) fn delete(root: &RootDir, action: &DeleteFile) -> Result<Deleted, ActionError> {
     let path = &action.path;
     refuse_root(path, "deleted")?;
     let gone = match (kind_at(root, path)?, action.recursive) {
         (None, _) => {
             return Err(ActionError::new(Code::NotFound, "no such file or folder").on(path));
         }
-        (Some(Kind::Directory), true) => root.remove_tree(path.as_ref()),
-        (Some(Kind::Directory), false) => root.remove_dir(path.as_ref()),
-        (Some(Kind::File | Kind::Symlink | Kind::Other), _) => root.remove_file(path.as_ref()),
+        (Some(FileKind::Directory), true) => root.remove_tree(path.as_ref()),
+        (Some(FileKind::Directory), false) => root.remove_dir(path.as_ref()),
+        (Some(FileKind::File | FileKind::Symlink | FileKind::Other), _) => {
+            root.remove_file(path.as_ref())
+        }
     };
     gone.map_err(|error| ActionError::from(error).on(path))?;
     Ok(Deleted { changed: vec![Changed::new(path, ChangeKind::Deleted)] })

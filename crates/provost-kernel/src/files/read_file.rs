@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use provost_core::action::{BytesEncoding, FileRange, MAX_FILE_READ_BYTES, ReadFile};
 use provost_proto::{Code, Hash};
-use provost_sandbox::beneath::{Opened, Root};
+use provost_sandbox::root_dir::{OpenedFile, RootDir};
 use serde::Serialize;
 
 use super::hash_of;
@@ -44,7 +44,7 @@ pub struct Content {
 const CUT: u64 = 3;
 
 pub(super) fn run(
-    root: &Root,
+    root: &RootDir,
     action: &ReadFile,
     stop: &dyn Fn() -> bool,
 ) -> Result<Content, ActionError> {
@@ -60,7 +60,7 @@ pub(super) fn run(
     read().map_err(|error| error.on(&action.path))
 }
 
-fn whole(root: &Root, action: &ReadFile) -> Result<Content, ActionError> {
+fn whole(root: &RootDir, action: &ReadFile) -> Result<Content, ActionError> {
     let bytes = root.read(action.path.as_ref(), MAX_FILE_READ_BYTES).map_err(|error| {
         let mut error = ActionError::from(error);
         if error.code == Code::TooLarge {
@@ -97,12 +97,12 @@ fn binary() -> ActionError {
 }
 
 fn bytes(
-    opened: Opened,
+    opened: OpenedFile,
     action: &ReadFile,
     offset: u64,
     length: Option<u64>,
 ) -> Result<Content, ActionError> {
-    let Opened { mut file, stat } = opened;
+    let OpenedFile { mut file, stat } = opened;
     let wanted = length.unwrap_or(MAX_FILE_READ_BYTES);
     let io = |error| from_io("read the file", &error);
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
@@ -152,7 +152,7 @@ fn cut_to_characters(bytes: &mut Vec<u8>, offset: u64, wanted: usize) -> u64 {
 }
 
 fn lines(
-    opened: Opened,
+    opened: OpenedFile,
     start: u64,
     count: Option<u64>,
     stop: &dyn Fn() -> bool,

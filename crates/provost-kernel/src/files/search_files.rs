@@ -16,7 +16,7 @@ use ignore::overrides::{Override, OverrideBuilder};
 use provost_core::action::SearchFiles;
 use provost_core::policy::{PathVisibility, RuleEffect};
 use provost_proto::Code;
-use provost_sandbox::beneath::{BeneathError, Kind, Root};
+use provost_sandbox::root_dir::{FileKind, RootDir, RootDirError};
 use serde::Serialize;
 
 use self::sink::{Collector, Watched};
@@ -93,7 +93,7 @@ const DEPTH: usize = 2048;
 const SKIPPED: usize = 100;
 
 pub(super) fn run(
-    root: &Root,
+    root: &RootDir,
     action: &SearchFiles,
     sight: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
@@ -104,7 +104,7 @@ pub(super) fn run(
 
 /// Searches until a moment; what was found by then is the answer.
 fn run_until(
-    root: &Root,
+    root: &RootDir,
     action: &SearchFiles,
     eyes: Eyes<'_>,
     clock: Clock<'_>,
@@ -132,7 +132,7 @@ fn run_until(
             .stat(action.path.as_ref())
             .map_err(|error| ActionError::from(error).on(&action.path))?
             .kind
-            != Kind::Directory;
+            != FileKind::Directory;
     // What a link leads to is known only when it is opened.
     if !(is_file && search.is_searched_alone(&top)?) {
         search.folder(&top).map_err(|error| error.on(&action.path))?;
@@ -153,7 +153,7 @@ impl Clock<'_> {
 }
 
 struct Search<'a> {
-    root: &'a Root,
+    root: &'a RootDir,
     matcher: RegexMatcher,
     globs: Override,
     searcher: Searcher,
@@ -167,7 +167,7 @@ impl Search<'_> {
     /// A single file, which is searched whatever its name is.
     fn is_searched_alone(&mut self, path: &Path) -> Result<bool, ActionError> {
         match self.root.open_read(path) {
-            Err(BeneathError::IsDirectory) => return Ok(false),
+            Err(RootDirError::IsDirectory) => return Ok(false),
             Err(error) => {
                 let error = ActionError::from(error);
                 return Err(ActionError {
@@ -192,12 +192,12 @@ impl Search<'_> {
             if self.found.timed_out || self.found.truncated {
                 break;
             }
-            let is_folder = item.stat.kind == Kind::Directory;
+            let is_folder = item.stat.kind == FileKind::Directory;
             if self.globs.matched(rooted(&item.path), is_folder).is_ignore() {
                 walk.prune();
                 continue;
             }
-            if item.stat.kind == Kind::File {
+            if item.stat.kind == FileKind::File {
                 self.file(&item.path)?;
             }
         }
@@ -210,7 +210,7 @@ impl Search<'_> {
         let opened = match self.root.open_read(path) {
             Ok(opened) => opened,
             // Gone, or no file any more, since the folder was read.
-            Err(BeneathError::NotFound | BeneathError::NotRegular(_)) => return Ok(()),
+            Err(RootDirError::NotFound | RootDirError::NotRegular(_)) => return Ok(()),
             Err(error) => {
                 self.skip(path, ActionError::from(error).message);
                 return Ok(());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use provost_core::policy::{PathVisibility, RuleEffect};
 use provost_proto::Code;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde::Serialize;
 
 use crate::ActionError;
@@ -37,7 +37,7 @@ pub(super) struct Eyes<'a> {
 
 impl<'a> Eyes<'a> {
     pub(super) fn new(
-        root: &Root,
+        root: &RootDir,
         sight: Option<&'a PathVisibility>,
         from: RuleEffect,
     ) -> Result<Self, ActionError> {

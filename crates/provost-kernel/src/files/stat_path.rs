@@ -1,7 +1,7 @@
 //! `fs.stat`: what is known about a file.
 
 use provost_core::action::{RelPath, StatPath};
-use provost_sandbox::beneath::{Kind, Root};
+use provost_sandbox::root_dir::{FileKind, RootDir};
 use serde::Serialize;
 
 use crate::ActionError;
@@ -20,13 +20,13 @@ pub enum EntryKind {
     Other,
 }
 
-impl From<Kind> for EntryKind {
-    fn from(kind: Kind) -> Self {
+impl From<FileKind> for EntryKind {
+    fn from(kind: FileKind) -> Self {
         match kind {
-            Kind::File => Self::File,
-            Kind::Directory => Self::Directory,
-            Kind::Symlink => Self::Symlink,
-            Kind::Other => Self::Other,
+            FileKind::File => Self::File,
+            FileKind::Directory => Self::Directory,
+            FileKind::Symlink => Self::Symlink,
+            FileKind::Other => Self::Other,
         }
     }
 }
@@ -52,7 +52,7 @@ pub struct Stated {
     pub target: Option<String>,
 }
 
-pub(super) fn run(root: &Root, action: &StatPath) -> Result<Stated, ActionError> {
+pub(super) fn run(root: &RootDir, action: &StatPath) -> Result<Stated, ActionError> {
     let path = &action.path;
     let stat = root.stat(path.as_ref()).map_err(|error| ActionError::from(error).on(path))?;
     Ok(Stated {

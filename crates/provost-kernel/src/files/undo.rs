@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use provost_core::action::{MAX_FILE_WRITE_BYTES, RelPath};
 use provost_proto::Code;
-use provost_sandbox::beneath::{BeneathError, Mode, Replace, Root};
+use provost_sandbox::root_dir::{FileWriteMode, ReplaceExisting, RootDir, RootDirError};
 
 use super::{ChangeKind, Changed, make_folders_for};
 use crate::ActionError;
@@ -24,7 +24,7 @@ enum Done {
 
 /// The steps so far.
 pub(super) struct Steps<'a> {
-    root: &'a Root,
+    root: &'a RootDir,
     done: Vec<Done>,
 }
 
@@ -32,13 +32,13 @@ pub(super) struct Steps<'a> {
 static ASIDE: AtomicU32 = AtomicU32::new(0);
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(root: &'a Root) -> Self {
+    pub(super) fn new(root: &'a RootDir) -> Self {
         Self { root, done: Vec::new() }
     }
 
     pub(super) fn create(&mut self, path: &RelPath, content: &[u8]) -> Result<(), ActionError> {
         self.make_folders(path)?;
-        self.root.write(path.as_ref(), content, Mode::Create).map_err(on(path))?;
+        self.root.write(path.as_ref(), content, FileWriteMode::Create).map_err(on(path))?;
         self.done.push(Done::Created { path: path.clone(), content: content.to_vec() });
         Ok(())
     }
@@ -58,7 +58,7 @@ impl<'a> Steps<'a> {
 
     pub(super) fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<(), ActionError> {
         self.make_folders(to)?;
-        self.root.rename(from.as_ref(), to.as_ref(), Replace::No).map_err(on(to))?;
+        self.root.rename(from.as_ref(), to.as_ref(), ReplaceExisting::No).map_err(on(to))?;
         self.done.push(Done::Moved { from: from.clone(), to: to.clone() });
         Ok(())
     }
@@ -69,7 +69,7 @@ impl<'a> Steps<'a> {
         let name = format!(".provost-aside-{}-{number}", std::process::id());
         let folder = path.parent().filter(|folder| !folder.is_root());
         let aside = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
-        self.root.rename(path.as_ref(), aside.as_ref(), Replace::No).map_err(on(path))?;
+        self.root.rename(path.as_ref(), aside.as_ref(), ReplaceExisting::No).map_err(on(path))?;
         self.done.push(Done::MovedAside { path: path.clone(), aside: aside.clone() });
         let present =
             self.root.read(aside.as_ref(), MAX_FILE_WRITE_BYTES as u64).map_err(on(path))?;
@@ -108,7 +108,7 @@ impl<'a> Steps<'a> {
             let (path, undone) = match done {
                 Done::MadeFolder(path) => match root.remove_dir(path.as_ref()) {
                     // Somebody put something into it meanwhile: then it stays.
-                    Err(BeneathError::NotEmpty) | Ok(()) => continue,
+                    Err(RootDirError::NotEmpty) | Ok(()) => continue,
                     Err(error) => (path, Err(error.into())),
                 },
                 Done::Created { path, content } => {
@@ -120,11 +120,11 @@ impl<'a> Steps<'a> {
                     (path, undone)
                 }
                 Done::Moved { from, to } => {
-                    let undone = root.rename(to.as_ref(), from.as_ref(), Replace::No);
+                    let undone = root.rename(to.as_ref(), from.as_ref(), ReplaceExisting::No);
                     (from, undone.map_err(ActionError::from))
                 }
                 Done::MovedAside { path, aside } => {
-                    let undone = root.rename(aside.as_ref(), path.as_ref(), Replace::No);
+                    let undone = root.rename(aside.as_ref(), path.as_ref(), ReplaceExisting::No);
                     (path, undone.map_err(ActionError::from))
                 }
             };
@@ -136,14 +136,14 @@ impl<'a> Steps<'a> {
     }
 }
 
-fn take_back(root: &Root, path: &RelPath, content: &[u8]) -> Result<(), ActionError> {
+fn take_back(root: &RootDir, path: &RelPath, content: &[u8]) -> Result<(), ActionError> {
     if root.read(path.as_ref(), MAX_FILE_WRITE_BYTES as u64)? != content {
         return Err(changed_meanwhile());
     }
     Ok(root.remove_file(path.as_ref())?)
 }
 
-fn swap(root: &Root, path: &RelPath, old: &[u8], new: &[u8]) -> Result<(), ActionError> {
+fn swap(root: &RootDir, path: &RelPath, old: &[u8], new: &[u8]) -> Result<(), ActionError> {
     let swapped = root.edit(path.as_ref(), MAX_FILE_WRITE_BYTES as u64, |present| {
         if present == Some(old) { Ok(new.to_vec()) } else { Err(changed_meanwhile()) }
     });
@@ -154,6 +154,6 @@ fn changed_meanwhile() -> ActionError {
     ActionError::new(Code::Conflict, "somebody changed the file meanwhile")
 }
 
-fn on(path: &RelPath) -> impl Fn(BeneathError) -> ActionError + '_ {
+fn on(path: &RelPath) -> impl Fn(RootDirError) -> ActionError + '_ {
     move |error| ActionError::from(error).on(path)
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use provost_core::action::MAX_LISTED_ENTRIES;
 use provost_proto::Code;
-use provost_sandbox::beneath::{Entry, Kind, Root, Stat};
+use provost_sandbox::root_dir::{FileKind, FileStat, RootDir, RootDirEntry};
 
 use super::Skipped;
 use super::ignored::{EXCLUDE, Rules};
@@ -33,13 +33,13 @@ pub(super) struct Item {
     /// Its path from the project.
     pub(super) path: PathBuf,
     /// What it is.
-    pub(super) stat: Stat,
+    pub(super) stat: FileStat,
 }
 
 /// One folder on the way down.
 struct Level {
     path: PathBuf,
-    entries: std::vec::IntoIter<Entry>,
+    entries: std::vec::IntoIter<RootDirEntry>,
     rules: Rc<Rules>,
     /// Whether the place to resume after lies in this folder.
     resuming: bool,
@@ -47,7 +47,7 @@ struct Level {
 
 /// The walk: folders before what is in them, names by their bytes.
 pub(super) struct Walk<'a> {
-    root: &'a Root,
+    root: &'a RootDir,
     options: Options,
     stop: &'a dyn Fn() -> bool,
     levels: Vec<Level>,
@@ -65,7 +65,7 @@ const SKIPPED: usize = 100;
 impl<'a> Walk<'a> {
     /// Begins in a folder; `after` resumes behind a path in it.
     pub(super) fn new(
-        root: &'a Root,
+        root: &'a RootDir,
         folder: &Path,
         options: Options,
         after: &Path,
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
             }
             let depth = self.levels.len();
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
-            let Some(Entry { name, stat }) = level.entries.next() else {
+            let Some(RootDirEntry { name, stat }) = level.entries.next() else {
                 self.levels.pop();
                 continue;
             };
@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
                 Some(after) if level.resuming => name.cmp(after),
                 _ => Ordering::Greater,
             };
-            let is_folder = stat.kind == Kind::Directory;
+            let is_folder = stat.kind == FileKind::Directory;
             if order == Ordering::Less || self.leave_out(&path, is_folder) {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use provost_core::action::{MAX_FILE_WRITE_BYTES, WriteFile, WriteMode};
 use provost_proto::{Code, Hash};
-use provost_sandbox::beneath::{BeneathError, Mode, Root};
+use provost_sandbox::root_dir::{FileWriteMode, RootDir, RootDirError};
 use serde::Serialize;
 
 use super::{ChangeKind, Changed, hash_of, kind_at, make_folders_for};
@@ -27,7 +27,7 @@ pub struct Written {
 /// The longest file that is still read to compare or to hash it.
 const LOOKED_AT: u64 = MAX_FILE_WRITE_BYTES as u64;
 
-pub(super) fn run(root: &Root, action: &WriteFile) -> Result<Written, ActionError> {
+pub(super) fn run(root: &RootDir, action: &WriteFile) -> Result<Written, ActionError> {
     let path = &action.path;
     let bytes = action
         .bytes()
@@ -53,25 +53,25 @@ pub(super) fn run(root: &Root, action: &WriteFile) -> Result<Written, ActionErro
 
 type Outcome = Result<(u64, Option<Hash>), ActionError>;
 
-fn write(root: &Root, action: &WriteFile, bytes: &[u8]) -> Outcome {
+fn write(root: &RootDir, action: &WriteFile, bytes: &[u8]) -> Outcome {
     let mode = match action.mode {
-        WriteMode::Overwrite => Mode::Overwrite,
-        WriteMode::Create => Mode::Create,
-        WriteMode::Append => Mode::Append,
+        WriteMode::Overwrite => FileWriteMode::Overwrite,
+        WriteMode::Create => FileWriteMode::Create,
+        WriteMode::Append => FileWriteMode::Append,
     };
     root.write(action.path.as_ref(), bytes, mode)?;
     match action.mode {
         WriteMode::Overwrite | WriteMode::Create => Ok((bytes.len() as u64, Some(hash_of(bytes)))),
         WriteMode::Append => match root.read(action.path.as_ref(), LOOKED_AT) {
             Ok(whole) => Ok((whole.len() as u64, Some(hash_of(&whole)))),
-            Err(BeneathError::TooLarge { size, .. }) => Ok((size, None)),
+            Err(RootDirError::TooLarge { size, .. }) => Ok((size, None)),
             Err(error) => Err(error.into()),
         },
     }
 }
 
 /// Writes only over the content that the caller has seen.
-fn replace(root: &Root, action: &WriteFile, bytes: &[u8], expected: Hash) -> Outcome {
+fn replace(root: &RootDir, action: &WriteFile, bytes: &[u8], expected: Hash) -> Outcome {
     let mut written = (0, None);
     root.edit(action.path.as_ref(), LOOKED_AT, |present| {
         let present = expect(present, Some(expected))?;

@@ -11,9 +11,11 @@ use std::time::Duration;
 use provost_core::action::{self, ProcessAction, RunCommand};
 use provost_proto::kernel::{ErrorInfo, Preconditions, ReportPayload};
 use provost_proto::{ActionId, Code};
-use provost_sandbox::beneath::Root;
-use provost_sandbox::confine::{Applied, Command, Leftovers, Parent, Stdio, Wall};
+use provost_sandbox::confine::{
+    AppliedLayers, OrphanPolicy, ParentExitPolicy, Sandbox, SandboxCommand, SandboxStdio,
+};
 use provost_sandbox::environment;
+use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 use tokio::sync::{RwLock, oneshot};
 
@@ -35,7 +37,7 @@ const AT_ONCE: usize = 64;
 #[derive(Debug)]
 pub(super) struct Commands {
     project: PathBuf,
-    root: Root,
+    root: RootDir,
     environment: Vec<(OsString, OsString)>,
     spool: Arc<Spool>,
     redacting: Arc<Redacting>,
@@ -48,14 +50,14 @@ pub(super) struct Commands {
 impl Commands {
     pub(super) fn new(
         options: &HostOptions,
-        root: Root,
+        root: RootDir,
         spool: Arc<Spool>,
         redacting: Arc<Redacting>,
     ) -> Self {
         Self {
             project: options.project.clone(),
             root,
-            environment: environment::allowed(options.environment.iter().cloned()),
+            environment: environment::filter_allowed(options.environment.iter().cloned()),
             spool,
             redacting,
             walls: Walls::new(options),
@@ -124,7 +126,7 @@ impl Commands {
         let policy = wall.policy();
         let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
         space.check().map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
-        let absent = policy.absent();
+        let absent = policy.find_missing_paths();
         let what = action::Action::Process(ProcessAction::RunCommand(params.clone())).describe();
         let mut holds = self.holds.write().await;
         holds.tidy();
@@ -171,8 +173,8 @@ impl Commands {
     /// copies that it runs, to be kept until it does, and what is held.
     async fn hold(
         &self,
-        command: &mut Command,
-        wall: &Wall,
+        command: &mut SandboxCommand,
+        wall: &Sandbox,
         terms: &Preconditions,
         holds: &Holds,
     ) -> Result<(Copies, Vec<PathBuf>), ActionError> {
@@ -196,17 +198,17 @@ impl Commands {
         super::pinned::compare(&self.project, terms)
     }
 
-    fn command(&self, params: &RunCommand) -> Command {
+    fn command(&self, params: &RunCommand) -> SandboxCommand {
         let mut command = match (&params.command, &params.argv) {
             (Some(line), _) => {
                 let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
-                Command::new(shell, &["-c", line])
+                SandboxCommand::new(shell, &["-c", line])
             }
             (None, Some(argv)) => {
                 let (program, rest) = argv.split_first().map_or(("", &[][..]), |(p, r)| (p, r));
-                Command::new(program, rest)
+                SandboxCommand::new(program, rest)
             }
-            (None, None) => Command::new("", &[] as &[&str]),
+            (None, None) => SandboxCommand::new("", &[] as &[&str]),
         };
         command.env.clone_from(&self.environment);
         for (name, value) in &params.env {
@@ -214,16 +216,16 @@ impl Commands {
             command.env.push((name.into(), value.into()));
         }
         // Last, so that nothing that was given takes it away.
-        for (name, value) in environment::git() {
+        for (name, value) in environment::build_git_variables() {
             command.env.retain(|(known, _)| *known != name);
             command.env.push((name, value));
         }
         command.cwd = if params.cwd.is_root() { ".".into() } else { params.cwd.as_str().into() };
         let input = params.stdin.is_some() || params.background;
-        let input = if input { Stdio::Pipe } else { Stdio::Null };
-        command.stdio = [input, Stdio::Pipe, Stdio::Pipe];
-        command.leftovers = if params.background { Leftovers::Keep } else { Leftovers::End };
-        command.parent = Parent::EndWith;
+        let input = if input { SandboxStdio::Pipe } else { SandboxStdio::Null };
+        command.stdio = [input, SandboxStdio::Pipe, SandboxStdio::Pipe];
+        command.leftovers = if params.background { OrphanPolicy::Keep } else { OrphanPolicy::Kill };
+        command.parent = ParentExitPolicy::Terminate;
         command
     }
 
@@ -271,7 +273,7 @@ fn describe(process: &Process) -> Value {
     })
 }
 
-fn layers(applied: &Applied) -> std::collections::BTreeMap<String, Value> {
+fn layers(applied: &AppliedLayers) -> std::collections::BTreeMap<String, Value> {
     match serde_json::to_value(applied) {
         Ok(Value::Object(members)) => members.into_iter().collect(),
         Ok(_) | Err(_) => std::collections::BTreeMap::new(),

@@ -13,7 +13,7 @@ use provost_proto::kernel::{
     RpcError, RpcRequest, RpcResponse, VisibilityRule,
 };
 use provost_proto::{ActionId, Code, RawJson};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
@@ -324,10 +324,10 @@ async fn execute(
 }
 
 /// The project's folder, in which only the links are followed that were decided about.
-fn beneath(host: &Host, terms: Option<&Preconditions>) -> Root {
+fn beneath(host: &Host, terms: Option<&Preconditions>) -> RootDir {
     match terms {
         Some(terms) => files::bound(&host.root, terms),
-        None => host.root.share(),
+        None => host.root.clone_handle(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use provost_core::redact::Redactor;
 use provost_proto::kernel::ObservedChanges;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -16,14 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// When a command was started, and where.
 #[derive(Debug)]
 pub(super) struct Start {
-    root: Root,
+    root: RootDir,
     at: Moment,
 }
 
 impl Start {
     /// Now, just before it is.
-    pub(super) fn now(root: &Root) -> Self {
-        Self { root: root.share(), at: Moment::now() }
+    pub(super) fn now(root: &RootDir) -> Self {
+        Self { root: root.clone_handle(), at: Moment::now() }
     }
 
     /// What changed since, without secrets, if anything did or may have.

@@ -28,8 +28,8 @@ use std::time::Duration;
 use provost_proto::kernel::HelloResponse;
 use provost_proto::runtime::StopCause;
 use provost_proto::{Code, UnixMicros};
-use provost_sandbox::beneath::{BeneathError, Root};
 use provost_sandbox::launch;
+use provost_sandbox::root_dir::{RootDir, RootDirError};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -68,7 +68,7 @@ pub struct HostOptions {
 pub enum HostError {
     /// The project's folder cannot be held.
     #[error("cannot hold the project's folder: {0}")]
-    Project(#[from] BeneathError),
+    Project(#[from] RootDirError),
     /// The socket or the secret cannot be used.
     #[error("cannot meet the daemon in {place}: {source}")]
     Place {
@@ -85,7 +85,7 @@ struct Host {
     boot: Uuid,
     version: String,
     secret: String,
-    root: Root,
+    root: RootDir,
     /// What tells the folder that is held from any other.
     held: (u64, u64),
     project: PathBuf,
@@ -147,13 +147,13 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
     }
     let place = Place::at(&options.place);
     let at = |source| HostError::Place { place: options.place.clone(), source };
-    let root = Root::open(&options.project)?;
+    let root = RootDir::open(&options.project)?;
     let held = rustix::fs::fstat(&root).map_err(|error| at(error.into()))?;
     let listener = place.listen().map_err(at)?;
     let spool = Arc::new(Spool::new(options.place.clone()));
     let redacting = Arc::new(Redacting::default());
     let (kept, secrets) = (Arc::clone(&spool), Arc::clone(&redacting));
-    let commands = Commands::new(&options, root.share(), kept, secrets);
+    let commands = Commands::new(&options, root.clone_handle(), kept, secrets);
     let commands = Arc::new(commands);
     let now = Arc::new(Now::new(Arc::clone(&spool), &options.place, options.clock));
     let terminal = Terminal::new(Shell::new(&options), Arc::clone(&now));

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use provost_core::action::{Action, FileAction};
 use provost_proto::Code;
 use provost_proto::kernel::Preconditions;
-use provost_sandbox::beneath::Root;
-use provost_sandbox::confine::{Child, Script};
+use provost_sandbox::confine::{FileOverride, SandboxChild};
+use provost_sandbox::root_dir::RootDir;
 use tempfile::NamedTempFile;
 use tokio::sync::{mpsc, oneshot};
 
@@ -37,8 +37,8 @@ impl Hold {
     }
 
     /// Carries it out, and tells whether they are held.
-    pub(super) fn carry_out(self, child: &mut Child) {
-        let held = child.hold(&self.project, &self.paths);
+    pub(super) fn carry_out(self, child: &mut SandboxChild) {
+        let held = child.hold_paths(&self.project, &self.paths);
         if let Err(error) = &held {
             tracing::warn!(%error, "a path could not be held");
         }
@@ -114,10 +114,10 @@ impl Holds {
     }
 
     /// Refuses a change to what a command runs that a person allowed.
-    pub(super) fn guard(&self, root: &Root, action: &FileAction) -> Result<(), ActionError> {
+    pub(super) fn guard(&self, root: &RootDir, action: &FileAction) -> Result<(), ActionError> {
         let is_held = |path: &Path| self.held().any(|held| held.starts_with(path));
         for path in Action::File(action.clone()).paths() {
-            let real = root.links().map(|links| links.real_name(path.as_ref()));
+            let real = root.allowed_links().map(|links| links.resolve_nofollow(path.as_ref()));
             if is_held(path.as_ref()) || real.is_some_and(|real| is_held(&real)) {
                 let why =
                     "a command runs this that a person allowed as it is; wait until it has ended";
@@ -139,7 +139,7 @@ pub(super) fn compare(project: &Path, terms: &Preconditions) -> Result<(), Actio
     if terms.pins.is_empty() {
         return Ok(());
     }
-    let root = Root::open(project)?;
+    let root = RootDir::open(project)?;
     for pin in &terms.pins {
         let now = crate::pin(&root, project, &pin.path);
         if now.is_none_or(|now| now.hash != pin.hash) {
@@ -169,7 +169,7 @@ impl Copies {
         if terms.pins.is_empty() {
             return Ok(copies);
         }
-        let root = Root::open(project)?;
+        let root = RootDir::open(project)?;
         for pin in &terms.pins {
             let now = crate::pin(&root, project, &pin.path).filter(|now| now.hash == pin.hash);
             let Some(now) = now else { return Err(changed(&pin.path)) };
@@ -184,8 +184,8 @@ impl Copies {
         Ok(copies)
     }
 
-    pub(super) fn scripts(&self) -> Vec<Script> {
-        let one = |(path, copy): &(PathBuf, NamedTempFile)| Script {
+    pub(super) fn scripts(&self) -> Vec<FileOverride> {
+        let one = |(path, copy): &(PathBuf, NamedTempFile)| FileOverride {
             path: path.clone(),
             copy: copy.path().to_owned(),
         };
@@ -193,7 +193,7 @@ impl Copies {
     }
 }
 
-fn copy(root: &Root, private: &Path, path: &str, content: &[u8]) -> io::Result<NamedTempFile> {
+fn copy(root: &RootDir, private: &Path, path: &str, content: &[u8]) -> io::Result<NamedTempFile> {
     let mode = root.stat(Path::new(path)).map_or(0o444, |stat| stat.mode & 0o777);
     let mut copy = tempfile::Builder::new().prefix("script-").tempfile_in(private)?;
     copy.write_all(content)?;
@@ -207,8 +207,8 @@ pub(super) fn straight(project: &Path, programs: &[String]) -> Result<(), Action
     if programs.is_empty() {
         return Ok(());
     }
-    let root = Root::open(project)?;
-    match programs.iter().find(|path| !root.is_straight(Path::new(path))) {
+    let root = RootDir::open(project)?;
+    match programs.iter().find(|path| !root.is_link_free(Path::new(path))) {
         Some(path) => Err(changed(path)),
         None => Ok(()),
     }

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, ReportPayload};
 use provost_proto::{ActionId, Code};
-use provost_sandbox::confine::{Child, Exit, SandboxError};
-use provost_sandbox::profile::Absent;
+use provost_sandbox::confine::{SandboxChild, SandboxError, SandboxExit};
+use provost_sandbox::sandbox_policy::MissingProtectedPaths;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
@@ -117,7 +117,7 @@ impl Process {
 /// What a run needs beside its process.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub(super) child: Child,
+    pub(super) child: SandboxChild,
     pub(super) spool: Arc<Spool>,
     /// What of its output must not get out.
     pub(super) redactor: Arc<Redactor>,
@@ -128,7 +128,7 @@ pub(super) struct Run {
     pub(super) limit: Option<Duration>,
     pub(super) max_output: u64,
     /// Paths that govern others and were not there when it started.
-    pub(super) absent: Absent,
+    pub(super) absent: MissingProtectedPaths,
     /// When it started, to tell what changed since.
     pub(super) start: Start,
     /// The disks that it must not fill.
@@ -147,7 +147,7 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
     let (read, (exit, fault)) = to_the_end(reading, obeying, DRAIN).await;
     let fault = fault.or_else(|| read.err().map(|error| internal(&error.to_string())));
     let took = began.elapsed();
-    let planted = run.absent.planted();
+    let planted = run.absent.find_created();
     let meanwhile = run.start.meanwhile(&run.redactor).await;
     let fault = fault.map(|fault| without_secrets(&run.redactor, fault));
     let ending = Ending { exit, fault, took, planted, meanwhile };
@@ -159,7 +159,7 @@ pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
 }
 
 struct Ending {
-    exit: Option<Exit>,
+    exit: Option<SandboxExit>,
     fault: Option<ErrorInfo>,
     took: Duration,
     planted: Vec<PathBuf>,
@@ -177,8 +177,8 @@ async fn finish(
     }
     let (stdout, stderr, dropped) = keeper.totals();
     let (exit_code, signal) = match ending.exit {
-        Some(Exit::Code(code)) => (Some(code), None),
-        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        Some(SandboxExit::Code(code)) => (Some(code), None),
+        Some(SandboxExit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
     let killed = || {
@@ -232,12 +232,12 @@ fn type_into(
 
 /// Waits for the end of the child and does what is ordered meanwhile.
 async fn obey(
-    mut child: Child,
+    mut child: SandboxChild,
     mut orders: mpsc::Receiver<Order>,
     mut typed: Option<mpsc::Sender<Vec<u8>>>,
     limit: Option<Duration>,
     space: &Space,
-) -> (Option<Exit>, Option<ErrorInfo>) {
+) -> (Option<SandboxExit>, Option<ErrorInfo>) {
     // The handle of a process becomes readable like a pipe does, and is polled
     // the same way; nothing is ever read from it.
     let watched =
@@ -292,10 +292,10 @@ async fn obey(
 
 /// Ends the child on a thread of its own, because it waits.
 async fn stop(
-    mut child: Child,
+    mut child: SandboxChild,
     grace: Duration,
     fault: Option<ErrorInfo>,
-) -> (Option<Exit>, Option<ErrorInfo>) {
+) -> (Option<SandboxExit>, Option<ErrorInfo>) {
     let stopped = tokio::task::spawn_blocking(move || child.stop(grace)).await;
     match stopped {
         Ok(Ok(exit)) => (Some(exit), fault),

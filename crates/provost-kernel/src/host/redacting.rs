@@ -10,7 +10,7 @@ use provost_core::action::{BytesEncoding, RelPath};
 use provost_core::redact::{Redactor, Secrets};
 use provost_proto::Code;
 use provost_proto::kernel::{ErrorInfo, KnownSecret};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde_json::{Map, Value};
 
 use crate::ActionError;
@@ -72,7 +72,7 @@ pub(super) fn redacted(
 /// is around it: of a secret that is cut off at its ends, nothing is let out either.
 pub(super) fn redacted_part(
     redactor: &Redactor,
-    root: &Root,
+    root: &RootDir,
     (path, content): (&RelPath, Content),
 ) -> Result<(Content, usize), ActionError> {
     let reach = redactor.max_match_bytes() as u64;
@@ -180,7 +180,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = format!("ä first\nkey {VALUE} end\n{}", "x".repeat(500));
         std::fs::write(folder.path().join("a"), &text).unwrap();
-        let (root, redactor) = (Root::open(folder.path()).unwrap(), redactor());
+        let (root, redactor) = (RootDir::open(folder.path()).unwrap(), redactor());
         let start = text.find(VALUE).unwrap();
         let end = start + VALUE.len();
         for (offset, length) in (0..60).flat_map(|from| (1..40).map(move |n| (from, n))) {

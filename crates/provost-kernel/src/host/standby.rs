@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use provost_sandbox::confine::Wall;
+use provost_sandbox::confine::Sandbox;
 
 /// How long the warden of a command that does not come is kept.
 const WAITS: Duration = Duration::from_secs(20);
@@ -12,16 +12,16 @@ const WAITS: Duration = Duration::from_secs(20);
 /// A wall, and whether somebody watches that nothing waits behind it for ever.
 #[derive(Debug)]
 pub(super) struct Kept {
-    wall: Wall,
+    wall: Sandbox,
     watched: AtomicBool,
 }
 
 impl Kept {
-    pub(super) fn new(wall: Wall) -> Self {
+    pub(super) fn new(wall: Sandbox) -> Self {
         Self { wall, watched: AtomicBool::new(false) }
     }
 
-    pub(super) fn wall(&self) -> &Wall {
+    pub(super) fn wall(&self) -> &Sandbox {
         &self.wall
     }
 
@@ -29,7 +29,7 @@ impl Kept {
     /// everything else, and for a while.
     pub(super) fn stand_by(self: Arc<Self>) {
         drop(tokio::task::spawn_blocking(move || {
-            if let Err(error) = self.wall.stand_by() {
+            if let Err(error) = self.wall.start_standby() {
                 // The next command meets the same, and says so to whoever asked for it.
                 tracing::debug!(%error, "nothing could be made ready for the next command");
             }
@@ -41,12 +41,12 @@ impl Kept {
 
     async fn stand_down(self: Arc<Self>) {
         loop {
-            while let Some(left) = self.wall.stand_down(WAITS) {
+            while let Some(left) = self.wall.expire_standby(WAITS) {
                 tokio::time::sleep(left).await;
             }
             self.watched.store(false, Ordering::Release);
             // One may have been made between the look and the mark.
-            let missed = self.wall.stand_down(WAITS).is_some();
+            let missed = self.wall.expire_standby(WAITS).is_some();
             if !missed || self.watched.swap(true, Ordering::AcqRel) {
                 return;
             }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 
 use provost_proto::Code;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 
 use crate::{Project, as_nobody, run};
@@ -151,7 +151,7 @@ fn pipes_sockets_and_devices_are_refused_without_waiting() {
     let found = project.done("fs.searchFiles", json!({"pattern": "x"}));
     assert_eq!(found["files"], json!(0));
     project.done("fs.deleteFile", json!({"path": "fifo"}));
-    let devices = Root::open("/dev".as_ref()).unwrap();
+    let devices = RootDir::open("/dev".as_ref()).unwrap();
     for name in ["zero", "null"] {
         let error = run(&devices, "fs.readFile", json!({"path": name})).unwrap_err();
         assert_eq!(error.code, Code::NotAFile, "{error}");

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use provost_core::action::Action;
 use provost_kernel::{ActionError, files};
 use provost_proto::Code;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde_json::Value;
 
 /// A project in a folder of its own, with another folder outside of it.
@@ -28,7 +28,7 @@ struct Project {
     _dir: tempfile::TempDir,
     inside: PathBuf,
     outside: PathBuf,
-    root: Root,
+    root: RootDir,
 }
 
 impl Project {
@@ -38,7 +38,7 @@ impl Project {
         fs::create_dir(&inside).unwrap();
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("secret"), "SECRET\n").unwrap();
-        let root = Root::open(&inside).unwrap();
+        let root = RootDir::open(&inside).unwrap();
         Self { _dir: dir, inside, outside, root }
     }
 
@@ -100,7 +100,7 @@ impl Project {
     }
 }
 
-fn run(root: &Root, name: &str, params: Value) -> Result<Value, ActionError> {
+fn run(root: &RootDir, name: &str, params: Value) -> Result<Value, ActionError> {
     match Action::parse(name, params).unwrap() {
         Action::File(action) => files::execute(root, &action, &|| false),
         Action::Process(action) => panic!("{action:?} is no action on files"),

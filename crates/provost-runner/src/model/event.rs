@@ -59,7 +59,7 @@ pub enum ModelEvent {
         text: String,
     },
     /// What this attempt used so far; replaces what an earlier event of the same
-    /// attempt said. A new attempt begins with `Waiting`. One that broke was paid for
+    /// attempt said. A new attempt begins with `PendingSend`. One that broke was paid for
     /// too: add its last `Usage` to the turn's.
     Usage {
         /// The tokens.

@@ -8,10 +8,10 @@
 //! A [`Registry`] says which [`Provider`] a name like `anthropic/claude-sonnet-5`
 //! means; [`Models::stream`] sends it a [`ActionRequest`] and gives a stream of
 //! [`ModelEvent`]s. Dropping the stream closes the connection. The last event of
-//! a stream that succeeds is [`ModelEvent::End`], with the finished [`Turn`]; the
+//! a stream that succeeds is [`ModelEvent::ConnectionEnd`], with the finished [`BatchedAppendState`]; the
 //! last of one that fails is an error. Nothing comes after either.
 //!
-//! A [`Turn`] goes into the next request as it is ([`Message::Assistant`]). It
+//! A [`BatchedAppendState`] goes into the next request as it is ([`WriterMessage::Assistant`]). It
 //! keeps, beside the neutral form of each [`SessionItem`], what the provider itself
 //! wrote, and the same model gets that back unchanged: reasoning items, encrypted
 //! reasoning, signatures of thoughts, ids. Another model gets the neutral form,

@@ -142,7 +142,7 @@ pub enum Message {
     },
     /// What a model said.
     Assistant {
-        /// The turn, as [`super::ModelEvent::End`] gave it.
+        /// The turn, as [`super::ModelEvent::ConnectionEnd`] gave it.
         turn: Box<Turn>,
     },
     /// What came of the calls of the turn before, in any order. A call that has no

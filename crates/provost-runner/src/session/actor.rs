@@ -65,7 +65,7 @@ impl Actor {
     /// Begins the turn of a message that waited.
     async fn begin(&self, next: Waiting) -> Option<Begun> {
         let Waiting { by, message, item, most } = next;
-        let turn = self.runner.gateway.clock().id();
+        let turn = self.runner.gateway.clock().new_id();
         let facts = vec![self.started(turn, Some(message), Some(item))];
         match self.journal.person(&by, None, facts).await {
             Ok(_) => Some(Begun { turn, by, message: Some(message), most }),
@@ -199,7 +199,7 @@ impl Actor {
             let next = self.waiting.pop_front().ok_or(RunnerError::NothingToContinue)?;
             return self.begin(next).await.ok_or(RunnerError::Stopping);
         }
-        let turn = self.runner.gateway.clock().id();
+        let turn = self.runner.gateway.clock().new_id();
         self.journal.person(&by, None, vec![self.started(turn, None, None)]).await?;
         Ok(Begun { turn, by, message: None, most: None })
     }
@@ -216,7 +216,7 @@ impl Actor {
     /// The turn that a daemon before left open, if it did.
     async fn left_open(&self) -> Option<Begun> {
         let id = self.journal.session.uuid();
-        let doc = self.runner.gateway.store().doc(ViewKind::Sessions, id).await.ok()?;
+        let doc = self.runner.gateway.store().get_document(ViewKind::Sessions, id).await.ok()?;
         let view = doc.and_then(ViewDocument::into_session)?;
         let turn = view.turn.clone().filter(|_| view.status == SessionStatus::Running)?;
         let message = match history::asked(&**self.runner.gateway.store(), &view, turn.id).await {

@@ -94,7 +94,7 @@ impl Turn {
         Fact::MessageAdded(MessageAdded {
             session: self.journal.session,
             item: self.journal.place(),
-            message: self.runner.gateway.clock().id(),
+            message: self.runner.gateway.clock().new_id(),
             turn: Some(self.id),
             from: MessageAuthor::Assistant,
             parts,
@@ -116,7 +116,7 @@ impl Turn {
                 let call = Call {
                     item: self.journal.place(),
                     id: called.id.as_str().to_owned(),
-                    action: known.map(|_| self.runner.gateway.clock().id()),
+                    action: known.map(|_| self.runner.gateway.clock().new_id()),
                     tool,
                     arguments: called.arguments.clone(),
                     child: None,
@@ -152,7 +152,7 @@ impl Turn {
             // It tells why there is none.
             None => &gateway.part(&project, &view.role).await?,
         };
-        let doc = gateway.store().doc(ViewKind::Runtimes, project.id.uuid()).await?;
+        let doc = gateway.store().get_document(ViewKind::Runtimes, project.id.uuid()).await?;
         let runs = told::runs(doc.and_then(ViewDocument::into_runtime).as_ref());
         let now = i64::try_from(gateway.clock().now()).unwrap_or(i64::MAX);
         let date = jiff::Timestamp::from_microsecond(now).unwrap_or_default();

@@ -51,7 +51,7 @@ impl Turn {
         if let Err(error) = self.give(child, wanted.task).await {
             return Ok(render::failed(&fault(Code::SkillDenied, error.to_string())));
         }
-        let mut head = self.runner.gateway.store().head();
+        let mut head = self.runner.gateway.store().watch_head();
         loop {
             head.mark_unchanged();
             let now = self.runner.view(child).await?;

@@ -6,7 +6,7 @@ use provost_proto::session::{
     ToolCallStatus,
 };
 use provost_proto::{MessageId, TurnId};
-use provost_store::{Store, StoreError};
+use provost_store::{EventStore, StoreError};
 
 use super::told::Touched;
 use super::tools::Call;
@@ -20,7 +20,10 @@ pub(super) const GO_ON: &str =
 
 /// All items of a session in the order of the conversation. What was said while a turn
 /// went on has a place among what that turn said, but was heard after it.
-pub(super) async fn items(store: &dyn Store, view: &SessionView) -> Result<Vec<Said>, StoreError> {
+pub(super) async fn items(
+    store: &dyn EventStore,
+    view: &SessionView,
+) -> Result<Vec<Said>, StoreError> {
     let mut items = from(store, view, 0).await?;
     items.sort_by_key(|item| (item.turn.is_none(), item.turn, item.item));
     Ok(items)
@@ -28,7 +31,7 @@ pub(super) async fn items(store: &dyn Store, view: &SessionView) -> Result<Vec<S
 
 /// The message that began a turn; one that goes on with another has none.
 pub(super) async fn asked(
-    store: &dyn Store,
+    store: &dyn EventStore,
     view: &SessionView,
     turn: TurnId,
 ) -> Result<Option<MessageId>, StoreError> {
@@ -43,11 +46,16 @@ pub(super) async fn asked(
 }
 
 /// The items from a place on.
-async fn from(store: &dyn Store, view: &SessionView, first: u32) -> Result<Vec<Said>, StoreError> {
+async fn from(
+    store: &dyn EventStore,
+    view: &SessionView,
+    first: u32,
+) -> Result<Vec<Said>, StoreError> {
     let mut items = Vec::new();
     let pages = view.items.div_ceil(ITEMS_PER_PAGE);
     for page in first / ITEMS_PER_PAGE..pages {
-        let doc = store.doc(ViewKind::Pages, page_key(view.id, page * ITEMS_PER_PAGE)).await?;
+        let doc =
+            store.get_document(ViewKind::Pages, page_key(view.id, page * ITEMS_PER_PAGE)).await?;
         items.extend(doc.and_then(ViewDocument::into_page).into_iter().flat_map(|page| page.items));
     }
     Ok(items)
@@ -73,7 +81,10 @@ pub(super) struct History {
 }
 
 /// Reads the conversation up to and with a turn, from its last summary on.
-pub(super) async fn read(store: &dyn Store, view: &SessionView) -> Result<History, StoreError> {
+pub(super) async fn read(
+    store: &dyn EventStore,
+    view: &SessionView,
+) -> Result<History, StoreError> {
     // Messages that waited have places before those of the turn they waited for.
     let first = view.compacted.unwrap_or(0).saturating_sub(ITEMS_PER_PAGE);
     let mut items = from(store, view, first).await?;

@@ -30,7 +30,7 @@ impl Runner {
         read: History,
     ) -> Result<(), RunnerError> {
         let Some(turn) = &session.turn else { return Ok(()) };
-        let doc = self.gateway.store().doc(ViewKind::Drafts, session.id.uuid()).await?;
+        let doc = self.gateway.store().get_document(ViewKind::Drafts, session.id.uuid()).await?;
         let draft = doc.and_then(ViewDocument::into_draft).filter(|draft| draft.turn == turn.id);
         let mut facts = Vec::new();
         if let Some(draft) = draft {
@@ -40,7 +40,7 @@ impl Runner {
                 facts.push(Fact::MessageAdded(MessageAdded {
                     session: session.id,
                     item: session.items,
-                    message: self.gateway.clock().id(),
+                    message: self.gateway.clock().new_id(),
                     turn: Some(turn.id),
                     from: MessageAuthor::Assistant,
                     parts,
@@ -59,7 +59,7 @@ impl Runner {
             principal: turn.principal.clone(),
             actor: Actor::Daemon,
             command: None,
-            durability: Durability::Process,
+            durability: Durability::Buffered,
             facts,
         };
         self.gateway.say(session.id, saying).await?;

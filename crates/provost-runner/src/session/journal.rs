@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use provost_gateway::{Gateway, GatewayError, Saying};
 use provost_proto::session::{ItemNumber, SessionView};
 use provost_proto::{Actor, Fact, ProjectId, SessionId};
-use provost_store::{Appended, Durability, Idempotency};
+use provost_store::{AppendOutcome, Durability, Idempotency};
 
 use super::Speaker;
 
@@ -42,9 +42,9 @@ impl Journal {
         by: &Speaker,
         command: Option<Idempotency>,
         facts: Vec<Fact>,
-    ) -> Result<Appended, GatewayError> {
+    ) -> Result<AppendOutcome, GatewayError> {
         let Speaker { principal, actor } = by.clone();
-        let durability = Durability::Power;
+        let durability = Durability::Synced;
         let saying = Saying { principal, actor, command, durability, facts };
         self.gateway.say(self.session, saying).await
     }
@@ -53,7 +53,7 @@ impl Journal {
     pub(super) async fn model(&self, by: &Speaker, facts: Vec<Fact>) -> Result<(), GatewayError> {
         let principal = by.principal.clone();
         let actor = Actor::Agent(self.role.clone());
-        let (command, durability) = (None, Durability::Process);
+        let (command, durability) = (None, Durability::Buffered);
         let saying = Saying { principal, actor, command, durability, facts };
         self.gateway.say(self.session, saying).await?;
         Ok(())

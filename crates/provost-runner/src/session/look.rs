@@ -3,7 +3,7 @@
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::session::{SessionDetail, SessionList, SessionStatus, SessionView};
 use provost_proto::{SessionId, Stream};
-use provost_store::Scope;
+use provost_store::EventScope;
 
 use super::{Runner, RunnerError, history};
 
@@ -14,7 +14,7 @@ const TRIES: usize = 200;
 impl Runner {
     /// The sessions, the newest first.
     pub async fn list(&self) -> Result<SessionList, RunnerError> {
-        let docs = self.gateway.store().docs(ViewKind::Sessions).await?;
+        let docs = self.gateway.store().list_documents(ViewKind::Sessions).await?;
         let mut sessions: Vec<_> =
             docs.into_iter().filter_map(ViewDocument::into_session).collect();
         sessions.sort_by_key(|session| std::cmp::Reverse((session.updated_at, session.id)));
@@ -31,19 +31,19 @@ impl Runner {
     /// that whoever follows from there sees every piece of text once.
     pub async fn detail(&self, session: SessionId) -> Result<SessionDetail, RunnerError> {
         let store = self.gateway.store();
-        let scope = Scope::One(Stream::Session(session));
+        let scope = EventScope::Stream(Stream::Session(session));
         let mut tries = 0;
         loop {
-            let cursor = *store.head().borrow();
+            let cursor = *store.watch_head().borrow();
             let view = self.view(session).await?;
             let mut items = history::items(&**store, &view).await?;
             let draft = store
-                .doc(ViewKind::Drafts, session.uuid())
+                .get_document(ViewKind::Drafts, session.uuid())
                 .await?
                 .and_then(ViewDocument::into_draft);
             tries += 1;
             // Something was said meanwhile: the documents may be of different moments.
-            if !store.read(scope, cursor, 1).await?.events.is_empty() && tries < TRIES {
+            if !store.read_events(scope, cursor, 1).await?.events.is_empty() && tries < TRIES {
                 continue;
             }
             items.iter_mut().for_each(history::without_native);

@@ -114,8 +114,8 @@ impl Runner {
         prices: Prices,
         settings: Settings,
     ) -> Result<Arc<Self>, RunnerError> {
-        let rows = gateway.store().docs(ViewKind::Usage).await?;
-        let sessions = gateway.store().docs(ViewKind::Sessions).await?;
+        let rows = gateway.store().list_documents(ViewKind::Usage).await?;
+        let sessions = gateway.store().list_documents(ViewKind::Sessions).await?;
         let ledger = Arc::new(Ledger::new(
             rows.into_iter().filter_map(ViewDocument::into_usage),
             sessions.into_iter().filter_map(ViewDocument::into_session),

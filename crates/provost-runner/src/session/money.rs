@@ -38,7 +38,7 @@ pub(super) fn tokens(usage: &Usage) -> TokenUsage {
 impl Runner {
     /// What models used and cost.
     pub async fn usage(&self) -> Result<UsageReport, RunnerError> {
-        let docs = self.gateway.store().docs(ViewKind::Usage).await?;
+        let docs = self.gateway.store().list_documents(ViewKind::Usage).await?;
         let mut rows: Vec<DailyUsage> =
             docs.into_iter().filter_map(ViewDocument::into_usage).collect();
         rows.sort_by(|a, b| (b.day, &b.model).cmp(&(a.day, &a.model)));

@@ -27,7 +27,7 @@ impl Runner {
         let model = wanted.model.or(part.model).or_else(|| self.settings.model.clone());
         let model = model.ok_or_else(|| RunnerError::NoModel(part.name.clone()))?;
         let opened = SessionOpened {
-            session: self.gateway.clock().id(),
+            session: self.gateway.clock().new_id(),
             project: project.id,
             role: part.name,
             model,
@@ -52,7 +52,7 @@ impl Runner {
         let spent = self.ledger.books().spent(AccountKey::Session(parent.id));
         let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
         let opened = SessionOpened {
-            session: self.gateway.clock().id(),
+            session: self.gateway.clock().new_id(),
             project: project.id,
             role: part.name,
             model: part.model.unwrap_or_else(|| parent.model.clone()),
@@ -77,14 +77,14 @@ impl Runner {
         drop(self.models.stream(&Request::new(opened.model.clone(), Vec::new()))?);
         self.gateway.agent(opened.session, opened.project, &opened.role)?;
         let Speaker { principal, actor } = by;
-        let (session, durability) = (opened.session, Durability::Power);
+        let (session, durability) = (opened.session, Durability::Synced);
         let facts = vec![Fact::SessionOpened(opened)];
         let saying = Saying { principal, actor, command, durability, facts };
         let appended = self.gateway.say(session, saying).await?;
         let mut session: SessionId = session;
         // The same request came before: it opened this one.
         if let Some(event) = appended.events().first()
-            && let Some(Fact::SessionOpened(first)) = event.event()?.fact()
+            && let Some(Fact::SessionOpened(first)) = event.decode_event()?.fact()
         {
             session = first.session;
         }

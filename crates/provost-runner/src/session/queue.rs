@@ -4,7 +4,7 @@ use provost_proto::session::{
     MessageAdded, MessageAuthor, MessagePart, MessageWithdrawn, SendMessageResponse,
 };
 use provost_proto::{Fact, MessageId, Seq, limits};
-use provost_store::{Appended, Idempotency, whole_fact};
+use provost_store::{AppendOutcome, Idempotency, hydrate_fact};
 
 use super::actor::Actor;
 use super::inbox::{Moment, Prompt, Taken, Waiting};
@@ -51,7 +51,7 @@ impl Actor {
         }
         let clock = self.runner.gateway.clock();
         let (session, item) = (self.journal.session, self.journal.place());
-        let (message, turn) = (clock.id(), clock.id());
+        let (message, turn) = (clock.new_id(), clock.new_id());
         let (parts, answer, from) = (vec![MessagePart::Text { text }], None, MessageAuthor::User);
         let said = MessageAdded { session, item, message, turn: None, from, parts, answer };
         let mut facts = vec![Fact::MessageAdded(said)];
@@ -59,7 +59,7 @@ impl Actor {
             facts.push(self.started(turn, Some(message), Some(item)));
         }
         let appended = self.journal.person(by, command, facts).await?;
-        if let Appended::Repeated(_) = appended {
+        if let AppendOutcome::Replayed(_) = appended {
             return Ok((self.taken_before(&appended).await?, false));
         }
         // Whoever says something wants what waits before it to be said too.
@@ -74,12 +74,12 @@ impl Actor {
     }
 
     /// The same was said before: what was answered then.
-    async fn taken_before(&self, appended: &Appended) -> Result<Taken, RunnerError> {
+    async fn taken_before(&self, appended: &AppendOutcome) -> Result<Taken, RunnerError> {
         let (session, store) = (self.journal.session, self.runner.gateway.store());
         let (mut message, mut turn) = (None, None);
         for event in appended.events() {
             // A long message is kept beside the log, and its name with it.
-            let fact = whole_fact(&**store, &event.event()?).await?;
+            let fact = hydrate_fact(&**store, &event.decode_event()?).await?;
             if let Some(Fact::MessageAdded(said)) = &fact {
                 message = Some(said.message);
             } else if let Some(Fact::TurnStarted(started)) = &fact {
@@ -93,6 +93,6 @@ impl Actor {
 }
 
 /// The place before the first of these.
-fn place(appended: &Appended) -> Seq {
+fn place(appended: &AppendOutcome) -> Seq {
     appended.events().first().map_or(0, |event| event.seq.saturating_sub(1))
 }

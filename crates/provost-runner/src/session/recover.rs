@@ -9,7 +9,7 @@ use provost_proto::session::{
     ItemContent, MessageAuthor, MessagePart, SessionStatus, SessionView, ToolCallStatus, TurnStatus,
 };
 use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, ProjectId, Seq, Stream};
-use provost_store::Scope;
+use provost_store::EventScope;
 
 use super::inbox::Ask;
 use super::tools::Returned;
@@ -32,7 +32,7 @@ impl Runner {
     /// Goes on with what a daemon before had under way, or says that it was cut off.
     /// Nobody goes on, and reserves anything, before all that was cut off is paid for.
     pub(super) async fn take_up(self: &Arc<Self>) -> Result<(), RunnerError> {
-        let docs = self.gateway.store().docs(ViewKind::Sessions).await?;
+        let docs = self.gateway.store().list_documents(ViewKind::Sessions).await?;
         let mut going_on = Vec::new();
         for session in docs.into_iter().filter_map(ViewDocument::into_session) {
             match session.status {
@@ -75,7 +75,7 @@ impl Runner {
         project: ProjectId,
         id: ActionId,
     ) -> Result<Followed, RunnerError> {
-        let mut head = self.gateway.store().head();
+        let mut head = self.gateway.store().watch_head();
         loop {
             head.mark_unchanged();
             let missing = || GatewayError::ActionNotFound(id.to_string());
@@ -101,7 +101,7 @@ impl Runner {
             kinds: kinds.map(str::to_owned).into(),
             ..Filter::default()
         };
-        let scope = Scope::One(Stream::Project(project));
+        let scope = EventScope::Stream(Stream::Project(project));
         let (mut cursor, mut printed, mut denied) = (Seq::MAX, Vec::new(), None);
         'pages: loop {
             let page = self.gateway.audit(scope, Cursor::Before(cursor), PAGE, &filter).await?;
@@ -127,7 +127,7 @@ impl Runner {
             let bytes = match output.data {
                 OutputData::Bytes(bytes) => bytes.to_vec(),
                 OutputData::Blob(kept) => {
-                    self.gateway.store().blob(kept.hash).await?.unwrap_or_default()
+                    self.gateway.store().get_blob(kept.hash).await?.unwrap_or_default()
                 }
             };
             match output.stream {

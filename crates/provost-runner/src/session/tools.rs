@@ -133,7 +133,7 @@ impl Turn {
             }
             // Looking again changes nothing, and tells how it is now.
             let again = Call { action: None, ..call.clone() };
-            return self.begin(agent, view, &again, self.runner.gateway.clock().id()).await;
+            return self.begin(agent, view, &again, self.runner.gateway.clock().new_id()).await;
         }
         self.begin(agent, view, call, action).await
     }
@@ -215,7 +215,7 @@ impl Turn {
             done = &mut work => return done,
             () = self.cancel.cancelled() => {}
         }
-        let mut head = self.runner.gateway.store().head();
+        let mut head = self.runner.gateway.store().watch_head();
         loop {
             head.mark_unchanged();
             // It may not have got so far that there is something to stop.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::{Seq, Stream};
-use provost_store::{Scope, StoreError, Tail, whole_fact};
+use provost_store::{EventScope, LogTail, StoreError, hydrate_fact};
 use tokio::time::{Instant, timeout};
 
 pub use otlp::NotACollector;
@@ -64,7 +64,7 @@ pub struct Telemetry {
     runner: Arc<Runner>,
     collector: Collector,
     trace: Trace,
-    tail: Tail,
+    tail: LogTail,
     batch: Vec<span::Span>,
 }
 
@@ -80,7 +80,7 @@ impl Telemetry {
             runner: Arc::clone(runner),
             collector: Collector::new(settings)?,
             trace: Trace::new(settings.contents),
-            tail: Tail::new(store, Scope::All, after),
+            tail: LogTail::new(store, EventScope::All, after),
             batch: Vec::new(),
         })
     }
@@ -121,7 +121,7 @@ impl Telemetry {
 
     /// What is in the log and was not told yet.
     async fn rest(&mut self) {
-        while let Ok(events) = self.tail.now().await {
+        while let Ok(events) = self.tail.next_available().await {
             if events.is_empty() || self.hear(events).await.is_err() {
                 break;
             }
@@ -129,14 +129,17 @@ impl Telemetry {
         self.collector.send(&mut self.batch).await;
     }
 
-    async fn hear(&mut self, events: Vec<Arc<provost_store::Recorded>>) -> Result<(), StoreError> {
+    async fn hear(
+        &mut self,
+        events: Vec<Arc<provost_store::RecordedEvent>>,
+    ) -> Result<(), StoreError> {
         for recorded in events {
             let Stream::Session(session) = recorded.stream else { continue };
-            let event = recorded.event()?;
+            let event = recorded.decode_event()?;
             if !trace::KINDS.contains(&event.kind.as_str()) {
                 continue;
             }
-            let Some(fact) = whole_fact(&**self.runner.gateway().store(), &event).await? else {
+            let Some(fact) = hydrate_fact(&**self.runner.gateway().store(), &event).await? else {
                 continue;
             };
             if !self.trace.knows(session) {

@@ -113,9 +113,9 @@ impl Runner {
         by: &Operator,
         command: &Idempotency,
     ) -> Result<Option<SessionView>, RunnerError> {
-        let before = self.gateway.store().repeated(by.principal(), command).await?;
+        let before = self.gateway.store().find_command_events(by.principal(), command).await?;
         for event in before.iter().flatten() {
-            if let Some(Fact::SessionOpened(opened)) = event.event()?.fact() {
+            if let Some(Fact::SessionOpened(opened)) = event.decode_event()?.fact() {
                 return self.view(opened.session).await.map(Some);
             }
         }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply};
+use provost_fake_model::{
+    FakeCompletion, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
+};
 use provost_runner::model::{ModelError, ModelEvent, Retry, Timeouts};
 use serde_json::{Value, json};
 
@@ -11,19 +13,21 @@ use crate::faults::{QUICK, all, hello, left, models, models_at, turn};
 use crate::support::{kind, short};
 
 /// The pieces of an answer, up to this many events.
-fn begun(format: Format, text: &str, n_events: usize) -> String {
-    Answer::text(text).events(format).into_iter().take(n_events).collect()
+fn begun(format: FakeWireFormat, text: &str, n_events: usize) -> String {
+    FakeCompletion::from_text(text).encode_events(format).into_iter().take(n_events).collect()
 }
 
 #[tokio::test]
 async fn what_breaks_after_it_was_shown_is_begun_anew_and_shown_once() {
-    for format in Format::ALL {
-        let n = if format == Format::Messages { 4 } else { 3 };
+    for format in FakeWireFormat::ALL {
+        let n = if format == FakeWireFormat::Messages { 4 } else { 3 };
         let first = begun(format, "One two three", n);
-        for ending in [Ending::Broken, Ending::Whole] {
-            let broken = Reply::raw(first.clone(), ending);
-            let whole = Reply::Say(Answer::text("One two three"));
-            let server = FakeModel::replying(vec![broken.clone(), broken, whole]).await.unwrap();
+        for ending in [StreamEnding::ConnectionReset, StreamEnding::Complete] {
+            let broken = FakeReply::raw_stream(first.clone(), ending);
+            let whole = FakeReply::Completion(FakeCompletion::from_text("One two three"));
+            let server = FakeModelServer::start_with_replies(vec![broken.clone(), broken, whole])
+                .await
+                .unwrap();
             let (events, result) = all(&models(&server, format), &hello()).await;
             result.unwrap();
             assert_eq!(left(&events), "One two three", "{format:?}");
@@ -42,10 +46,11 @@ async fn what_breaks_after_it_was_shown_is_begun_anew_and_shown_once() {
 
 #[tokio::test]
 async fn what_breaks_before_anything_was_shown_is_begun_anew_without_a_mark() {
-    for format in Format::ALL {
-        let broken = Reply::raw(begun(format, "One two", 0), Ending::Broken);
-        let whole = Reply::Say(Answer::text("One two"));
-        let server = FakeModel::replying(vec![broken, whole]).await.unwrap();
+    for format in FakeWireFormat::ALL {
+        let broken =
+            FakeReply::raw_stream(begun(format, "One two", 0), StreamEnding::ConnectionReset);
+        let whole = FakeReply::Completion(FakeCompletion::from_text("One two"));
+        let server = FakeModelServer::start_with_replies(vec![broken, whole]).await.unwrap();
         let (events, result) = all(&models(&server, format), &hello()).await;
         result.unwrap();
         let lines = short(&events, &Ok(()));
@@ -56,10 +61,16 @@ async fn what_breaks_before_anything_was_shown_is_begun_anew_without_a_mark() {
 
 #[tokio::test]
 async fn what_was_shown_stays_when_no_attempt_gets_further() {
-    let first = Reply::raw(begun(Format::Chat, "One two", 2), Ending::Broken);
+    let first = FakeReply::raw_stream(
+        begun(FakeWireFormat::Chat, "One two", 2),
+        StreamEnding::ConnectionReset,
+    );
     let overloaded = json!({ "error": { "type": "overloaded_error", "message": "Overloaded" } });
-    let server = FakeModel::replying(vec![first, Reply::status(529, overloaded)]).await.unwrap();
-    let (events, result) = all(&models(&server, Format::Chat), &hello()).await;
+    let server =
+        FakeModelServer::start_with_replies(vec![first, FakeReply::json_status(529, overloaded)])
+            .await
+            .unwrap();
+    let (events, result) = all(&models(&server, FakeWireFormat::Chat), &hello()).await;
     assert_eq!(kind(&result.unwrap_err()), "Overloaded");
     assert_eq!(left(&events), "One ");
     assert!(events.iter().all(|event| !matches!(event, ModelEvent::Restarted { .. })));
@@ -68,25 +79,37 @@ async fn what_was_shown_stays_when_no_attempt_gets_further() {
 #[tokio::test]
 async fn what_breaks_after_the_model_said_why_it_stopped_is_whole() {
     let chat: String = {
-        let events = Answer::text("One two").events(Format::Chat);
+        let events = FakeCompletion::from_text("One two").encode_events(FakeWireFormat::Chat);
         let n = events.iter().position(|event| event.contains("\"stop\"")).unwrap();
         events[..=n].concat() + "data: {\"usage\": {\"prom"
     };
-    let gemini: String = Answer::text("One two").events(Format::Gemini).concat();
-    for (format, stream) in [(Format::Chat, chat), (Format::Gemini, gemini)] {
-        let server = FakeModel::replying(vec![Reply::raw(stream, Ending::Broken)]).await.unwrap();
+    let gemini: String =
+        FakeCompletion::from_text("One two").encode_events(FakeWireFormat::Gemini).concat();
+    for (format, stream) in [(FakeWireFormat::Chat, chat), (FakeWireFormat::Gemini, gemini)] {
+        let server = FakeModelServer::start_with_replies(vec![FakeReply::raw_stream(
+            stream,
+            StreamEnding::ConnectionReset,
+        )])
+        .await
+        .unwrap();
         let (events, result) = all(&models(&server, format), &hello()).await;
         result.unwrap();
-        assert_eq!((turn(&events).text().as_str(), server.received().len()), ("One two", 1));
+        assert_eq!(
+            (turn(&events).text().as_str(), server.received_requests().len()),
+            ("One two", 1)
+        );
     }
 }
 
 #[tokio::test]
 async fn an_overload_in_the_midst_of_a_stream_is_tried_again() {
     let stream = include_str!("../streams/messages/overloaded-in-the-midst.sse");
-    let replies = vec![Reply::raw(stream, Ending::Whole), Reply::Say(Answer::text("One two"))];
-    let server = FakeModel::replying(replies).await.unwrap();
-    let (events, result) = all(&models(&server, Format::Messages), &hello()).await;
+    let replies = vec![
+        FakeReply::raw_stream(stream, StreamEnding::Complete),
+        FakeReply::Completion(FakeCompletion::from_text("One two")),
+    ];
+    let server = FakeModelServer::start_with_replies(replies).await.unwrap();
+    let (events, result) = all(&models(&server, FakeWireFormat::Messages), &hello()).await;
     result.unwrap();
     assert_eq!(left(&events), "One two");
 }
@@ -96,15 +119,16 @@ async fn a_server_that_says_nothing_is_given_up() {
     let brief = Duration::from_millis(50);
     let timeouts =
         Timeouts { first: brief, first_of_silent: brief, idle: brief, ..Timeouts::default() };
-    let begun = begun(Format::Chat, "One two", 2);
-    for reply in [Reply::Nothing, Reply::raw(begun, Ending::Silent)] {
-        let server = FakeModel::replying(vec![reply]).await.unwrap();
-        let base = server.base(Format::Chat);
-        let models = models_at(base, Format::Chat, Retry { attempts: 2, ..QUICK }, timeouts);
+    let begun = begun(FakeWireFormat::Chat, "One two", 2);
+    for reply in [FakeReply::NoResponse, FakeReply::raw_stream(begun, StreamEnding::Stalled)] {
+        let server = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
+        let base = server.base_url(FakeWireFormat::Chat);
+        let models =
+            models_at(base, FakeWireFormat::Chat, Retry { attempts: 2, ..QUICK }, timeouts);
         let error = all(&models, &hello()).await.1.unwrap_err();
         assert_eq!(error, ModelError::Stalled(brief));
-        assert_eq!(server.received().len(), 2);
-        server.until_idle().await;
+        assert_eq!(server.received_requests().len(), 2);
+        server.wait_until_idle().await;
     }
 }
 
@@ -116,10 +140,10 @@ fn a_server_has_a_minute_between_two_pieces() {
 #[tokio::test]
 async fn nobody_there_is_said_without_the_address_being_a_riddle() {
     let base = {
-        let server = FakeModel::replying(vec![]).await.unwrap();
-        server.base(Format::Gemini)
+        let server = FakeModelServer::start_with_replies(vec![]).await.unwrap();
+        server.base_url(FakeWireFormat::Gemini)
     };
-    let models = models_at(base, Format::Gemini, QUICK, Timeouts::default());
+    let models = models_at(base, FakeWireFormat::Gemini, QUICK, Timeouts::default());
     let (events, result) = all(&models, &hello()).await;
     let error = result.unwrap_err();
     assert_eq!((kind(&error).as_str(), events.len()), ("Connect", 0));
@@ -128,11 +152,11 @@ async fn nobody_there_is_said_without_the_address_being_a_riddle() {
 
 /// An address at which the first who comes is hung up on before an answer, and all others
 /// are led on to the server.
-async fn hanging_up_once(server: &FakeModel, format: Format) -> String {
+async fn hanging_up_once(server: &FakeModelServer, format: FakeWireFormat) -> String {
     let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let own = format!("http://{}", door.local_addr().unwrap());
     let behind = server.url();
-    let base = server.base(format).replace(&behind, &own);
+    let base = server.base_url(format).replace(&behind, &own);
     let address = behind.trim_start_matches("http://").to_owned();
     tokio::spawn(async move {
         let (mut first, _) = door.accept().await.unwrap();
@@ -151,9 +175,9 @@ async fn hanging_up_once(server: &FakeModel, format: Format) -> String {
 
 #[tokio::test]
 async fn a_provider_on_this_machine_that_hangs_up_before_it_answers_is_asked_again() {
-    for format in Format::ALL {
-        let whole = Reply::Say(Answer::text("One two"));
-        let server = FakeModel::replying(vec![whole]).await.unwrap();
+    for format in FakeWireFormat::ALL {
+        let whole = FakeReply::Completion(FakeCompletion::from_text("One two"));
+        let server = FakeModelServer::start_with_replies(vec![whole]).await.unwrap();
         let base = hanging_up_once(&server, format).await;
         let models = models_at(base, format, QUICK, Timeouts::default());
         let (events, result) = all(&models, &hello()).await;
@@ -165,24 +189,29 @@ async fn a_provider_on_this_machine_that_hangs_up_before_it_answers_is_asked_aga
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    for format in Format::ALL {
+    for format in FakeWireFormat::ALL {
         let begun = begun(format, "One two three", 4);
-        let reply = Reply::raw(begun, Ending::Silent);
-        let server = FakeModel::replying(vec![reply]).await.unwrap();
+        let reply = FakeReply::raw_stream(begun, StreamEnding::Stalled);
+        let server = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
         let models = models(&server, format);
         let mut stream = models.stream(&hello()).unwrap();
         while !matches!(stream.next().await, Some(Ok(ModelEvent::TextDelta { .. }))) {}
-        server.until_busy().await;
+        server.wait_until_busy().await;
         drop(stream);
-        server.until_idle().await;
+        server.wait_until_idle().await;
     }
 }
 
 #[tokio::test]
 async fn a_server_that_keeps_the_connection_after_the_end_does_not_hold_the_turn_back() {
-    for format in [Format::Responses, Format::Chat, Format::Messages] {
-        let whole: String = Answer::text("Hi").events(format).concat();
-        let server = FakeModel::replying(vec![Reply::raw(whole, Ending::Silent)]).await.unwrap();
+    for format in [FakeWireFormat::Responses, FakeWireFormat::Chat, FakeWireFormat::Messages] {
+        let whole: String = FakeCompletion::from_text("Hi").encode_events(format).concat();
+        let server = FakeModelServer::start_with_replies(vec![FakeReply::raw_stream(
+            whole,
+            StreamEnding::Stalled,
+        )])
+        .await
+        .unwrap();
         let (events, result) = all(&models(&server, format), &hello()).await;
         result.unwrap();
         assert_eq!(turn(&events).text(), "Hi");
@@ -192,31 +221,44 @@ async fn a_server_that_keeps_the_connection_after_the_end_does_not_hold_the_turn
 #[tokio::test]
 async fn an_answer_that_is_complete_is_not_asked_for_again_because_its_stream_has_no_end() {
     // Gemini has no last event, and some servers leave theirs out.
-    for format in Format::ALL {
-        let events = Answer::text("Hi").events(format);
-        let n_told = events.len() - usize::from(matches!(format, Format::Chat | Format::Messages));
+    for format in FakeWireFormat::ALL {
+        let events = FakeCompletion::from_text("Hi").encode_events(format);
+        let n_told = events.len()
+            - usize::from(matches!(format, FakeWireFormat::Chat | FakeWireFormat::Messages));
         let told = events[..n_told].concat();
-        let server = FakeModel::replying(vec![Reply::raw(told, Ending::Silent)]).await.unwrap();
+        let server = FakeModelServer::start_with_replies(vec![FakeReply::raw_stream(
+            told,
+            StreamEnding::Stalled,
+        )])
+        .await
+        .unwrap();
         let brief = Duration::from_millis(100);
         // That of Gemini is given up only after the usual while.
-        let idle = if format == Format::Gemini { brief } else { Timeouts::default().idle };
+        let idle = if format == FakeWireFormat::Gemini { brief } else { Timeouts::default().idle };
         let timeouts = Timeouts { end: brief, idle, ..Timeouts::default() };
-        let models = models_at(server.base(format), format, QUICK, timeouts);
+        let models = models_at(server.base_url(format), format, QUICK, timeouts);
         let (events, result) = all(&models, &hello()).await;
         result.unwrap();
         assert_eq!(turn(&events).text(), "Hi", "{format:?}");
-        assert_eq!((turn(&events).usage.input, server.received().len()), (100, 1), "{format:?}");
+        assert_eq!(
+            (turn(&events).usage.input, server.received_requests().len()),
+            (100, 1),
+            "{format:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn what_is_no_stream_is_said_to_be_none() {
     for (reply, expected) in [
-        (Reply::status(200, json!({ "choices": [] })), "Protocol"),
-        (Reply::status(200, json!({ "error": { "message": "no", "code": 429 } })), "RateLimited"),
-        (Reply::raw("<html>hello</html>", Ending::Whole), "Truncated"),
+        (FakeReply::json_status(200, json!({ "choices": [] })), "Protocol"),
         (
-            Reply::Status {
+            FakeReply::json_status(200, json!({ "error": { "message": "no", "code": 429 } })),
+            "RateLimited",
+        ),
+        (FakeReply::raw_stream("<html>hello</html>", StreamEnding::Complete), "Truncated"),
+        (
+            FakeReply::Status {
                 status: 307,
                 headers: vec![("location", "http://elsewhere.invalid/".to_owned())],
                 body: Value::Null,
@@ -224,9 +266,9 @@ async fn what_is_no_stream_is_said_to_be_none() {
             "Protocol",
         ),
     ] {
-        let server = FakeModel::replying(vec![reply.clone()]).await.unwrap();
-        let base = server.base(Format::Chat);
-        let models = models_at(base, Format::Chat, Retry::never(), Timeouts::default());
+        let server = FakeModelServer::start_with_replies(vec![reply.clone()]).await.unwrap();
+        let base = server.base_url(FakeWireFormat::Chat);
+        let models = models_at(base, FakeWireFormat::Chat, Retry::never(), Timeouts::default());
         let error = all(&models, &hello()).await.1.unwrap_err();
         assert_eq!(kind(&error), expected, "{reply:?}");
     }

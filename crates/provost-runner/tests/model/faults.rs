@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::support::kind;
 use futures::StreamExt;
-use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply, Said};
+use provost_fake_model::{
+    FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
+};
 use provost_runner::model::{
     Message, ModelError, ModelEvent, Models, ProviderConfig, Registry, Request, Retry, Timeouts,
     Tool, ToolResult, Turn, Wire,
@@ -23,17 +25,22 @@ pub(crate) const QUICK: Retry = Retry {
     patience: Duration::from_secs(2),
 };
 
-fn wire(format: Format) -> Wire {
+fn wire(format: FakeWireFormat) -> Wire {
     match format {
-        Format::Responses => Wire::Responses,
-        Format::Chat => Wire::Chat,
-        Format::Messages => Wire::Messages,
-        Format::Gemini => Wire::Gemini,
+        FakeWireFormat::Responses => Wire::Responses,
+        FakeWireFormat::Chat => Wire::Chat,
+        FakeWireFormat::Messages => Wire::Messages,
+        FakeWireFormat::Gemini => Wire::Gemini,
     }
 }
 
 /// The models of a fake provider, in one format, as `fake/m`.
-pub(crate) fn models_at(base: String, format: Format, retry: Retry, timeouts: Timeouts) -> Models {
+pub(crate) fn models_at(
+    base: String,
+    format: FakeWireFormat,
+    retry: Retry,
+    timeouts: Timeouts,
+) -> Models {
     let config = ProviderConfig {
         wire: Some(wire(format)),
         base_url: Some(base),
@@ -45,8 +52,8 @@ pub(crate) fn models_at(base: String, format: Format, retry: Retry, timeouts: Ti
     Models::new(Registry::new(&configs, &env).unwrap(), retry, timeouts).unwrap()
 }
 
-pub(crate) fn models(server: &FakeModel, format: Format) -> Models {
-    models_at(server.base(format), format, QUICK, Timeouts::default())
+pub(crate) fn models(server: &FakeModelServer, format: FakeWireFormat) -> Models {
+    models_at(server.base_url(format), format, QUICK, Timeouts::default())
 }
 
 pub(crate) async fn all(
@@ -93,15 +100,26 @@ pub(crate) fn left(events: &[ModelEvent]) -> String {
 
 #[tokio::test]
 async fn a_whole_exchange_with_thoughts_and_calls_works_in_all_four_formats() {
-    for format in Format::ALL {
-        let server = FakeModel::answering(|n, _| {
-            Reply::Say(match n {
-                0 => Answer::new(vec![
-                    Said::Think { text: "Let me see".to_owned(), signature: "c2ln".to_owned() },
-                    Said::Call { id: "c1".into(), name: "read".into(), arguments: json!({"n": 1}) },
-                    Said::Call { id: "c2".into(), name: "read".into(), arguments: json!({"n": 2}) },
+    for format in FakeWireFormat::ALL {
+        let server = FakeModelServer::start_with_rule(|n, _| {
+            FakeReply::Completion(match n {
+                0 => FakeCompletion::new(vec![
+                    FakeCompletionPart::Reasoning {
+                        text: "Let me see".to_owned(),
+                        signature: "c2ln".to_owned(),
+                    },
+                    FakeCompletionPart::ToolCall {
+                        id: "c1".into(),
+                        name: "read".into(),
+                        arguments: json!({"n": 1}),
+                    },
+                    FakeCompletionPart::ToolCall {
+                        id: "c2".into(),
+                        name: "read".into(),
+                        arguments: json!({"n": 2}),
+                    },
                 ]),
-                _ => Answer::text("It is done."),
+                _ => FakeCompletion::from_text("It is done."),
             })
         });
         let server = server.await.unwrap();
@@ -126,9 +144,9 @@ async fn a_whole_exchange_with_thoughts_and_calls_works_in_all_four_formats() {
         let (events, result) = all(&models, &request).await;
         result.unwrap();
         assert_eq!(turn(&events).text(), "It is done.", "{format:?}");
-        let second = server.received()[1].body.to_string();
+        let second = server.received_requests()[1].body.to_string();
         // Chat Completions have no signature; what was thought goes back by itself.
-        let mark = if format == Format::Chat { "Let me see" } else { "c2ln" };
+        let mark = if format == FakeWireFormat::Chat { "Let me see" } else { "c2ln" };
         assert!(second.contains(mark), "{format:?}: {second}");
     }
 }
@@ -136,14 +154,18 @@ async fn a_whole_exchange_with_thoughts_and_calls_works_in_all_four_formats() {
 #[tokio::test]
 async fn keys_are_in_a_header_and_in_no_address() {
     for (format, header, value) in [
-        (Format::Responses, "authorization", format!("Bearer {KEY}")),
-        (Format::Chat, "authorization", format!("Bearer {KEY}")),
-        (Format::Messages, "x-api-key", KEY.to_owned()),
-        (Format::Gemini, "x-goog-api-key", KEY.to_owned()),
+        (FakeWireFormat::Responses, "authorization", format!("Bearer {KEY}")),
+        (FakeWireFormat::Chat, "authorization", format!("Bearer {KEY}")),
+        (FakeWireFormat::Messages, "x-api-key", KEY.to_owned()),
+        (FakeWireFormat::Gemini, "x-goog-api-key", KEY.to_owned()),
     ] {
-        let server = FakeModel::replying(vec![Reply::Say(Answer::text("Hi"))]).await.unwrap();
+        let server = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+            FakeCompletion::from_text("Hi"),
+        )])
+        .await
+        .unwrap();
         all(&models(&server, format), &hello()).await.1.unwrap();
-        let received = &server.received()[0];
+        let received = &server.received_requests()[0];
         assert_eq!(received.header(header), value, "{format:?}");
         assert!(!received.path.contains("hush"), "{}", received.path);
     }
@@ -226,11 +248,14 @@ async fn every_status_becomes_its_error_and_only_what_can_succeed_is_tried_again
     let finals = final_statuses().into_iter().map(|row| (row, 1));
     let passing = passing_statuses().into_iter().map(|row| (row, 4));
     for ((status, body, expected), attempts) in finals.chain(passing) {
-        let server = FakeModel::replying(vec![Reply::status(status, body.clone())]).await.unwrap();
-        let (events, result) = all(&models(&server, Format::Chat), &hello()).await;
+        let server =
+            FakeModelServer::start_with_replies(vec![FakeReply::json_status(status, body.clone())])
+                .await
+                .unwrap();
+        let (events, result) = all(&models(&server, FakeWireFormat::Chat), &hello()).await;
         let error = result.unwrap_err();
         assert_eq!(kind(&error), expected, "{status} {body}");
-        assert_eq!(server.received().len(), attempts, "{status} {body}");
+        assert_eq!(server.received_requests().len(), attempts, "{status} {body}");
         assert_eq!(error.is_retryable(), attempts > 1, "{status} {body}");
         assert!(!error.advice().is_empty());
         let waits = events.iter().filter(|event| matches!(event, ModelEvent::Waiting { .. }));
@@ -242,22 +267,25 @@ async fn every_status_becomes_its_error_and_only_what_can_succeed_is_tried_again
 async fn a_provider_that_repeats_the_key_does_not_get_it_shown() {
     let told = json!({ "error": { "message": format!("bad key {KEY} or sk-proj-12345678**") } });
     for status in [401, 500] {
-        let server = FakeModel::replying(vec![Reply::status(status, told.clone())]).await.unwrap();
-        let (events, result) = all(&models(&server, Format::Chat), &hello()).await;
+        let server =
+            FakeModelServer::start_with_replies(vec![FakeReply::json_status(status, told.clone())])
+                .await
+                .unwrap();
+        let (events, result) = all(&models(&server, FakeWireFormat::Chat), &hello()).await;
         let shown = format!("{events:?} {result:?} {}", result.as_ref().unwrap_err());
         assert!(!shown.contains("hush") && !shown.contains("12345678"), "{shown}");
         assert!(shown.contains("bad key [key] or [key]"), "{shown}");
     }
     let in_stream = format!("data: {told}\n\n");
-    let reply = Reply::raw(in_stream, Ending::Whole);
-    let server = FakeModel::replying(vec![reply]).await.unwrap();
-    let shown = format!("{:?}", all(&models(&server, Format::Chat), &hello()).await);
+    let reply = FakeReply::raw_stream(in_stream, StreamEnding::Complete);
+    let server = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
+    let shown = format!("{:?}", all(&models(&server, FakeWireFormat::Chat), &hello()).await);
     assert!(!shown.contains("hush") && shown.contains("[key]"), "{shown}");
 }
 
 #[tokio::test]
 async fn a_provider_is_left_alone_as_long_as_it_asks() {
-    let limited = |name, value: &str| Reply::Status {
+    let limited = |name, value: &str| FakeReply::Status {
         status: 429,
         headers: vec![(name, value.to_owned())],
         body: json!({ "error": { "message": "slow down" } }),
@@ -268,12 +296,12 @@ async fn a_provider_is_left_alone_as_long_as_it_asks() {
     for (first, millis) in [
         (limited("retry-after-ms", "60"), 60),
         (limited("retry-after", "0.06"), 60),
-        (Reply::status(429, google), 60),
+        (FakeReply::json_status(429, google), 60),
     ] {
-        let replies = vec![first, Reply::Say(Answer::text("Hi"))];
-        let server = FakeModel::replying(replies).await.unwrap();
+        let replies = vec![first, FakeReply::Completion(FakeCompletion::from_text("Hi"))];
+        let server = FakeModelServer::start_with_replies(replies).await.unwrap();
         let began = Instant::now();
-        let (events, result) = all(&models(&server, Format::Chat), &hello()).await;
+        let (events, result) = all(&models(&server, FakeWireFormat::Chat), &hello()).await;
         result.unwrap();
         assert!(began.elapsed() >= Duration::from_millis(millis));
         assert!(
@@ -282,10 +310,11 @@ async fn a_provider_is_left_alone_as_long_as_it_asks() {
         );
         assert_eq!(left(&events), "Hi");
     }
-    let server = FakeModel::replying(vec![limited("retry-after", "3600")]).await.unwrap();
-    let error = all(&models(&server, Format::Chat), &hello()).await.1.unwrap_err();
+    let server =
+        FakeModelServer::start_with_replies(vec![limited("retry-after", "3600")]).await.unwrap();
+    let error = all(&models(&server, FakeWireFormat::Chat), &hello()).await.1.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_hours(1)));
-    assert_eq!(server.received().len(), 1, "an hour is too long to wait");
+    assert_eq!(server.received_requests().len(), 1, "an hour is too long to wait");
 }
 
 #[tokio::test]

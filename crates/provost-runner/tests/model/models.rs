@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use provost_fake_model::{FakeModel, Format, Reply};
+use provost_fake_model::{FakeModelServer, FakeReply, FakeWireFormat};
 use provost_runner::model::{Models, ProviderConfig, Registry, Request, Retry, Standing, Timeouts};
 use serde_json::json;
 
@@ -106,13 +106,20 @@ fn a_name_that_means_nothing_is_answered_with_what_there_is() {
 #[tokio::test]
 async fn a_server_on_this_machine_is_found_and_another_program_on_its_port_is_not() {
     let ollama = json!({ "object": "list", "data": [{ "id": "llama3:8b", "object": "model", "owned_by": "library" }] });
-    let ollama = FakeModel::replying(vec![Reply::status(200, ollama)]).await.unwrap();
-    let other =
-        FakeModel::replying(vec![Reply::status(200, json!({ "hello": "world" }))]).await.unwrap();
-    let silent = FakeModel::replying(vec![Reply::Nothing]).await.unwrap();
-    let gone = FakeModel::replying(vec![]).await.unwrap().url();
+    let ollama = FakeModelServer::start_with_replies(vec![FakeReply::json_status(200, ollama)])
+        .await
+        .unwrap();
+    let other = FakeModelServer::start_with_replies(vec![FakeReply::json_status(
+        200,
+        json!({ "hello": "world" }),
+    )])
+    .await
+    .unwrap();
+    let silent = FakeModelServer::start_with_replies(vec![FakeReply::NoResponse]).await.unwrap();
+    let gone = FakeModelServer::start_with_replies(vec![]).await.unwrap().url();
     let host = ollama.url().replace("http://", "");
-    let (other, silent) = (other.base(Format::Chat), silent.base(Format::Chat));
+    let (other, silent) =
+        (other.base_url(FakeWireFormat::Chat), silent.base_url(FakeWireFormat::Chat));
     let env = [
         ("OLLAMA_HOST", host.as_str()),
         ("LLAMACPP_BASE_URL", other.as_str()),
@@ -123,7 +130,7 @@ async fn a_server_on_this_machine_is_found_and_another_program_on_its_port_is_no
     let names: Vec<_> =
         found.iter().map(|(name, cards)| (name.as_str(), cards[0].name.as_str())).collect();
     assert_eq!(names, [("ollama", "ollama/llama3:8b")]);
-    assert_eq!(ollama.received()[0].path, "/v1/models");
+    assert_eq!(ollama.received_requests()[0].path, "/v1/models");
 }
 
 #[tokio::test]
@@ -160,7 +167,9 @@ async fn models_are_listed_as_each_provider_lists_them() {
             Some(1000),
         ),
     ] {
-        let server = FakeModel::replying(vec![Reply::status(200, list)]).await.unwrap();
+        let server = FakeModelServer::start_with_replies(vec![FakeReply::json_status(200, list)])
+            .await
+            .unwrap();
         let config =
             format!("[fake]\nwire = '{wire}'\nbase_url = '{}{base}'\nkey = 'k'", server.url());
         let models = models(registry(&config, &[]).unwrap());
@@ -168,6 +177,6 @@ async fn models_are_listed_as_each_provider_lists_them() {
         assert_eq!(cards.len(), 1, "{cards:?}");
         assert_eq!((cards[0].name.as_str(), cards[0].context), (name, context));
         assert!(cards[0].title.is_some(), "{cards:?}");
-        assert_eq!(server.received()[0].path, path);
+        assert_eq!(server.received_requests()[0].path, path);
     }
 }

@@ -8,7 +8,7 @@ use super::SandboxError;
 
 /// One command to run behind a wall.
 #[derive(Debug)]
-pub struct Command {
+pub struct SandboxCommand {
     /// A path, or a name to be found on the `PATH` of `env`.
     pub program: OsString,
     /// The arguments after the program's name.
@@ -19,16 +19,16 @@ pub struct Command {
     /// The working directory, relative to the project; `.` is the project.
     pub cwd: PathBuf,
     /// Standard input, output and error.
-    pub stdio: [Stdio; 3],
+    pub stdio: [SandboxStdio; 3],
     /// Whether the first stream is a terminal that becomes the command's own.
     pub controlling_terminal: bool,
     /// What happens to what the command leaves running.
-    pub leftovers: Leftovers,
+    pub leftovers: OrphanPolicy,
     /// What happens when our process ends.
-    pub parent: Parent,
+    pub parent: ParentExitPolicy,
     /// Files of the project in whose place the command finds others. Only where
-    /// there is a mount namespace; see [`super::Applied`].
-    pub scripts: Vec<Script>,
+    /// there is a mount namespace; see [`super::AppliedLayers`].
+    pub scripts: Vec<FileOverride>,
     /// Paths of the project that the command can neither replace nor move, as
     /// [`super::ProcessPhase::hold`] does for one that runs.
     pub held: Vec<PathBuf>,
@@ -36,14 +36,14 @@ pub struct Command {
 
 /// A file in the place of another, read-only.
 #[derive(Debug)]
-pub struct Script {
+pub struct FileOverride {
     /// Which one, relative to the project.
     pub path: PathBuf,
     /// The file that is there instead, by its absolute path.
     pub copy: PathBuf,
 }
 
-impl Command {
+impl SandboxCommand {
     /// A command at the project's top with nothing to read, its output in pipes.
     pub fn new(program: impl AsRef<OsStr>, args: &[impl AsRef<OsStr>]) -> Self {
         Self {
@@ -51,10 +51,10 @@ impl Command {
             args: args.iter().map(|arg| arg.as_ref().to_owned()).collect(),
             env: Vec::new(),
             cwd: PathBuf::from("."),
-            stdio: [Stdio::Null, Stdio::Pipe, Stdio::Pipe],
+            stdio: [SandboxStdio::Null, SandboxStdio::Pipe, SandboxStdio::Pipe],
             controlling_terminal: false,
-            leftovers: Leftovers::End,
-            parent: Parent::EndWith,
+            leftovers: OrphanPolicy::Kill,
+            parent: ParentExitPolicy::Terminate,
             scripts: Vec::new(),
             held: Vec::new(),
         }
@@ -62,7 +62,7 @@ impl Command {
 
     /// The file to execute: the program itself if it has a slash, else the first
     /// executable of that name on the child's own `PATH`.
-    pub(super) fn resolve(&self) -> Result<PathBuf, SandboxError> {
+    pub(super) fn resolve_program(&self) -> Result<PathBuf, SandboxError> {
         let name = Path::new(&self.program);
         if name.components().count() > 1 || self.program.to_string_lossy().contains('/') {
             return Ok(name.to_owned());
@@ -73,18 +73,18 @@ impl Command {
         let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
         folders
             .map(|folder| folder.join(name))
-            .find(|file| is_program(file))
+            .find(|file| is_executable_file(file))
             .ok_or_else(|| SandboxError::NotFound { program: name.display().to_string() })
     }
 }
 
-fn is_program(file: &Path) -> bool {
+fn is_executable_file(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 /// Where a stream comes from or goes to.
 #[derive(Debug)]
-pub enum Stdio {
+pub enum SandboxStdio {
     /// Nowhere.
     Null,
     /// To us, through a pipe in the [`super::ProcessPhase`].
@@ -92,30 +92,30 @@ pub enum Stdio {
     /// The same as ours.
     Inherit,
     /// This: a file, the end of a pipe, a terminal.
-    Given(OwnedFd),
+    Fd(OwnedFd),
 }
 
 /// What happens to processes that the command leaves running when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leftovers {
+pub enum OrphanPolicy {
     /// They are killed, and the run is over.
-    End,
+    Kill,
     /// The run goes on until they have ended, or it is stopped.
     Keep,
 }
 
 /// What happens to the run when our process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parent {
+pub enum ParentExitPolicy {
     /// It ends too.
-    EndWith,
+    Terminate,
     /// It goes on, and nobody can stop it through us any more.
     Outlive,
 }
 
 /// How much a run may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Processes and threads at once.
     pub processes: u32,
     /// Memory in bytes: of all together where there is a cgroup, else of each process.
@@ -126,7 +126,7 @@ pub struct Limits {
     pub file_size: u64,
 }
 
-impl Default for Limits {
+impl Default for ResourceLimits {
     /// Room for a large build, not for an accident.
     fn default() -> Self {
         Self { processes: 2048, memory: 8 << 30, open_files: 16_384, file_size: 8 << 30 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::beneath::BeneathError;
+use crate::root_dir::RootDirError;
 
 /// Why a confined child did not start or did not end.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum SandboxError {
     },
     /// The working directory is not there or not inside the project.
     #[error("cannot use the working directory")]
-    WorkingDirectory(#[source] BeneathError),
+    WorkingDirectory(#[source] RootDirError),
     /// An argument, a variable or a path contains a NUL.
     #[error("{0} contains a NUL character")]
     Nul(&'static str),
@@ -51,11 +51,11 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    pub(super) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn wrap_io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, source }
     }
 
-    pub(super) fn os(doing: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
+    pub(super) fn wrap_errno(doing: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
         move |errno| Self::Io { doing, source: errno.into() }
     }
 
@@ -67,12 +67,12 @@ impl SandboxError {
 /// What a child was doing when it failed. Crosses the report pipe as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Step {
+pub(super) enum SetupStep {
     UserNamespace = 1,
     Mounts,
     Proc,
     Loopback,
-    Warden,
+    Supervisor,
     Cgroup,
     Session,
     Streams,
@@ -85,13 +85,13 @@ pub(super) enum Step {
     Exec,
 }
 
-impl Step {
+impl SetupStep {
     const ALL: [Self; 15] = [
         Self::UserNamespace,
         Self::Mounts,
         Self::Proc,
         Self::Loopback,
-        Self::Warden,
+        Self::Supervisor,
         Self::Cgroup,
         Self::Session,
         Self::Streams,
@@ -105,7 +105,7 @@ impl Step {
     ];
 
     /// The error that a report from the child stands for.
-    pub(super) fn failed(number: u8, errno: i32, program: &str) -> SandboxError {
+    pub(super) fn error_from_report(number: u8, errno: i32, program: &str) -> SandboxError {
         let source = io::Error::from_raw_os_error(errno);
         let step = Self::ALL.into_iter().find(|step| *step as u8 == number);
         let layer = match step {
@@ -117,7 +117,7 @@ impl Step {
             }
             Some(Self::WorkingDirectory) => {
                 let doing = "enter the working directory";
-                return SandboxError::WorkingDirectory(BeneathError::Io { doing, source });
+                return SandboxError::WorkingDirectory(RootDirError::Io { doing, source });
             }
             Some(Self::Streams) => {
                 return SandboxError::Io { doing: "connect the streams", source };
@@ -127,7 +127,7 @@ impl Step {
             Some(Self::Mounts) => "mount namespace",
             Some(Self::Proc) => "/proc of its own",
             Some(Self::Loopback) => "network namespace",
-            Some(Self::Warden) => "warden",
+            Some(Self::Supervisor) => "warden",
             Some(Self::Cgroup) => "cgroup",
             Some(Self::Limits) => "limits",
             Some(Self::Capabilities) => "capabilities",

@@ -6,20 +6,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::probe::{self, Machine};
-use crate::profile::{Places, Policy, Profile};
+use crate::probe::{self, MachineFeatures};
+use crate::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 
-struct Yard {
+struct SandboxFixture {
     dir: tempfile::TempDir,
-    machine: Machine,
+    machine: MachineFeatures,
 }
 
 /// No namespaces at all, and all there are.
-const LAYERS: [Layers; 2] = [Layers::Exactly(BARE), Layers::Auto];
-const BARE: Extra =
-    Extra { pid: false, net: false, ipc: false, mount: false, uts: false, cgroup: false };
+const LAYER_SELECTIONS: [LayerSelection; 2] =
+    [LayerSelection::Exactly(NO_OPTIONAL_LAYERS), LayerSelection::Auto];
+const NO_OPTIONAL_LAYERS: OptionalLayers =
+    OptionalLayers { pid: false, net: false, ipc: false, mount: false, uts: false, cgroup: false };
 
-impl Yard {
+impl SandboxFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         for name in ["project/src", "home/.ssh", "home/.cache", "data", "scratch"] {
@@ -27,27 +28,33 @@ impl Yard {
         }
         fs::write(dir.path().join("home/.ssh/id"), "secret").unwrap();
         fs::write(dir.path().join("data/token"), "secret").unwrap();
-        Self { dir, machine: probe::machine() }
+        Self { dir, machine: probe::probe_machine() }
     }
 
-    fn wall(&self, profile: Profile, layers: Layers) -> Wall {
+    fn build_sandbox(&self, profile: SandboxProfile, layers: LayerSelection) -> Sandbox {
         let at = |name: &str| self.dir.path().join(name);
         let (project, home) = (at("project"), at("home"));
         let (data, scratch) = (at("data"), at("scratch"));
-        let places = Places { project: &project, home: &home, data: &data, scratch: &scratch };
-        let policy = Policy::new(profile, &places);
-        Wall::new(policy, &self.machine, layers, Limits::default()).unwrap()
+        let places =
+            SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
+        let policy = SandboxPolicy::new(profile, &places);
+        Sandbox::new(policy, &self.machine, layers, ResourceLimits::default()).unwrap()
     }
 
-    fn sh(&self, profile: Profile, layers: Layers, script: &str) -> (Exit, String) {
-        let wall = self.wall(profile, layers);
-        let mut command = Command::new("sh", &["-c", script]);
+    fn run_shell(
+        &self,
+        profile: SandboxProfile,
+        layers: LayerSelection,
+        script: &str,
+    ) -> (SandboxExit, String) {
+        let wall = self.build_sandbox(profile, layers);
+        let mut command = SandboxCommand::new("sh", &["-c", script]);
         command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-        finish(wall.spawn(command).unwrap())
+        collect_output(wall.spawn(command).unwrap())
     }
 }
 
-fn finish(mut child: Child) -> (Exit, String) {
+fn collect_output(mut child: SandboxChild) -> (SandboxExit, String) {
     let mut out = String::new();
     let mut error = String::new();
     File::from(child.stdout.take().unwrap()).read_to_string(&mut out).unwrap();
@@ -60,70 +67,75 @@ fn finish(mut child: Child) -> (Exit, String) {
 #[test]
 fn walls_and_children_cross_threads() {
     fn crosses<T: Send + Sync>() {}
-    crosses::<Wall>();
-    crosses::<Child>();
+    crosses::<Sandbox>();
+    crosses::<SandboxChild>();
 }
 
 #[test]
 fn a_command_runs_and_its_end_is_known() {
-    let yard = Yard::new();
-    for layers in LAYERS {
-        for profile in [Profile::Read, Profile::Build, Profile::Serve, Profile::Terminal] {
-            let (exit, out) = yard.sh(profile, layers, "echo hello; exit 7");
-            assert_eq!((exit, &*out), (Exit::Code(7), "hello\n"), "{profile:?} {layers:?}");
+    let yard = SandboxFixture::new();
+    for layers in LAYER_SELECTIONS {
+        for profile in [
+            SandboxProfile::Read,
+            SandboxProfile::Build,
+            SandboxProfile::Serve,
+            SandboxProfile::Terminal,
+        ] {
+            let (exit, out) = yard.run_shell(profile, layers, "echo hello; exit 7");
+            assert_eq!((exit, &*out), (SandboxExit::Code(7), "hello\n"), "{profile:?} {layers:?}");
         }
-        let (exit, _) = yard.sh(Profile::Build, layers, "kill -USR1 $$; sleep 9");
-        assert_eq!(exit, Exit::Signal(libc::SIGUSR1), "{layers:?}");
+        let (exit, _) = yard.run_shell(SandboxProfile::Build, layers, "kill -USR1 $$; sleep 9");
+        assert_eq!(exit, SandboxExit::Signal(libc::SIGUSR1), "{layers:?}");
     }
 }
 
 #[test]
 fn the_project_is_writable_for_builds_and_not_for_readers() {
-    let yard = Yard::new();
+    let yard = SandboxFixture::new();
     let script =
         "echo x > src/f && mv src/f src/g && mkdir src/d && cat src/g && echo t > $TMPDIR/t";
-    for layers in LAYERS {
-        let (exit, out) = yard.sh(Profile::Build, layers, script);
-        assert_eq!((exit, &*out), (Exit::Code(0), "x\n"), "{layers:?}");
+    for layers in LAYER_SELECTIONS {
+        let (exit, out) = yard.run_shell(SandboxProfile::Build, layers, script);
+        assert_eq!((exit, &*out), (SandboxExit::Code(0), "x\n"), "{layers:?}");
         fs::remove_dir(yard.dir.path().join("project/src/d")).unwrap();
-        let (exit, out) = yard.sh(Profile::Read, layers, "cat src/g; echo y > src/g");
-        assert_ne!(exit, Exit::Code(0));
+        let (exit, out) = yard.run_shell(SandboxProfile::Read, layers, "cat src/g; echo y > src/g");
+        assert_ne!(exit, SandboxExit::Code(0));
         assert!(out.starts_with("x\n") && out.contains("cannot create"), "{out}");
     }
 }
 
 #[test]
 fn a_missing_program_or_folder_is_told_apart() {
-    let yard = Yard::new();
-    for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+    let yard = SandboxFixture::new();
+    for layers in LAYER_SELECTIONS {
+        let wall = yard.build_sandbox(SandboxProfile::Build, layers);
         let none: [&str; 0] = [];
-        let missing = wall.spawn(Command::new("no-such-program", &none));
+        let missing = wall.spawn(SandboxCommand::new("no-such-program", &none));
         assert!(matches!(missing, Err(SandboxError::NotFound { .. })), "{missing:?}");
-        let missing = wall.spawn(Command::new("/no/such/program", &none));
+        let missing = wall.spawn(SandboxCommand::new("/no/such/program", &none));
         assert!(matches!(missing, Err(SandboxError::NotFound { .. })), "{missing:?}");
-        let mut lost = Command::new("true", &none);
+        let mut lost = SandboxCommand::new("true", &none);
         lost.cwd = "gone".into();
         let lost = wall.spawn(lost);
         assert!(matches!(lost, Err(SandboxError::WorkingDirectory(_))), "{lost:?}");
-        let mut there = Command::new("pwd", &none);
+        let mut there = SandboxCommand::new("pwd", &none);
         there.cwd = "src".into();
-        let (_, out) = finish(wall.spawn(there).unwrap());
+        let (_, out) = collect_output(wall.spawn(there).unwrap());
         assert!(out.ends_with("/project/src\n"), "{out}");
     }
 }
 
 #[test]
 fn input_and_environment_are_what_was_given() {
-    let yard = Yard::new();
-    for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
-        let mut command = Command::new("sh", &["-c", "cat; env | sort | grep -v ^PWD"]);
+    let yard = SandboxFixture::new();
+    for layers in LAYER_SELECTIONS {
+        let wall = yard.build_sandbox(SandboxProfile::Build, layers);
+        let mut command = SandboxCommand::new("sh", &["-c", "cat; env | sort | grep -v ^PWD"]);
         command.env = vec![("A".into(), "1".into()), ("TMPDIR".into(), "/x".into())];
-        command.stdio[0] = Stdio::Pipe;
+        command.stdio[0] = SandboxStdio::Pipe;
         let mut child = wall.spawn(command).unwrap();
         File::from(child.stdin.take().unwrap()).write_all(b"in ").unwrap();
-        let (_, out) = finish(child);
+        let (_, out) = collect_output(child);
         assert_eq!(out, "in A=1\nTMPDIR=/x\n", "{layers:?}");
     }
 }
@@ -131,9 +143,9 @@ fn input_and_environment_are_what_was_given() {
 /// Wardens share our memory; threads that allocate and spawn meanwhile must not notice.
 #[test]
 fn many_threads_spawn_at_once() {
-    let yard = Yard::new();
-    for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+    let yard = SandboxFixture::new();
+    for layers in LAYER_SELECTIONS {
+        let wall = yard.build_sandbox(SandboxProfile::Build, layers);
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let wall = &wall;
@@ -141,9 +153,14 @@ fn many_threads_spawn_at_once() {
                     for run in 0..25 {
                         let word = format!("{thread}-{run}");
                         let script = format!("(sleep 60 &) ; echo {word}; exit {thread}");
-                        let (exit, out) =
-                            finish(wall.spawn(Command::new("sh", &["-c", &script])).unwrap());
-                        assert_eq!((exit, out.trim()), (Exit::Code(thread), &*word), "{layers:?}");
+                        let (exit, out) = collect_output(
+                            wall.spawn(SandboxCommand::new("sh", &["-c", &script])).unwrap(),
+                        );
+                        assert_eq!(
+                            (exit, out.trim()),
+                            (SandboxExit::Code(thread), &*word),
+                            "{layers:?}"
+                        );
                     }
                 });
             }
@@ -153,128 +170,133 @@ fn many_threads_spawn_at_once() {
 
 #[test]
 fn stop_ends_what_ignores_it() {
-    let yard = Yard::new();
-    for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+    let yard = SandboxFixture::new();
+    for layers in LAYER_SELECTIONS {
+        let wall = yard.build_sandbox(SandboxProfile::Build, layers);
         let script = "trap '' TERM; echo ready; while :; do sleep 1; done";
-        let mut child = wall.spawn(Command::new("sh", &["-c", script])).unwrap();
+        let mut child = wall.spawn(SandboxCommand::new("sh", &["-c", script])).unwrap();
         let mut ready = [0; 6];
         File::from(child.stdout.take().unwrap()).read_exact(&mut ready).unwrap();
         assert_eq!(child.try_wait().unwrap(), None);
         let exit = child.stop(Duration::from_millis(50)).unwrap();
-        assert_eq!(exit, Exit::Signal(libc::SIGKILL), "{layers:?}");
+        assert_eq!(exit, SandboxExit::Signal(libc::SIGKILL), "{layers:?}");
         assert!(!Path::new(&format!("/proc/{}", child.pid())).exists());
     }
 }
 
 #[test]
 fn what_cannot_be_had_is_an_error_and_not_left_out() {
-    let yard = Yard::new();
-    let wall = |machine: &Machine, layers| {
-        let policy = yard.wall(Profile::Build, Layers::Exactly(BARE)).policy().clone();
-        Wall::new(policy, machine, layers, Limits::default())
+    let yard = SandboxFixture::new();
+    let wall = |machine: &MachineFeatures, layers| {
+        let policy = yard
+            .build_sandbox(SandboxProfile::Build, LayerSelection::Exactly(NO_OPTIONAL_LAYERS))
+            .policy()
+            .clone();
+        Sandbox::new(policy, machine, layers, ResourceLimits::default())
     };
     let mut without = yard.machine.clone();
     without.landlock_abi = 0;
-    let built = wall(&without, Layers::Auto);
+    let built = wall(&without, LayerSelection::Auto);
     assert!(matches!(built, Err(SandboxError::Unavailable { layer: "Landlock", .. })));
     let mut without = yard.machine.clone();
-    without.namespaces.net = probe::Support::Refused { reason: "no".into() };
-    let built = wall(&without, Layers::Exactly(Extra { net: true, ..BARE }));
+    without.namespaces.net = probe::LayerSupport::Refused { reason: "no".into() };
+    let built =
+        wall(&without, LayerSelection::Exactly(OptionalLayers { net: true, ..NO_OPTIONAL_LAYERS }));
     assert!(matches!(built, Err(SandboxError::Unavailable { layer: "network namespace", .. })));
-    assert!(!wall(&without, Layers::Auto).unwrap().applied().net_namespace);
+    assert!(!wall(&without, LayerSelection::Auto).unwrap().applied().net_namespace);
 }
 
 /// What a run shows of itself: streams, place, variables, session, what it may reach.
-const SHOWS: &str = "cat; echo err >&2; pwd; echo $A; echo /proc/[0-9]*; \
+const INSPECT_SCRIPT: &str = "cat; echo err >&2; pwd; echo $A; echo /proc/[0-9]*; \
      cat /proc/self/status | grep -E 'NoNewPrivs|Seccomp:|CapEff'; ls /proc/self/fd | wc -l; \
      echo x > /tmp/x; cat /tmp/x; cat ../home/.ssh/id; (sleep 100 &); exit 7";
 
-fn shown(wall: &Wall) -> (Exit, String) {
-    let mut command = Command::new("sh", &["-c", SHOWS]);
+fn run_inspect_script(wall: &Sandbox) -> (SandboxExit, String) {
+    let mut command = SandboxCommand::new("sh", &["-c", INSPECT_SCRIPT]);
     command.env = vec![("PATH".into(), "/usr/bin:/bin".into()), ("A".into(), "b".into())];
     command.cwd = "src".into();
-    command.stdio = [Stdio::Pipe, Stdio::Pipe, Stdio::Pipe];
+    command.stdio = [SandboxStdio::Pipe, SandboxStdio::Pipe, SandboxStdio::Pipe];
     let mut child = wall.spawn(command).unwrap();
     File::from(child.stdin.take().unwrap()).write_all(b"typed\n").unwrap();
-    finish(child)
+    collect_output(child)
 }
 
 #[test]
 fn a_run_from_a_warden_that_waited_is_as_any_other() {
-    let yard = Yard::new();
-    let wall = yard.wall(Profile::Build, Layers::Auto);
-    let first = shown(&wall);
-    assert_eq!(first.0, Exit::Code(7), "{first:?}");
+    let yard = SandboxFixture::new();
+    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let first = run_inspect_script(&wall);
+    assert_eq!(first.0, SandboxExit::Code(7), "{first:?}");
     for _ in 0..100 {
-        wall.stand_by().unwrap();
-        assert_eq!(shown(&wall), first);
+        wall.start_standby().unwrap();
+        assert_eq!(run_inspect_script(&wall), first);
     }
 }
 
 #[test]
 fn a_warden_that_was_killed_while_it_waited_is_replaced() {
-    let yard = Yard::new();
-    let wall = yard.wall(Profile::Build, Layers::Auto);
-    wall.stand_by().unwrap();
-    if let Some(pid) = waiting(&wall) {
+    let yard = SandboxFixture::new();
+    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    wall.start_standby().unwrap();
+    if let Some(pid) = standby_process(&wall) {
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     }
-    assert_eq!(shown(&wall).0, Exit::Code(7));
+    assert_eq!(run_inspect_script(&wall).0, SandboxExit::Code(7));
 }
 
 #[test]
 fn a_warden_that_nobody_needs_is_gone_after_its_time_and_with_its_wall() {
-    let yard = Yard::new();
-    let wall = yard.wall(Profile::Build, Layers::Auto);
-    assert_eq!(wall.stand_down(Duration::ZERO), None);
-    wall.stand_by().unwrap();
-    let Some(first) = waiting(&wall) else { return };
-    let left = wall.stand_down(Duration::from_secs(1000)).unwrap();
-    assert!(left > Duration::ZERO && waiting(&wall) == Some(first));
-    wall.stand_by().unwrap();
-    assert_eq!(waiting(&wall), Some(first), "one is enough");
-    assert_eq!(wall.stand_down(Duration::ZERO), None);
+    let yard = SandboxFixture::new();
+    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    assert_eq!(wall.expire_standby(Duration::ZERO), None);
+    wall.start_standby().unwrap();
+    let Some(first) = standby_process(&wall) else { return };
+    let left = wall.expire_standby(Duration::from_secs(1000)).unwrap();
+    assert!(left > Duration::ZERO && standby_process(&wall) == Some(first));
+    wall.start_standby().unwrap();
+    assert_eq!(standby_process(&wall), Some(first), "one is enough");
+    assert_eq!(wall.expire_standby(Duration::ZERO), None);
     assert!(rustix::process::test_kill_process(first).is_err());
-    wall.stand_by().unwrap();
-    let second = waiting(&wall).unwrap();
+    wall.start_standby().unwrap();
+    let second = standby_process(&wall).unwrap();
     drop(wall);
     assert!(rustix::process::test_kill_process(second).is_err());
 }
 
 /// The one that waits, where the machine lets there be one.
-fn waiting(wall: &Wall) -> Option<rustix::process::Pid> {
-    wall.waits().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
+fn standby_process(wall: &Sandbox) -> Option<rustix::process::Pid> {
+    wall.standby_pid().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
 }
 
 #[test]
 fn a_warden_waits_in_the_group_of_its_command_and_leaves_it_when_that_runs() {
-    let yard = Yard::new();
-    let wall = yard.wall(Profile::Build, Layers::Auto);
-    wall.stand_by().unwrap();
-    let Some(warden) = waiting(&wall) else { return };
+    let yard = SandboxFixture::new();
+    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    wall.start_standby().unwrap();
+    let Some(warden) = standby_process(&wall) else { return };
     if !wall.applied().cgroup_memory {
         return;
     }
     let of = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
     let warden = warden.as_raw_nonzero().to_string();
-    until(|| of(&warden).contains("/provost-"));
-    let mut command = Command::new("sh", &["-c", "cat /proc/self/cgroup; read line; echo $line"]);
-    command.stdio = [Stdio::Pipe, Stdio::Pipe, Stdio::Null];
+    wait_until(|| of(&warden).contains("/provost-"));
+    let mut command =
+        SandboxCommand::new("sh", &["-c", "cat /proc/self/cgroup; read line; echo $line"]);
+    command.stdio = [SandboxStdio::Pipe, SandboxStdio::Pipe, SandboxStdio::Null];
     let mut child = wall.spawn(command).unwrap();
     assert_eq!(child.pid().to_string(), warden, "it is the one that waited");
-    until(|| of(&warden) == of("self"));
+    wait_until(|| of(&warden) == of("self"));
     let mut input = std::fs::File::from(child.stdin.take().unwrap());
     std::io::Write::write_all(&mut input, b"done\n").unwrap();
     let mut said = String::new();
     let mut output = std::fs::File::from(child.stdout.take().unwrap());
     std::io::Read::read_to_string(&mut output, &mut said).unwrap();
-    assert_eq!(child.wait().unwrap(), Exit::Code(0));
+    assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
     assert!(said.contains("/provost-") && said.ends_with("done\n"), "{said}");
 }
 
 /// Waits for what must come to pass.
-fn until(done: impl Fn() -> bool) {
+fn wait_until(done: impl Fn() -> bool) {
     let began = std::time::Instant::now();
     while !done() {
         assert!(began.elapsed() < Duration::from_mins(1), "it did not");
@@ -284,11 +306,11 @@ fn until(done: impl Fn() -> bool) {
 
 #[test]
 fn the_namespaces_of_runs_that_ended_are_let_go() {
-    let yard = Yard::new();
-    let wall = yard.wall(Profile::Build, Layers::Auto);
+    let yard = SandboxFixture::new();
+    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
     for _ in 0..4 {
-        let mut child = wall.spawn(Command::new("sh", &["-c", "true"])).unwrap();
-        assert_eq!(child.wait().unwrap(), Exit::Code(0));
+        let mut child = wall.spawn(SandboxCommand::new("sh", &["-c", "true"])).unwrap();
+        assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
     }
     drop(wall);
     let is_namespace = |fd: fs::DirEntry| {

@@ -7,40 +7,40 @@
 use std::io;
 use std::ptr::null;
 
-use super::Support;
+use super::LayerSupport;
 
 /// What to try.
 #[derive(Clone, Copy)]
-pub(super) enum Try {
+pub(super) enum ProbeAttempt {
     /// Make this kind of namespace with the rights we have.
-    Direct(i32),
+    Unshare(i32),
     /// Make a user namespace and this kind inside it.
-    InUserNamespace(i32),
+    UnshareInUserNamespace(i32),
     /// Mount a `/proc` for a new process id namespace.
-    Proc { direct: bool },
+    MountProc { direct: bool },
     /// Install a filter that allows everything.
     Seccomp,
     /// Install one that asks, and use what its answers are made with.
-    Notification,
+    SeccompNotify,
     /// Set the flag.
     NoNewPrivs,
 }
 
-pub(super) fn child(what: Try) -> Support {
-    // SAFETY: the child only makes the async-signal-safe calls of `run` and leaves by `_exit`.
+pub(super) fn run_in_child(what: ProbeAttempt) -> LayerSupport {
+    // SAFETY: the child only makes the async-signal-safe calls of `run_attempt` and leaves by `_exit`.
     let pid = unsafe { libc::fork() };
     match pid {
-        -1 => refused(&io::Error::last_os_error()),
+        -1 => to_refusal(&io::Error::last_os_error()),
         0 => {
-            let error = run(what);
+            let error = run_attempt(what);
             // SAFETY: `_exit` runs no destructors, which belong to the parent.
             unsafe { libc::_exit(error) }
         }
-        _ => reap(pid),
+        _ => reap_child(pid),
     }
 }
 
-fn reap(pid: libc::pid_t) -> Support {
+fn reap_child(pid: libc::pid_t) -> LayerSupport {
     let mut status = 0;
     loop {
         // SAFETY: `status` is a valid place for the answer.
@@ -49,44 +49,48 @@ fn reap(pid: libc::pid_t) -> Support {
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
-            return refused(&error);
+            return to_refusal(&error);
         }
     }
     if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
-        return Support::Available;
+        return LayerSupport::Available;
     }
     if libc::WIFSIGNALED(status) {
         let signal = libc::WTERMSIG(status);
-        return Support::Refused { reason: format!("the attempt was killed by signal {signal}") };
+        return LayerSupport::Refused {
+            reason: format!("the attempt was killed by signal {signal}"),
+        };
     }
-    refused(&io::Error::from_raw_os_error(libc::WEXITSTATUS(status)))
+    to_refusal(&io::Error::from_raw_os_error(libc::WEXITSTATUS(status)))
 }
 
-fn refused(error: &io::Error) -> Support {
-    Support::Refused { reason: error.to_string() }
+fn to_refusal(error: &io::Error) -> LayerSupport {
+    LayerSupport::Refused { reason: error.to_string() }
 }
 
-fn run(what: Try) -> i32 {
+fn run_attempt(what: ProbeAttempt) -> i32 {
     match what {
-        Try::Direct(flag) => unshare(flag),
+        ProbeAttempt::Unshare(flag) => unshare(flag),
         // In two steps: some systems let everybody make a user namespace and
         // then grant no rights inside it.
-        Try::InUserNamespace(flag) => first_error(unshare(libc::CLONE_NEWUSER), || unshare(flag)),
-        Try::Proc { direct } => {
+        ProbeAttempt::UnshareInUserNamespace(flag) => {
+            first_error(unshare(libc::CLONE_NEWUSER), || unshare(flag))
+        }
+        ProbeAttempt::MountProc { direct } => {
             let entered = if direct { 0 } else { unshare(libc::CLONE_NEWUSER) };
             first_error(entered, || {
                 first_error(unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS), mount_proc)
             })
         }
-        Try::Seccomp => first_error(no_new_privs(), seccomp),
-        Try::Notification => first_error(look_at_self(), || {
-            first_error(no_new_privs(), || {
-                let line = install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
-                let failed = errno(line);
-                first_error(failed, || can_give(i32::try_from(line).unwrap_or(-1)))
+        ProbeAttempt::Seccomp => first_error(set_no_new_privs(), try_seccomp),
+        ProbeAttempt::SeccompNotify => first_error(try_inspect_self(), || {
+            first_error(set_no_new_privs(), || {
+                let line = install_allow_filter(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+                let failed = to_errno(line);
+                first_error(failed, || try_add_fd(i32::try_from(line).unwrap_or(-1)))
             })
         }),
-        Try::NoNewPrivs => no_new_privs(),
+        ProbeAttempt::NoNewPrivs => set_no_new_privs(),
     }
 }
 
@@ -94,26 +98,26 @@ fn first_error(first: i32, then: impl FnOnce() -> i32) -> i32 {
     if first == 0 { then() } else { first }
 }
 
-fn errno(result: i64) -> i32 {
+fn to_errno(result: i64) -> i32 {
     if result >= 0 { 0 } else { io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) }
 }
 
 fn unshare(flags: i32) -> i32 {
     // SAFETY: changes only this throwaway process.
-    errno(unsafe { libc::unshare(flags) }.into())
+    to_errno(unsafe { libc::unshare(flags) }.into())
 }
 
-fn no_new_privs() -> i32 {
+fn set_no_new_privs() -> i32 {
     // SAFETY: changes only this throwaway process.
-    errno(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into())
+    to_errno(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into())
 }
 
-fn seccomp() -> i32 {
-    errno(install(0))
+fn try_seccomp() -> i32 {
+    to_errno(install_allow_filter(0))
 }
 
 /// Installs a filter that allows everything.
-fn install(flags: libc::c_ulong) -> i64 {
+fn install_allow_filter(flags: libc::c_ulong) -> i64 {
     let mut allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
     let program = libc::sock_fprog { len: 1, filter: &raw mut allow };
     // SAFETY: `program` points to one valid instruction; only this process is filtered.
@@ -124,7 +128,7 @@ fn install(flags: libc::c_ulong) -> i64 {
 
 /// The two calls by which the memory and the files of a caller are looked at, which
 /// containers often forbid. On ourselves: whom we may look at is another matter.
-fn look_at_self() -> i32 {
+fn try_inspect_self() -> i32 {
     let (from, mut to) = (0u64, 0u64);
     let theirs = libc::iovec { iov_base: (&raw const from).cast_mut().cast(), iov_len: 8 };
     let ours = libc::iovec { iov_base: (&raw mut to).cast(), iov_len: 8 };
@@ -133,10 +137,10 @@ fn look_at_self() -> i32 {
     unsafe {
         let own = libc::getpid();
         let read = libc::process_vm_readv(own, &raw const ours, 1, &raw const theirs, 1, 0);
-        first_error(errno(i64::try_from(read).unwrap_or(-1)), || {
+        first_error(to_errno(i64::try_from(read).unwrap_or(-1)), || {
             let handle = libc::syscall(libc::SYS_pidfd_open, own, 0);
-            first_error(errno(handle), || {
-                errno(libc::syscall(libc::SYS_pidfd_getfd, handle, handle, 0))
+            first_error(to_errno(handle), || {
+                to_errno(libc::syscall(libc::SYS_pidfd_getfd, handle, handle, 0))
             })
         })
     }
@@ -144,7 +148,7 @@ fn look_at_self() -> i32 {
 
 /// Whether a file can be given to a caller. There is none, which is said only by a
 /// kernel that knows the question.
-fn can_give(line: i32) -> i32 {
+fn try_add_fd(line: i32) -> i32 {
     let given = libc::seccomp_notif_addfd {
         id: 0,
         flags: 0,
@@ -153,7 +157,7 @@ fn can_give(line: i32) -> i32 {
         newfd_flags: 0,
     };
     // SAFETY: the structure outlives the call.
-    let asked = errno(
+    let asked = to_errno(
         unsafe { libc::ioctl(line, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given) }.into(),
     );
     if asked == libc::ENOENT { 0 } else { libc::ENOSYS }
@@ -164,7 +168,7 @@ fn mount_proc() -> i32 {
     // SAFETY: this process has a single thread; the child makes system calls only.
     let pid = unsafe { libc::fork() };
     match pid {
-        -1 => errno(-1),
+        -1 => to_errno(-1),
         0 => {
             let error = first_error(mount(c"none", c"/", null(), MAKE_PRIVATE), || {
                 mount(c"proc", c"/proc", c"proc".as_ptr(), 0)
@@ -194,5 +198,5 @@ fn mount(
     flags: libc::c_ulong,
 ) -> i32 {
     // SAFETY: all strings end with a NUL; the mount is seen only in this throwaway namespace.
-    errno(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, null()) }.into())
+    to_errno(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, null()) }.into())
 }

@@ -4,26 +4,26 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use provost_sandbox::beneath::{BeneathError, Kind, Mode, Root};
+use provost_sandbox::root_dir::{FileKind, FileWriteMode, RootDir, RootDirError};
 
 use crate::yard::{SECRET, Yard};
 
 pub(crate) fn test() {
     let yard = Yard::new();
-    let root = Root::open(&yard.at("project")).unwrap();
+    let root = RootDir::open(&yard.at("project")).unwrap();
     symlink("../outside/secret", yard.at("project/link")).unwrap();
     symlink("../outside/new", yard.at("project/dangling")).unwrap();
     symlink("src/inside", yard.at("project/within")).unwrap();
     for name in ["link", "dangling", "within"] {
-        for mode in [Mode::Overwrite, Mode::Append] {
+        for mode in [FileWriteMode::Overwrite, FileWriteMode::Append] {
             let result = root.write(Path::new(name), b"harmed", mode);
-            assert!(matches!(result, Err(BeneathError::NotRegular(_))), "{name}: {result:?}");
+            assert!(matches!(result, Err(RootDirError::NotRegular(_))), "{name}: {result:?}");
         }
-        let result = root.write(Path::new(name), b"harmed", Mode::Create);
-        assert!(matches!(result, Err(BeneathError::Exists)), "{name}: {result:?}");
-        assert_eq!(root.stat(Path::new(name)).unwrap().kind, Kind::Symlink);
+        let result = root.write(Path::new(name), b"harmed", FileWriteMode::Create);
+        assert!(matches!(result, Err(RootDirError::Exists)), "{name}: {result:?}");
+        assert_eq!(root.stat(Path::new(name)).unwrap().kind, FileKind::Symlink);
     }
-    assert!(matches!(root.open_read(Path::new("link")), Err(BeneathError::Outside)));
+    assert!(matches!(root.open_read(Path::new("link")), Err(RootDirError::OutsideRoot)));
     root.remove_file(Path::new("link")).unwrap();
     assert_eq!(fs::read_to_string(yard.at("outside/secret")).unwrap(), SECRET);
     assert!(!yard.at("outside/new").exists());

@@ -3,20 +3,20 @@
 use std::fs;
 use std::path::Path;
 
-use provost_sandbox::beneath::{BeneathError, Mode, Root};
+use provost_sandbox::root_dir::{FileWriteMode, RootDir, RootDirError};
 
 use crate::yard::{SECRET, Yard};
 
 pub(crate) fn test() {
     let yard = Yard::new();
-    let root = Root::open(&yard.at("project")).unwrap();
+    let root = RootDir::open(&yard.at("project")).unwrap();
     fs::hard_link(yard.at("outside/secret"), yard.at("project/twin")).unwrap();
-    for mode in [Mode::Overwrite, Mode::Append] {
+    for mode in [FileWriteMode::Overwrite, FileWriteMode::Append] {
         let result = root.write(Path::new("twin"), b"harmed", mode);
-        assert!(matches!(result, Err(BeneathError::HardLink)), "{result:?}");
+        assert!(matches!(result, Err(RootDirError::HardLink)), "{result:?}");
     }
-    let result = root.edit(Path::new("twin"), 100, |_| Ok::<_, BeneathError>(b"harmed".to_vec()));
-    assert!(matches!(result, Err(BeneathError::HardLink)), "{result:?}");
+    let result = root.edit(Path::new("twin"), 100, |_| Ok::<_, RootDirError>(b"harmed".to_vec()));
+    assert!(matches!(result, Err(RootDirError::HardLink)), "{result:?}");
     assert_eq!(fs::read_to_string(yard.at("outside/secret")).unwrap(), SECRET);
     // The control: a plain write changes the file outside.
     fs::write(yard.at("project/twin"), "through").unwrap();

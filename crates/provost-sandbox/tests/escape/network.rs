@@ -4,7 +4,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use provost_sandbox::profile::Profile;
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::yard::{LAYERS, Yard};
 
@@ -22,7 +22,7 @@ pub(crate) fn test() {
     // With a network namespace, a datagram can be sent, to nobody: so we listen.
     yard.works_without_wall("udp", &[&udp_address]);
     assert!(udp.recv(&mut [0; 16]).is_ok());
-    for profile in [Profile::Read, Profile::Build, Profile::Serve] {
+    for profile in [SandboxProfile::Read, SandboxProfile::Build, SandboxProfile::Serve] {
         for layers in LAYERS {
             for (attack, to) in [("udp", &udp_address), ("fastopen", &tcp.0)] {
                 println!("  {:?}", yard.confined(profile, layers, attack, &[to]));
@@ -51,7 +51,7 @@ fn named_sockets(yard: &Yard) {
     for (family, kind) in [("17", "3"), ("40", "1"), ("38", "5"), ("2", "3")] {
         yard.must_fail("socket", &[family, kind]);
     }
-    for profile in [Profile::Read, Profile::Build] {
+    for profile in [SandboxProfile::Read, SandboxProfile::Build] {
         for layers in LAYERS {
             let report = yard.confined(profile, layers, "socket", &["16", "3"]);
             assert!(!report.did_harm(), "netlink in {profile:?}");
@@ -63,8 +63,8 @@ fn named_sockets(yard: &Yard) {
 pub(crate) fn loopback() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let own = yard.wall(Profile::Build, layers).applied().net_namespace;
-        let report = yard.confined(Profile::Build, layers, "self-talk", &[]);
+        let own = yard.wall(SandboxProfile::Build, layers).applied().net_namespace;
+        let report = yard.confined(SandboxProfile::Build, layers, "self-talk", &[]);
         assert_eq!(report.did_harm(), own, "{report:?}");
     }
 }
@@ -72,10 +72,10 @@ pub(crate) fn loopback() {
 pub(crate) fn serve() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let report = yard.confined(Profile::Serve, layers, "listen", &[]);
+        let report = yard.confined(SandboxProfile::Serve, layers, "listen", &[]);
         assert!(report.did_harm(), "a server must be able to listen: {report:?}");
-        let own = yard.wall(Profile::Serve, layers).applied().own_ports;
-        let report = yard.confined(Profile::Serve, layers, "self-talk", &[]);
+        let own = yard.wall(SandboxProfile::Serve, layers).applied().own_ports;
+        let report = yard.confined(SandboxProfile::Serve, layers, "self-talk", &[]);
         assert_eq!(report.did_harm(), own, "{report:?}");
     }
 }

@@ -4,22 +4,22 @@ use std::fs::File;
 use std::io::Read as _;
 use std::time::Duration;
 
-use provost_sandbox::confine::Exit;
-use provost_sandbox::profile::Profile;
+use provost_sandbox::confine::SandboxExit;
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::yard::{LAYERS, Yard};
 
 pub(crate) fn test() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+        let wall = yard.wall(SandboxProfile::Build, layers);
         let mut child = yard.spawn(&wall, "flood", &[]);
         let mut stdout = File::from(child.stdout.take().unwrap());
         let mut block = vec![0; 1 << 20];
         for _ in 0..1024 {
             stdout.read_exact(&mut block).unwrap();
         }
-        assert_eq!(child.wait().unwrap(), Exit::Code(0));
+        assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
         let mut child = yard.spawn(&wall, "flood", &[]);
         // Not read at all: it stands still, and stop ends it.
         assert_eq!(child.wait_for(Duration::from_millis(50)).unwrap(), None);

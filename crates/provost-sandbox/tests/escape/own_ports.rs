@@ -7,31 +7,31 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use provost_sandbox::confine::{Child, Exit, Layers, Stdio};
-use provost_sandbox::probe::Support;
-use provost_sandbox::profile::Profile;
+use provost_sandbox::confine::{LayerSelection, SandboxChild, SandboxExit, SandboxStdio};
+use provost_sandbox::probe::LayerSupport;
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::yard::{LAYERS, Report, Yard, finish};
 
 /// Walls through which a server can call itself; on a machine that can ask there is one.
-pub(crate) fn each(test: impl Fn(&Yard, Layers)) {
+pub(crate) fn each(test: impl Fn(&Yard, LayerSelection)) {
     let yard = Yard::new();
     assert!(yard.machine.notification.is_available(), "{:?}", yard.machine.notification);
     for layers in LAYERS {
-        assert!(yard.wall(Profile::Serve, layers).applied().own_ports);
+        assert!(yard.wall(SandboxProfile::Serve, layers).applied().own_ports);
         test(&yard, layers);
     }
 }
 
-pub(crate) fn serve(yard: &Yard, layers: Layers, name: &str, args: &[&str]) -> Report {
-    let report = yard.confined(Profile::Serve, layers, name, args);
+pub(crate) fn serve(yard: &Yard, layers: LayerSelection, name: &str, args: &[&str]) -> Report {
+    let report = yard.confined(SandboxProfile::Serve, layers, name, args);
     println!("  {name} {args:?}: {}", report.text.trim());
     report
 }
 
 #[track_caller]
 pub(crate) fn denied(report: &Report) {
-    assert_eq!(report.exit, Exit::Code(1), "{report:?}");
+    assert_eq!(report.exit, SandboxExit::Code(1), "{report:?}");
     assert!(report.text.contains("(os error 1)"), "{report:?}");
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn only() {
         // Another run, of another project or of this one.
         let other = Yard::new();
         for owner in [&other, yard] {
-            let wall = owner.wall(Profile::Serve, layers);
+            let wall = owner.wall(SandboxProfile::Serve, layers);
             let mut holding = owner.spawn(&wall, "hold-port", &[]);
             let port = first_line(&mut holding);
             denied(&serve(yard, layers, "tcp", &[&format!("127.0.0.1:{port}")]));
@@ -112,7 +112,7 @@ pub(crate) fn only() {
     assert_eq!(came(&ours) + came(&wide) + six.iter().map(came).sum::<usize>(), 0);
 }
 
-pub(crate) fn first_line(child: &mut Child) -> String {
+pub(crate) fn first_line(child: &mut SandboxChild) -> String {
     let mut line = String::new();
     let output = File::from(child.stdout.take().unwrap());
     BufReader::new(&output).read_line(&mut line).unwrap();
@@ -157,9 +157,9 @@ pub(crate) fn swapped() {
 /// A port that was the run's own and is somebody else's now.
 pub(crate) fn taken() {
     each(|yard, layers| {
-        let wall = yard.wall(Profile::Serve, layers);
+        let wall = yard.wall(SandboxProfile::Serve, layers);
         let mut command = yard.command("hand-back", &[]);
-        command.stdio[0] = Stdio::Pipe;
+        command.stdio[0] = SandboxStdio::Pipe;
         let mut child = wall.spawn(command).unwrap();
         let port: u16 = first_line(&mut child).parse().unwrap();
         let ours = TcpListener::bind(("127.0.0.1", port)).unwrap();
@@ -172,7 +172,7 @@ pub(crate) fn taken() {
 
 /// Both take the port whenever it is free. A connection may come to us before its
 /// owner is looked at again; it must never be given to the run, nor carry anything.
-fn contested(yard: &Yard, layers: Layers) {
+fn contested(yard: &Yard, layers: LayerSelection) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (done, mut heard) = (AtomicBool::new(false), Vec::new());
     std::thread::scope(|scope| {
@@ -202,7 +202,7 @@ fn contested(yard: &Yard, layers: Layers) {
 /// A call that was out when the port changed hands, and reached its new owner.
 pub(crate) fn lured() {
     each(|yard, layers| {
-        let wall = yard.wall(Profile::Serve, layers);
+        let wall = yard.wall(SandboxProfile::Serve, layers);
         let mut child = yard.spawn(&wall, "lure", &[]);
         let port: u16 = first_line(&mut child).parse().unwrap();
         let ours = TcpListener::bind(("127.0.0.1", port)).unwrap();
@@ -220,7 +220,7 @@ pub(crate) fn full_queue() {
         let report = serve(yard, layers, "full-queue", &[]);
         assert!(report.did_harm(), "{report:?}");
         // One that waits is ended in the midst, and we with it.
-        let wall = yard.wall(Profile::Serve, layers);
+        let wall = yard.wall(SandboxProfile::Serve, layers);
         let mut child = yard.spawn(&wall, "full-queue", &["wait"]);
         assert_eq!(first_line(&mut child), "full");
         until("its calls are taken", || calls() == 1);
@@ -259,9 +259,9 @@ pub(crate) fn leave_nothing() {
 
 pub(crate) fn without_notification() {
     let mut yard = Yard::new();
-    yard.machine.notification = Support::Refused { reason: "not here".into() };
+    yard.machine.notification = LayerSupport::Refused { reason: "not here".into() };
     for layers in LAYERS {
-        assert!(!yard.wall(Profile::Serve, layers).applied().own_ports);
+        assert!(!yard.wall(SandboxProfile::Serve, layers).applied().own_ports);
         denied(&serve(&yard, layers, "self-talk", &[]));
         assert_eq!(calls(), 0);
     }

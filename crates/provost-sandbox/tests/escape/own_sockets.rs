@@ -4,8 +4,8 @@ use std::io::Read as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::{UnixDatagram, UnixListener};
 
-use provost_sandbox::confine::Exit;
-use provost_sandbox::profile::Profile;
+use provost_sandbox::confine::SandboxExit;
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::own_ports::{denied, each, first_line, serve};
 use crate::yard::{Yard, finish};
@@ -21,7 +21,7 @@ pub(crate) fn reached() {
             ("src/s", absolute.as_str()),
             ("$TMPDIR/s", "$TMPDIR/s"),
         ];
-        if yard.wall(Profile::Serve, layers).applied().private_tmp {
+        if yard.wall(SandboxProfile::Serve, layers).applied().private_tmp {
             table.extend([("/tmp/s", "/var/tmp/s"), ("/var/tmp/s", "/tmp/s")]);
         }
         for (bind, to) in table {
@@ -91,11 +91,11 @@ pub(crate) fn only() {
         let inside = UnixListener::bind(yard.at("project/theirs.sock")).unwrap();
         denied(&serve(yard, layers, "unix", &["theirs.sock"]));
         assert!(heard(&inside).is_empty());
-        let wall = yard.wall(Profile::Serve, layers);
+        let wall = yard.wall(SandboxProfile::Serve, layers);
         let mut other = yard.spawn(&wall, "hold-socket", &["src/other.sock"]);
         assert_eq!(first_line(&mut other), "listening");
         denied(&serve(yard, layers, "unix", &["src/other.sock"]));
-        assert_eq!(finish(other).exit, Exit::Code(0), "it was called, and told nothing");
+        assert_eq!(finish(other).exit, SandboxExit::Code(0), "it was called, and told nothing");
         denied(&serve(yard, layers, "own-abstract", &[]));
     });
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use provost_sandbox::confine::{Command, Layers, Script};
-use provost_sandbox::profile::Profile;
+use provost_sandbox::confine::{FileOverride, LayerSelection, SandboxCommand};
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::yard::{Yard, finish};
 
@@ -17,9 +17,9 @@ const RUN: &str = ": > go; while [ ! -e tried ]; do sleep 0.01; done; sh src/bui
 
 pub(crate) fn test() {
     let yard = Yard::new();
-    let wall = yard.wall(Profile::Build, Layers::Auto);
+    let wall = yard.wall(SandboxProfile::Build, LayerSelection::Auto);
     let shell = |line: &str| {
-        let mut command = Command::new("/bin/sh", &["-c", line]);
+        let mut command = SandboxCommand::new("/bin/sh", &["-c", line]);
         command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         command
     };
@@ -36,14 +36,14 @@ pub(crate) fn test() {
         let mut meddler = wall.spawn(shell(MEDDLE)).unwrap();
         if held {
             let paths = ["src", "src/build.sh"].map(PathBuf::from);
-            meddler.hold(&yard.at("project"), &paths).unwrap();
+            meddler.hold_paths(&yard.at("project"), &paths).unwrap();
             // What is not there could come back later, with nothing to hold it.
-            let gone = meddler.hold(&yard.at("project"), &[PathBuf::from("src/gone.sh")]);
+            let gone = meddler.hold_paths(&yard.at("project"), &[PathBuf::from("src/gone.sh")]);
             assert_eq!(gone.is_err(), wall.applied().mount_namespace, "{gone:?}");
         }
         let mut command = shell(RUN);
         let (path, copy) = (PathBuf::from("src/build.sh"), yard.at("data/copy"));
-        command.scripts = vec![Script { path, copy }];
+        command.scripts = vec![FileOverride { path, copy }];
         if !wall.applied().mount_namespace {
             command.scripts.clear();
         }

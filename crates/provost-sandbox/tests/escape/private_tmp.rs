@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use provost_sandbox::profile::Profile;
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::yard::{LAYERS, Yard};
 
@@ -15,10 +15,10 @@ pub(crate) fn test() {
     yard.must_fail("read", &[path]);
     yard.must_fail("remove", &[path]);
     for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+        let wall = yard.wall(SandboxProfile::Build, layers);
         let is_private = wall.applied().private_tmp;
         let name = format!("/tmp/provost-test-{}", std::process::id());
-        let report = yard.confined(Profile::Build, layers, "write", &[&name]);
+        let report = yard.confined(SandboxProfile::Build, layers, "write", &[&name]);
         assert_eq!(report.did_harm(), is_private, "{report:?}");
         assert!(!fs::exists(&name).unwrap(), "it is in the /tmp of all");
     }
@@ -46,15 +46,15 @@ fn below_tmp() {
     fs::rename(moved, elsewhere).unwrap();
     fs::rename(elsewhere, moved).unwrap();
     for layers in LAYERS {
-        let is_private = yard.wall(Profile::Build, layers).applied().private_tmp;
-        assert_eq!(is_private, yard.wall(Profile::Build, layers).applied().mount_namespace);
+        let is_private = yard.wall(SandboxProfile::Build, layers).applied().private_tmp;
+        assert_eq!(is_private, yard.wall(SandboxProfile::Build, layers).applied().mount_namespace);
         let name = format!("/tmp/provost-test-{}", std::process::id());
         for (profile, attack, path, works) in [
-            (Profile::Build, "write", name.as_str(), is_private),
-            (Profile::Build, "write", "/dev/shm/provost-test", is_private),
-            (Profile::Build, "write", "src/new", true),
-            (Profile::Read, "write", "src/another", false),
-            (Profile::Read, "read", "src/new", true),
+            (SandboxProfile::Build, "write", name.as_str(), is_private),
+            (SandboxProfile::Build, "write", "/dev/shm/provost-test", is_private),
+            (SandboxProfile::Build, "write", "src/new", true),
+            (SandboxProfile::Read, "write", "src/another", false),
+            (SandboxProfile::Read, "read", "src/new", true),
         ] {
             let report = yard.confined(profile, layers, attack, &[path]);
             assert_eq!(report.did_harm(), works, "{profile:?} {attack} {path}: {report:?}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use provost_sandbox::profile::Profile;
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::yard::{LAYERS, SECRET, Yard};
 
@@ -61,7 +61,8 @@ fn nested() {
         yard.must_fail(name, args);
     }
     // Committing there still works, as far as the layers let it.
-    let report = yard.confined(Profile::Build, LAYERS[1], "write", &["src/inner/.git/objects/new"]);
+    let report =
+        yard.confined(SandboxProfile::Build, LAYERS[1], "write", &["src/inner/.git/objects/new"]);
     assert!(report.did_harm(), "{report:?}");
 }
 
@@ -81,12 +82,12 @@ fn worktree() {
 fn honest_work(yard: &Yard) {
     for layers in LAYERS {
         for (name, args) in [("write", ["src/new"]), ("read", [".git/config"])] {
-            let report = yard.confined(Profile::Build, layers, name, &args);
+            let report = yard.confined(SandboxProfile::Build, layers, name, &args);
             assert!(report.did_harm(), "{layers:?} {name} {args:?}: {report:?}");
         }
         // New names at the top need the mount namespace; the wall says which it used.
-        let wall = yard.wall(Profile::Build, layers);
-        let report = yard.confined(Profile::Build, layers, "write", &["top-level"]);
+        let wall = yard.wall(SandboxProfile::Build, layers);
+        let report = yard.confined(SandboxProfile::Build, layers, "write", &["top-level"]);
         assert_eq!(report.did_harm(), wall.applied().mount_namespace, "{report:?}");
     }
 }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use provost_sandbox::confine::{Exit, Layers};
-use provost_sandbox::profile::Profile;
+use provost_sandbox::confine::{LayerSelection, SandboxExit};
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::stop;
 use crate::yard::{LAYERS, Yard};
@@ -13,7 +13,7 @@ use crate::yard::{LAYERS, Yard};
 pub(crate) fn fork_bomb() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+        let wall = yard.wall(SandboxProfile::Build, layers);
         let is_limited = wall.applied().cgroup_pids || !rustix::process::geteuid().is_root();
         if !is_limited {
             println!("  skipped with {layers:?}: the kernel does not count root's processes");
@@ -36,11 +36,11 @@ pub(crate) fn memory() {
     let mut yard = Yard::new();
     yard.limits.memory = 256 << 20;
     for layers in LAYERS {
-        let report = yard.confined(Profile::Build, layers, "allocate", &["64"]);
+        let report = yard.confined(SandboxProfile::Build, layers, "allocate", &["64"]);
         println!("  {report:?}");
         assert!(!report.did_harm(), "{report:?}");
         // Either refused, or ended by the kernel: for its own group alone.
-        assert!(matches!(report.exit, Exit::Code(1) | Exit::Signal(9)), "{report:?}");
+        assert!(matches!(report.exit, SandboxExit::Code(1) | SandboxExit::Signal(9)), "{report:?}");
     }
 }
 
@@ -51,8 +51,8 @@ pub(crate) fn open_files() {
 
 pub(crate) fn file_size() {
     let yard = Yard::new();
-    for layers in [LAYERS[0], Layers::Auto] {
-        let report = yard.confined(Profile::Build, layers, "grow", &["src/big", "10"]);
+    for layers in [LAYERS[0], LayerSelection::Auto] {
+        let report = yard.confined(SandboxProfile::Build, layers, "grow", &["src/big", "10"]);
         assert!(!report.did_harm() && report.text.contains("too large"), "{report:?}");
     }
     yard.works_without_wall("grow", &["src/sparse", "10"]);

@@ -1,6 +1,6 @@
 //! Keys, tokens and what our own environment holds.
 
-use provost_sandbox::profile::Profile;
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::yard::{CONFINED, LAYERS, SECRET, Yard};
 
@@ -53,24 +53,29 @@ pub(crate) fn test() {
 pub(crate) fn terminal() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let own = yard.confined(Profile::Terminal, layers, "read", &[&yard.text("outside/secret")]);
+        let own = yard.confined(
+            SandboxProfile::Terminal,
+            layers,
+            "read",
+            &[&yard.text("outside/secret")],
+        );
         assert!(own.did_harm(), "{own:?}");
         // A person makes and reads files wherever they may, where the machine permits it.
-        let wall = yard.wall(Profile::Terminal, layers);
+        let wall = yard.wall(SandboxProfile::Terminal, layers);
         let new = yard.text("new");
-        let made = yard.confined(Profile::Terminal, layers, "write", &[&new]);
+        let made = yard.confined(SandboxProfile::Terminal, layers, "write", &[&new]);
         assert_eq!(made.did_harm(), wall.applied().mount_namespace, "{made:?}");
-        let listed = yard.confined(Profile::Terminal, layers, "list", &["/"]);
+        let listed = yard.confined(SandboxProfile::Terminal, layers, "list", &["/"]);
         assert_eq!(listed.did_harm(), wall.applied().mount_namespace, "{listed:?}");
         let own = std::process::id().to_string();
-        let traced = yard.confined(Profile::Terminal, layers, "ptrace", &[&own]);
+        let traced = yard.confined(SandboxProfile::Terminal, layers, "ptrace", &[&own]);
         assert!(!traced.did_harm(), "{traced:?}");
         let around = format!("/proc/{own}/root{}", yard.text("data/token"));
-        let report = yard.confined(Profile::Terminal, layers, "read", &[&around]);
+        let report = yard.confined(SandboxProfile::Terminal, layers, "read", &[&around]);
         assert!(!report.did_harm(), "{report:?}");
         for attack in ["read", "append", "remove", "truncate"] {
             let token = yard.text("data/token");
-            let report = yard.confined(Profile::Terminal, layers, attack, &[&token]);
+            let report = yard.confined(SandboxProfile::Terminal, layers, attack, &[&token]);
             assert!(!report.did_harm(), "{layers:?} {attack}: {report:?}");
         }
     }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use provost_sandbox::confine::{Child, Exit, Leftovers};
-use provost_sandbox::profile::Profile;
+use provost_sandbox::confine::{OrphanPolicy, SandboxChild, SandboxExit};
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::yard::{LAYERS, Yard};
 
@@ -24,7 +24,7 @@ fn is_running(process: &Path, program: &Path) -> bool {
     line.split(|byte| *byte == 0).next() == program.to_str().map(str::as_bytes)
 }
 
-fn read_line(child: &mut Child) -> String {
+fn read_line(child: &mut SandboxChild) -> String {
     let mut line = String::new();
     BufReader::new(File::from(child.stdout.take().unwrap())).read_line(&mut line).unwrap();
     line
@@ -33,9 +33,9 @@ fn read_line(child: &mut Child) -> String {
 pub(crate) fn double_setsid() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+        let wall = yard.wall(SandboxProfile::Build, layers);
         let mut command = yard.command("daemon", &["alive"]);
-        command.leftovers = Leftovers::Keep;
+        command.leftovers = OrphanPolicy::Keep;
         let mut child = wall.spawn(command).unwrap();
         assert_eq!(read_line(&mut child), "alive\n");
         assert_eq!(n_alive(&yard), 1, "the control: without stop it lives");
@@ -50,9 +50,9 @@ pub(crate) fn double_setsid() {
 pub(crate) fn leftovers() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+        let wall = yard.wall(SandboxProfile::Build, layers);
         let mut child = yard.spawn(&wall, "daemon", &["alive"]);
-        assert_eq!(child.wait().unwrap(), Exit::Code(0));
+        assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
         assert_eq!(n_alive(&yard), 0, "{layers:?}");
     }
 }
@@ -60,11 +60,11 @@ pub(crate) fn leftovers() {
 pub(crate) fn ignores_term() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+        let wall = yard.wall(SandboxProfile::Build, layers);
         let mut child = yard.spawn(&wall, "stubborn", &[]);
         assert_eq!(read_line(&mut child), "ready\n");
         let exit = child.stop(Duration::from_millis(100)).unwrap();
-        assert_eq!(exit, Exit::Signal(9), "{layers:?}");
+        assert_eq!(exit, SandboxExit::Signal(9), "{layers:?}");
         assert_eq!(n_alive(&yard), 0);
     }
 }
@@ -72,14 +72,14 @@ pub(crate) fn ignores_term() {
 pub(crate) fn closes_output() {
     let yard = Yard::new();
     for layers in LAYERS {
-        let wall = yard.wall(Profile::Build, layers);
+        let wall = yard.wall(SandboxProfile::Build, layers);
         let mut child = yard.spawn(&wall, "silent", &[]);
         let mut nothing = String::new();
         File::from(child.stdout.take().unwrap()).read_to_string(&mut nothing).unwrap();
         // The end of its output is not its end.
         assert_eq!(child.try_wait().unwrap(), None, "{layers:?}");
         let exit = child.stop(Duration::from_secs(10)).unwrap();
-        assert_eq!(exit, Exit::Signal(15), "{layers:?}");
+        assert_eq!(exit, SandboxExit::Signal(15), "{layers:?}");
         assert_eq!(n_alive(&yard), 0);
     }
 }
@@ -118,9 +118,9 @@ pub(crate) fn parent_dies() {
 pub(crate) fn parent(layers: &[&str]) -> io::Result<String> {
     let yard = Yard::new();
     let layers = if layers == ["bare"] { LAYERS[0] } else { LAYERS[1] };
-    let wall = yard.wall(Profile::Build, layers);
+    let wall = yard.wall(SandboxProfile::Build, layers);
     let mut command = yard.command("daemon", &["alive"]);
-    command.leftovers = Leftovers::Keep;
+    command.leftovers = OrphanPolicy::Keep;
     let mut child = wall.spawn(command).unwrap();
     assert_eq!(read_line(&mut child), "alive\n");
     println!("at {}", yard.text("project/attacker"));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use provost_sandbox::beneath::{Mode, Root};
+use provost_sandbox::root_dir::{FileWriteMode, RootDir};
 use rustix::fs::{CWD, RenameFlags};
 
 use crate::yard::{SECRET, Yard};
@@ -36,7 +36,7 @@ fn swap(yard: &Yard, stop: &AtomicBool) {
 }
 
 fn attack(yard: &Yard) {
-    let root = Root::open(&yard.at("project")).unwrap();
+    let root = RootDir::open(&yard.at("project")).unwrap();
     let naive = yard.at("project/door/secret");
     let (mut n_naive, mut n_reads, mut n_inside) = (0u64, 0u64, 0u64);
     let start = Instant::now();
@@ -53,8 +53,8 @@ fn attack(yard: &Yard) {
                 n_inside += 1;
             }
         }
-        drop(root.write(Path::new("door/secret"), b"inside", Mode::Overwrite));
-        drop(root.write(Path::new("door/new"), b"x", Mode::Append));
+        drop(root.write(Path::new("door/secret"), b"inside", FileWriteMode::Overwrite));
+        drop(root.write(Path::new("door/new"), b"x", FileWriteMode::Append));
         drop(root.create_dir_all(Path::new("door/a/b")));
         drop(root.remove_tree(Path::new("door/a")));
     }

@@ -2,8 +2,8 @@
 
 use std::os::fd::OwnedFd;
 
-use provost_sandbox::confine::{Stdio, Wall};
-use provost_sandbox::profile::Profile;
+use provost_sandbox::confine::{Sandbox, SandboxStdio};
+use provost_sandbox::sandbox_policy::SandboxProfile;
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::OpenptFlags;
 
@@ -11,7 +11,7 @@ use crate::yard::{LAYERS, Report, Yard, finish};
 
 pub(crate) fn test() {
     let yard = Yard::new();
-    for profile in [Profile::Build, Profile::Terminal] {
+    for profile in [SandboxProfile::Build, SandboxProfile::Terminal] {
         for layers in LAYERS {
             let wall = yard.wall(profile, layers);
             let report = on_terminal(&yard, &wall);
@@ -29,10 +29,10 @@ pub(crate) fn test() {
     }
 }
 
-fn on_terminal(yard: &Yard, wall: &Wall) -> Report {
+fn on_terminal(yard: &Yard, wall: &Sandbox) -> Report {
     let (_controller, terminal) = terminal();
     let mut command = yard.command("tiocsti", &[]);
-    command.stdio[0] = Stdio::Given(terminal);
+    command.stdio[0] = SandboxStdio::Fd(terminal);
     command.controlling_terminal = true;
     finish(wall.spawn(command).unwrap())
 }

@@ -3,13 +3,13 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use provost_sandbox::beneath::{BeneathError, Mode, Replace, Root};
+use provost_sandbox::root_dir::{FileWriteMode, ReplaceExisting, RootDir, RootDirError};
 
 use crate::yard::{SECRET, Yard};
 
 pub(crate) fn test() {
     let yard = Yard::new();
-    let root = Root::open(&yard.at("project")).unwrap();
+    let root = RootDir::open(&yard.at("project")).unwrap();
     symlink("..", yard.at("project/up")).unwrap();
     symlink("../outside", yard.at("project/side")).unwrap();
     symlink(yard.at("outside"), yard.at("project/absolute")).unwrap();
@@ -40,21 +40,21 @@ pub(crate) fn test() {
     for path in corpus {
         let path = Path::new(path);
         let inside = Path::new("src");
-        let refused = |result: Result<(), BeneathError>| match result {
-            Err(BeneathError::Outside | BeneathError::BadPath(_)) => {}
+        let refused = |result: Result<(), RootDirError>| match result {
+            Err(RootDirError::OutsideRoot | RootDirError::BadPath(_)) => {}
             other => panic!("{}: {other:?}", path.display()),
         };
         refused(root.open_read(path).map(drop));
         refused(root.stat(path).map(drop));
         refused(root.list(path, 10).map(drop));
-        refused(root.descend(path).map(drop));
-        for mode in [Mode::Overwrite, Mode::Create, Mode::Append] {
+        refused(root.open_subdir(path).map(drop));
+        for mode in [FileWriteMode::Overwrite, FileWriteMode::Create, FileWriteMode::Append] {
             refused(root.write(path, b"harmed", mode));
         }
         refused(root.edit(path, 100, |_| Ok(b"harmed".to_vec())));
         refused(root.create_dir_all(path));
-        refused(root.rename(inside, path, Replace::Yes));
-        refused(root.rename(path, Path::new("taken"), Replace::Yes));
+        refused(root.rename(inside, path, ReplaceExisting::Yes));
+        refused(root.rename(path, Path::new("taken"), ReplaceExisting::Yes));
         refused(root.remove_file(path));
         refused(root.remove_dir(path));
         refused(root.remove_tree(path));

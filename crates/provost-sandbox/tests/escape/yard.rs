@@ -5,28 +5,33 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use provost_sandbox::confine::{Child, Command, Exit, Extra, Layers, Limits, Wall};
-use provost_sandbox::probe::{self, Machine};
-use provost_sandbox::profile::{Places, Policy, Profile};
+use provost_sandbox::confine::{
+    LayerSelection, OptionalLayers, ResourceLimits, Sandbox, SandboxChild, SandboxCommand,
+    SandboxExit,
+};
+use provost_sandbox::probe::{self, MachineFeatures};
+use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 
 pub(crate) const SECRET: &str = "canary-7f3a";
 
 pub(crate) struct Yard {
     dir: tempfile::TempDir,
-    pub(crate) machine: Machine,
-    pub(crate) limits: Limits,
+    pub(crate) machine: MachineFeatures,
+    pub(crate) limits: ResourceLimits,
 }
 
-pub(crate) const BARE: Extra =
-    Extra { pid: false, net: false, ipc: false, mount: false, uts: false, cgroup: false };
+pub(crate) const BARE: OptionalLayers =
+    OptionalLayers { pid: false, net: false, ipc: false, mount: false, uts: false, cgroup: false };
 /// The least and the most.
-pub(crate) const LAYERS: [Layers; 2] = [Layers::Exactly(BARE), Layers::Auto];
-pub(crate) const CONFINED: [Profile; 3] = [Profile::Read, Profile::Build, Profile::Serve];
+pub(crate) const LAYERS: [LayerSelection; 2] =
+    [LayerSelection::Exactly(BARE), LayerSelection::Auto];
+pub(crate) const CONFINED: [SandboxProfile; 3] =
+    [SandboxProfile::Read, SandboxProfile::Build, SandboxProfile::Serve];
 
 /// What an attacker reported.
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) exit: Exit,
+    pub(crate) exit: SandboxExit,
     pub(crate) text: String,
 }
 
@@ -40,7 +45,7 @@ pub(crate) fn place() -> tempfile::TempDir {
 
 impl Report {
     pub(crate) fn did_harm(&self) -> bool {
-        self.exit == Exit::Code(0)
+        self.exit == SandboxExit::Code(0)
     }
 }
 
@@ -91,8 +96,8 @@ impl Yard {
         std::os::unix::fs::symlink("dotfiles/netrc", dir.path().join("home/.netrc")).unwrap();
         fs::write(dir.path().join("home/readable"), "readable").unwrap();
         fs::copy(std::env::current_exe().unwrap(), dir.path().join("project/attacker")).unwrap();
-        let limits = Limits { processes: 64, memory: 1 << 30, ..Limits::default() };
-        Self { dir, machine: probe::machine(), limits }
+        let limits = ResourceLimits { processes: 64, memory: 1 << 30, ..ResourceLimits::default() };
+        Self { dir, machine: probe::probe_machine(), limits }
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -103,31 +108,33 @@ impl Yard {
         self.at(name).to_str().unwrap().to_owned()
     }
 
-    pub(crate) fn wall(&self, profile: Profile, layers: Layers) -> Wall {
+    pub(crate) fn wall(&self, profile: SandboxProfile, layers: LayerSelection) -> Sandbox {
         let (project, home) = (self.at("project"), self.at("home"));
         let (data, scratch) = (self.at("data"), self.at("scratch"));
-        let places = Places { project: &project, home: &home, data: &data, scratch: &scratch };
-        let wall = Wall::new(Policy::new(profile, &places), &self.machine, layers, self.limits);
+        let places =
+            SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
+        let wall =
+            Sandbox::new(SandboxPolicy::new(profile, &places), &self.machine, layers, self.limits);
         let wall = wall.unwrap();
         println!("  layers: {}", serde_json::to_string(wall.applied()).unwrap());
         wall
     }
 
-    pub(crate) fn command(&self, name: &str, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, name: &str, args: &[&str]) -> SandboxCommand {
         let all: Vec<&str> = ["--payload", name].into_iter().chain(args.iter().copied()).collect();
-        let mut command = Command::new(self.at("project/attacker"), &all);
+        let mut command = SandboxCommand::new(self.at("project/attacker"), &all);
         command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         command
     }
 
-    pub(crate) fn spawn(&self, wall: &Wall, name: &str, args: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, wall: &Sandbox, name: &str, args: &[&str]) -> SandboxChild {
         wall.spawn(self.command(name, args)).unwrap()
     }
 
     pub(crate) fn confined(
         &self,
-        profile: Profile,
-        layers: Layers,
+        profile: SandboxProfile,
+        layers: LayerSelection,
         name: &str,
         args: &[&str],
     ) -> Report {
@@ -144,7 +151,7 @@ impl Yard {
             .current_dir(self.at("project"))
             .output()
             .unwrap();
-        let exit = output.status.code().map_or(Exit::Signal(0), Exit::Code);
+        let exit = output.status.code().map_or(SandboxExit::Signal(0), SandboxExit::Code);
         let text = [output.stdout, output.stderr].concat();
         Report { exit, text: String::from_utf8_lossy(&text).into_owned() }
     }
@@ -175,13 +182,13 @@ impl Yard {
             {
                 let wall = self.wall(profile, layers);
                 if beforehand {
-                    wall.stand_by().unwrap();
+                    wall.start_standby().unwrap();
                 }
                 let report = finish(self.spawn(&wall, name, args));
                 println!("  {name} {args:?}: {}", report.text.trim());
                 assert!(!report.did_harm(), "{profile:?} {layers:?} {name} {args:?}: {report:?}");
                 // Denied, not broken: an attacker that could not run proves nothing.
-                assert_eq!(report.exit, Exit::Code(1), "{profile:?} {layers:?} {report:?}");
+                assert_eq!(report.exit, SandboxExit::Code(1), "{profile:?} {layers:?} {report:?}");
                 let denied = denials(name).iter().any(|way| report.text.contains(way));
                 assert!(denied, "not a denial: {profile:?} {layers:?} {name} {args:?}: {report:?}");
             }
@@ -204,7 +211,7 @@ impl Yard {
     }
 }
 
-pub(crate) fn finish(mut child: Child) -> Report {
+pub(crate) fn finish(mut child: SandboxChild) -> Report {
     let mut text = String::new();
     File::from(child.stdout.take().unwrap()).read_to_string(&mut text).unwrap();
     File::from(child.stderr.take().unwrap()).read_to_string(&mut text).unwrap();

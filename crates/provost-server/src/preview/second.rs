@@ -160,7 +160,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (seconds, mut fresh) = Seconds::new(ports(first, folder.path()));
         let clock = Clock::system();
-        let (a, b) = (clock.id(), clock.id());
+        let (a, b) = (clock.new_id(), clock.new_id());
         let port_of_a = seconds.of(a).unwrap();
         let port_of_b = seconds.of(b).unwrap();
         assert!(port_of_a > first.port() && port_of_b > port_of_a);
@@ -182,7 +182,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let clock = Clock::system();
-        let (a, b, c) = (clock.id(), clock.id(), clock.id());
+        let (a, b, c) = (clock.new_id(), clock.new_id(), clock.new_id());
         let (first, fresh) = Seconds::new(ports(free, folder.path()));
         let (of_a, of_b) = (first.of(a).unwrap(), first.of(b).unwrap());
         drop((first, fresh));
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_port_that_was_anothers_is_the_last_choice() {
         let clock = Clock::system();
-        let (a, b) = (clock.id(), clock.id());
+        let (a, b) = (clock.new_id(), clock.new_id());
         let mut dealt = Dealt::default();
         dealt.kept.insert(a, 11);
         dealt.kept.insert(b, 12);

@@ -95,5 +95,5 @@ pub(crate) async fn verify(
     Look(reader): Look,
 ) -> Answer<AuditReport> {
     reader.whole()?;
-    Ok(Json(door.gateway.store().verify().await?))
+    Ok(Json(door.gateway.store().verify_log().await?))
 }

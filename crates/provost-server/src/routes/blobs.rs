@@ -23,7 +23,7 @@ pub(crate) async fn get(
     reader.whole()?;
     let not_found = || Failure::new(Code::NotFound, format!("there is no blob {hash}"));
     let address: Hash = hash.parse().map_err(|_| not_found())?;
-    let bytes = door.gateway.store().blob(address).await?.ok_or_else(not_found)?;
+    let bytes = door.gateway.store().get_blob(address).await?.ok_or_else(not_found)?;
     let headers = [
         (CONTENT_TYPE, "application/octet-stream"),
         (CACHE_CONTROL, "private, max-age=31536000, immutable"),

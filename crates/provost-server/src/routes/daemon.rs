@@ -19,7 +19,7 @@ use crate::{Door, VERSION};
 #[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health), (status = 503, body = ErrorResponse)))]
 pub(crate) async fn health(State(door): State<Arc<Door>>) -> Result<Json<Health>, Failure> {
     // A daemon that cannot write its log can do nothing, so it is not well.
-    match door.gateway.store().failure() {
+    match door.gateway.store().last_write_error() {
         None => Ok(Json(Health { status: "ok".to_owned(), version: VERSION.to_owned() })),
         Some(error) => {
             Err(Failure::new(Code::Unavailable, format!("nothing can be written: {error}")))
@@ -34,7 +34,7 @@ pub(crate) async fn metrics(
     Look(reader): Look,
 ) -> Result<impl IntoResponse, Failure> {
     reader.whole()?;
-    let events = *door.gateway.store().head().borrow();
+    let events = *door.gateway.store().watch_head().borrow();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], door.meter.render(events)))
 }
 

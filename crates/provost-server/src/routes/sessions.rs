@@ -17,7 +17,7 @@ use provost_proto::session::{
 };
 use provost_proto::{Code, ErrorResponse, MessageId, Seq, SessionId, Stream};
 use provost_runner::session::Prompt;
-use provost_store::Scope;
+use provost_store::EventScope;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -186,6 +186,6 @@ pub(crate) async fn follow(
 ) -> Result<Response, Failure> {
     let session = door.runner.view(id(&name)?).await?;
     let last = super::events::last_event(&headers)?;
-    let scope = Scope::One(Stream::Session(session.id));
+    let scope = EventScope::Stream(Stream::Session(session.id));
     Ok(sse::follow(door, pass, scope, last.or(which.after).unwrap_or(0)))
 }

@@ -1,7 +1,7 @@
 //! Reading the log with a question in mind.
 
 use provost_proto::{Actor, Fact, Stream};
-use provost_store::{Append, Durability, NewEvent};
+use provost_store::{AppendRequest, Durability, NewEvent};
 use serde_json::{Value, json};
 
 use super::{Method, Server, refused};
@@ -13,10 +13,14 @@ async fn with_many_events() -> Server {
     let server = Server::start().await;
     let fact = Fact::DaemonStopped { reason: "a test".to_owned() };
     let event = NewEvent { stream: Stream::Sys, fact, cause: None };
-    let mut append =
-        Append::one("local:ann".to_owned(), Actor::Daemon, Stream::Sys, event.fact.clone());
+    let mut append = AppendRequest::single_event(
+        "local:ann".to_owned(),
+        Actor::Daemon,
+        Stream::Sys,
+        event.fact.clone(),
+    );
     append.events = vec![event; MANY];
-    append.durability = Durability::Process;
+    append.durability = Durability::Buffered;
     server.gateway.store().append(append).await.unwrap();
     server
 }

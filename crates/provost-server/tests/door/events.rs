@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::{Actor, Event, Fact, Stream};
-use provost_store::{Append, Durability};
+use provost_store::{AppendRequest, Durability};
 use reqwest::{Method, Response};
 use serde_json::json;
 use tokio::time::timeout;
@@ -18,8 +18,8 @@ impl Server {
     async fn write(&self, n: u64) {
         for i in 0..n {
             let fact = Fact::DaemonStopped { reason: format!("note {i}\nwith two lines") };
-            let append = Append::one("local:ann", Actor::Daemon, Stream::Sys, fact);
-            let append = Append { durability: Durability::Process, ..append };
+            let append = AppendRequest::single_event("local:ann", Actor::Daemon, Stream::Sys, fact);
+            let append = AppendRequest { durability: Durability::Buffered, ..append };
             self.gateway.store().append(append).await.unwrap();
         }
     }
@@ -149,7 +149,12 @@ async fn one_stream_is_followed_alone() {
     let mut feed = server.follow(&path, None).await;
     server.write(2).await;
     let fact = Fact::ProjectClosed { project: project.id };
-    let append = Append::one("local:ann", Actor::Daemon, Stream::Project(project.id), fact.clone());
+    let append = AppendRequest::single_event(
+        "local:ann",
+        Actor::Daemon,
+        Stream::Project(project.id),
+        fact.clone(),
+    );
     server.gateway.store().append(append).await.unwrap();
     let event = feed.event().await;
     assert_eq!((event.seq, event.fact()), (4, Some(fact)));

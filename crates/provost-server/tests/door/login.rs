@@ -1,7 +1,7 @@
 //! Login links, and what a browser is known by: a cookie and what its page keeps.
 
 use provost_proto::{Actor, Fact, Stream, TokenClass};
-use provost_store::{Append, Clock};
+use provost_store::{AppendRequest, Clock};
 use reqwest::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ async fn revoking_a_login_ends_both_halves_and_no_other_login() {
 async fn a_login_of_before_there_were_halves_is_told_to_log_in_again() {
     let cookie = "provost_operator_of_old";
     let created = Fact::TokenCreated {
-        token: Clock::system().id(),
+        token: Clock::system().new_id(),
         class: TokenClass::Operator,
         project: None,
         role: None,
@@ -176,7 +176,8 @@ async fn a_login_of_before_there_were_halves_is_told_to_log_in_again() {
         page: None,
         expires_at: None,
     };
-    let append = Append::one("local:ann".to_owned(), Actor::Ui, Stream::Sys, created);
+    let append =
+        AppendRequest::single_event("local:ann".to_owned(), Actor::Ui, Stream::Sys, created);
     let server = Server::after(Some(append)).await;
     let cookie = format!("provost_{}={cookie}", server.address.port());
     for page in [None, Some("guess")] {

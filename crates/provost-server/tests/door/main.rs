@@ -21,7 +21,7 @@ use provost_proto::{ErrorResponse, Project};
 use provost_runner::model::{Models, Prices, Registry, Retry, Timeouts};
 use provost_runner::session::Runner;
 use provost_server::Settings;
-use provost_store::{Append, Clock, Sqlite, Store, StoreOptions};
+use provost_store::{AppendRequest, Clock, EventStore, SqliteStore, StoreOptions};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// One whose log has a past.
-    async fn after(past: Option<Append>) -> Self {
+    async fn after(past: Option<AppendRequest>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let later = Arc::new(AtomicU64::new(0));
         let (system, shift) = (Clock::system(), Arc::clone(&later));
@@ -57,7 +57,7 @@ impl Server {
         std::fs::create_dir_all(&data).unwrap();
         std::fs::create_dir_all(folder.path().join("home")).unwrap();
         let options = StoreOptions { path: data.join("log.db"), clock: clock.clone() };
-        let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).unwrap());
+        let store: Arc<dyn EventStore> = Arc::new(SqliteStore::open(options).unwrap());
         if let Some(past) = past {
             store.append(past).await.unwrap();
         }

@@ -3,17 +3,17 @@
 //! One writes at a time; see [`pen`]. Readers have connections of their own,
 //! and mostly do not need them, because the newest events are in memory.
 
-mod batch;
-mod checkpoint;
-mod gathered;
-mod hot;
-mod pen;
+mod batched_append;
+mod checkpoint_thread;
+mod document_cache;
+mod group_commit_writer;
+mod log_verifier;
+mod log_writer;
 mod reader;
-mod request;
 mod schema;
-mod sync;
-mod verify;
-mod writer;
+mod sync_thread;
+mod write_batch;
+mod write_request;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -30,16 +30,19 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
-use crate::append::{self, Prepared};
-use crate::{Append, Appended, Clock, Idempotency, Page, Recorded, Scope, Store, StoreError};
-use gathered::Gathered;
-use pen::{Left, Message, Pen, Shared};
-use reader::Readers;
-use request::{Job, Receipt, Request};
-use sync::Syncs;
+use crate::append::{self, PreparedEvent};
+use crate::{
+    AppendOutcome, AppendRequest, Clock, EventPage, EventScope, EventStore, Idempotency,
+    RecordedEvent, StoreError,
+};
+use batched_append::BatchedAppend;
+use group_commit_writer::{GroupCommitWriter, Handoff, WriterMessage, WriterSharedState};
+use reader::ReaderPool;
+use sync_thread::SyncThread;
+use write_request::{AppendReceipt, PreparedAppend, WriteRequest};
 
 /// Requests that may wait for the writer before their senders do.
-const INBOX: usize = 1024;
+const WRITE_QUEUE_CAPACITY: usize = 1024;
 
 /// How to open a log.
 #[derive(Debug, Clone)]
@@ -52,29 +55,30 @@ pub struct StoreOptions {
 
 /// The log in one SQLite file.
 #[derive(Debug)]
-pub struct Sqlite {
+pub struct SqliteStore {
     /// `None` only while it is being dropped.
-    inbox: Option<mpsc::Sender<Message>>,
+    inbox: Option<mpsc::Sender<WriterMessage>>,
     writer: Option<JoinHandle<()>>,
-    pen: Pen,
+    pen: GroupCommitWriter,
     head: watch::Receiver<Seq>,
-    shared: Shared,
-    readers: Readers,
-    syncs: Syncs,
+    shared: WriterSharedState,
+    readers: ReaderPool,
+    syncs: SyncThread,
     path: PathBuf,
 }
 
-impl Sqlite {
+impl SqliteStore {
     /// Opens the log and starts its writer. Dropping it waits until the writer
     /// has written what it was given and closed the file.
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
         let StoreOptions { path, clock } = options;
-        let db = schema::open(&path)?;
-        let shared = Shared::default();
-        let (inbox, messages) = mpsc::channel(INBOX);
-        let (pen, writer, head) = pen::start(db, &path, clock, shared.clone(), messages)?;
-        let readers = Readers::new(path.clone());
-        let syncs = Syncs::start(&path)?;
+        let db = schema::open_and_migrate(&path)?;
+        let shared = WriterSharedState::default();
+        let (inbox, messages) = mpsc::channel(WRITE_QUEUE_CAPACITY);
+        let (pen, writer, head) =
+            group_commit_writer::start_writer(db, &path, clock, shared.clone(), messages)?;
+        let readers = ReaderPool::new(path.clone());
+        let syncs = SyncThread::start(&path)?;
         let writer = Some(writer);
         Ok(Self { inbox: Some(inbox), writer, pen, head, shared, readers, syncs, path })
     }
@@ -83,8 +87,9 @@ impl Sqlite {
     /// it where that is not allowed. It need not be fit to be opened: that its
     /// last event is damaged is one of the things it finds.
     pub fn verify_file(path: &Path) -> Result<AuditReport, StoreError> {
-        let mut db = schema::open_as_it_is(path).map_err(|error| error.of_file(path))?;
-        verify::walk(&mut db).map_err(|error| error.of_file(path))
+        let mut db =
+            schema::open_for_verification(path).map_err(|error| error.into_file_error(path))?;
+        log_verifier::verify_log(&mut db).map_err(|error| error.into_file_error(path))
     }
 
     /// The database file.
@@ -94,7 +99,7 @@ impl Sqlite {
 
     /// Hands the writer a request. It is on its way when this returns, unless
     /// what comes back must first wait for room.
-    fn send(&self, request: Request) -> Result<Option<Waiting<'_>>, StoreError> {
+    fn send_request(&self, request: WriteRequest) -> Result<Option<PendingSend<'_>>, StoreError> {
         if self.shared.runtime.get().is_none()
             && let Ok(runtime) = Handle::try_current()
             && let RuntimeFlavor::MultiThread = runtime.runtime_flavor()
@@ -105,33 +110,33 @@ impl Sqlite {
         let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
         match inbox.try_reserve() {
             Ok(room) => {
-                self.pen.sending();
-                room.send(Message::Do(request));
+                self.pen.register_sent();
+                room.send(WriterMessage::Request(request));
                 Ok(None)
             }
-            Err(TrySendError::Full(())) => Ok(Some(Waiting { inbox, pen: &self.pen, request })),
+            Err(TrySendError::Full(())) => Ok(Some(PendingSend { inbox, pen: &self.pen, request })),
             Err(TrySendError::Closed(())) => Err(StoreError::Closed),
         }
     }
 
     /// Has what was gathered written, by whoever can.
-    fn write_gathered(&self) {
-        if self.pen.write_gathered() == Left::ToThread {
+    fn write_batched(&self) {
+        if self.pen.write_batched() == Handoff::WriterThread {
             let inbox = self.inbox.as_ref();
-            match inbox.map(|inbox| inbox.try_send(Message::Gathered)) {
+            match inbox.map(|inbox| inbox.try_send(WriterMessage::FlushBatched)) {
                 // With something else to do, it looks here, too.
                 Some(Ok(()) | Err(TrySendError::Full(_))) => {}
-                Some(Err(TrySendError::Closed(_))) | None => self.pen.give_up(),
+                Some(Err(TrySendError::Closed(_))) | None => self.pen.discard_batched(),
             }
         }
     }
 
-    async fn ask<T>(
+    async fn request_and_wait<T>(
         &self,
-        request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Request,
+        request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> WriteRequest,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        if let Some(waiting) = self.send(request(reply))? {
+        if let Some(waiting) = self.send_request(request(reply))? {
             waiting.send().await?;
         }
         answer.await.unwrap_or(Err(StoreError::Closed))
@@ -139,29 +144,29 @@ impl Sqlite {
 }
 
 /// A request for which there was no room.
-struct Waiting<'a> {
-    inbox: &'a mpsc::Sender<Message>,
-    pen: &'a Pen,
-    request: Request,
+struct PendingSend<'a> {
+    inbox: &'a mpsc::Sender<WriterMessage>,
+    pen: &'a GroupCommitWriter,
+    request: WriteRequest,
 }
 
-impl Waiting<'_> {
+impl PendingSend<'_> {
     async fn send(self) -> Result<(), StoreError> {
         let room = self.inbox.reserve().await.map_err(|_| StoreError::Closed)?;
-        self.pen.sending();
-        room.send(Message::Do(self.request));
+        self.pen.register_sent();
+        room.send(WriterMessage::Request(self.request));
         Ok(())
     }
 }
 
 /// The documents on disk and those that waited a moment before, each as it is in
 /// the newer of both, in the order of their keys.
-fn newest(
-    disk: Vec<reader::Filed>,
+fn merge_documents(
+    disk: Vec<reader::StoredDocument>,
     mut hot: HashMap<Uuid, (Seq, ViewDocument)>,
 ) -> Vec<ViewDocument> {
     let mut docs: BTreeMap<Uuid, ViewDocument> = BTreeMap::new();
-    for reader::Filed { key, seq, doc } in disk {
+    for reader::StoredDocument { key, seq, doc } in disk {
         let newer = hot.remove(&key).filter(|(touched, _)| *touched > seq);
         docs.insert(key, newer.map_or(doc, |(_, doc)| doc));
     }
@@ -170,15 +175,17 @@ fn newest(
 }
 
 /// What became of an append.
-fn result(answer: Result<Receipt, oneshot::error::RecvError>) -> Result<Appended, StoreError> {
+fn append_result(
+    answer: Result<AppendReceipt, oneshot::error::RecvError>,
+) -> Result<AppendOutcome, StoreError> {
     answer.map_or(Err(StoreError::Closed), |receipt| receipt.result)
 }
 
-impl Drop for Sqlite {
+impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.inbox = None;
         // Whoever closes the file last clears the WAL away, and only the writer can.
-        self.readers.close();
+        self.readers.close_idle();
         if let Some(writer) = self.writer.take()
             && writer.join().is_err()
         {
@@ -187,29 +194,37 @@ impl Drop for Sqlite {
     }
 }
 
-impl Store for Sqlite {
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Appended, StoreError>> {
-        let Append { principal, actor, command, expect, unchanged, durability, events } = append;
-        let events = match events.into_iter().map(Prepared::new).collect() {
+impl EventStore for SqliteStore {
+    fn append(&self, append: AppendRequest) -> BoxFuture<'_, Result<AppendOutcome, StoreError>> {
+        let AppendRequest { principal, actor, command, expect, unchanged, durability, events } =
+            append;
+        let events = match events.into_iter().map(PreparedEvent::new).collect() {
             Ok(events) => events,
             Err(error) => return future::ready(Err(error)).boxed(),
         };
-        let job =
-            Box::new(Job { principal, actor, command, expect, unchanged, durability, events });
+        let job = Box::new(PreparedAppend {
+            principal,
+            actor,
+            command,
+            expect,
+            unchanged,
+            durability,
+            events,
+        });
         let (reply, answer) = oneshot::channel();
-        let request = match self.pen.gather(Request::Append(job, reply)) {
-            Ok(()) => return Gathered::new(self, answer).boxed(),
+        let request = match self.pen.try_batch(WriteRequest::Append(job, reply)) {
+            Ok(()) => return BatchedAppend::new(self, answer).boxed(),
             Err(request) => request,
         };
         // The future is made small by sending before it is made: it is moved to the heap.
-        match self.send(request) {
-            Ok(None) => answer.map(result).boxed(),
-            Ok(Some(waiting)) => waiting.send().and_then(|()| answer.map(result)).boxed(),
+        match self.send_request(request) {
+            Ok(None) => answer.map(append_result).boxed(),
+            Ok(Some(waiting)) => waiting.send().and_then(|()| answer.map(append_result)).boxed(),
             Err(error) => future::ready(Err(error)).boxed(),
         }
     }
 
-    fn on_disk(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+    fn sync_all(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         let (reply, done) = oneshot::channel();
         let Some(inbox) = &self.syncs.inbox else {
             return future::ready(Err(StoreError::Closed)).boxed();
@@ -232,49 +247,53 @@ impl Store for Sqlite {
         }
     }
 
-    fn read(
+    fn read_events(
         &self,
-        scope: Scope,
+        scope: EventScope,
         after: Seq,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+    ) -> BoxFuture<'_, Result<EventPage, StoreError>> {
         async move {
-            if let Some(page) = self.shared.recent.read(scope, after, limit) {
+            if let Some(page) = self.shared.recent.read_after(scope, after, limit) {
                 return Ok(page);
             }
             let head = *self.head.borrow();
             if after >= head {
-                return Ok(Page { events: Vec::new(), up_to: after });
+                return Ok(EventPage { events: Vec::new(), up_to: after });
             }
-            self.readers.with(move |db| reader::page(db, scope, after, limit, head)).await
+            self.readers.run_read(move |db| reader::read_page(db, scope, after, limit, head)).await
         }
         .boxed()
     }
 
-    fn head(&self) -> watch::Receiver<Seq> {
+    fn watch_head(&self) -> watch::Receiver<Seq> {
         self.head.clone()
     }
 
-    fn failure(&self) -> Option<StoreError> {
+    fn last_write_error(&self) -> Option<StoreError> {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn repeated(
+    fn find_command_events(
         &self,
         principal: &str,
         command: &Idempotency,
-    ) -> BoxFuture<'_, Result<Option<Vec<Arc<Recorded>>>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Option<Vec<Arc<RecordedEvent>>>, StoreError>> {
         let (principal, command) = (principal.to_owned(), command.clone());
-        self.readers.with(move |db| reader::repeated(db, &principal, &command)).boxed()
-    }
-
-    fn version(&self, stream: Stream) -> BoxFuture<'_, Result<StreamVersion, StoreError>> {
         self.readers
-            .with(move |db| Ok(reader::stream(db, stream)?.map_or(0, |(_, version)| version)))
+            .run_read(move |db| reader::find_command_events(db, &principal, &command))
             .boxed()
     }
 
-    fn doc(
+    fn stream_version(&self, stream: Stream) -> BoxFuture<'_, Result<StreamVersion, StoreError>> {
+        self.readers
+            .run_read(move |db| {
+                Ok(reader::find_stream(db, stream)?.map_or(0, |(_, version)| version))
+            })
+            .boxed()
+    }
+
+    fn get_document(
         &self,
         view: ViewKind,
         key: Uuid,
@@ -282,35 +301,40 @@ impl Store for Sqlite {
         let key = DocumentKey { view, key };
         match self.shared.hot.get(&key) {
             Some(doc) => future::ready(Ok(Some(doc))).boxed(),
-            None => self.readers.with(move |db| reader::doc(db, key)).boxed(),
+            None => self.readers.run_read(move |db| reader::read_document(db, key)).boxed(),
         }
     }
 
-    fn docs(&self, view: ViewKind) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>> {
-        let hot = self.shared.hot.waiting(view);
-        self.readers.with(move |db| Ok(newest(reader::docs(db, view)?, hot))).boxed()
+    fn list_documents(
+        &self,
+        view: ViewKind,
+    ) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>> {
+        let hot = self.shared.hot.dirty_documents(view);
+        self.readers
+            .run_read(move |db| Ok(merge_documents(reader::list_documents(db, view)?, hot)))
+            .boxed()
     }
 
     fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobRef, StoreError>> {
         async move {
-            append::check_blob(&bytes)?;
+            append::check_blob_size(&bytes)?;
             let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             let hash = hash_chain::digest(&bytes);
-            self.ask(|reply| Request::Blob(hash, bytes, reply)).await?;
+            self.request_and_wait(|reply| WriteRequest::Blob(hash, bytes, reply)).await?;
             Ok(BlobRef { hash, size })
         }
         .boxed()
     }
 
-    fn blob(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
-        self.readers.with(move |db| reader::blob(db, &hash)).boxed()
+    fn get_blob(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
+        self.readers.run_read(move |db| reader::read_blob(db, &hash)).boxed()
     }
 
-    fn verify(&self) -> BoxFuture<'_, Result<AuditReport, StoreError>> {
-        self.readers.with(verify::walk).boxed()
+    fn verify_log(&self) -> BoxFuture<'_, Result<AuditReport, StoreError>> {
+        self.readers.run_read(log_verifier::verify_log).boxed()
     }
 
-    fn rebuild(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.ask(Request::Rebuild).boxed()
+    fn rebuild_views(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.request_and_wait(WriteRequest::Rebuild).boxed()
     }
 }

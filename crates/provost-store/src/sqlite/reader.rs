@@ -12,33 +12,33 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::schema;
-use crate::{Idempotency, Page, Recorded, Scope, StoreError};
+use crate::{EventPage, EventScope, Idempotency, RecordedEvent, StoreError};
 
 /// Reads at one time, at most: the disk does not get faster by more.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_READS: usize = 4;
 
 /// Connections kept open while nobody reads.
-const KEPT: usize = 2;
+const MAX_IDLE_CONNECTIONS: usize = 2;
 
 #[derive(Debug)]
-pub(super) struct Readers {
+pub(super) struct ReaderPool {
     path: PathBuf,
     turn: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
-impl Readers {
+impl ReaderPool {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, turn: Arc::new(Semaphore::new(AT_ONCE)), idle: Arc::default() }
+        Self { path, turn: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)), idle: Arc::default() }
     }
 
     /// Closes the connections that nobody uses.
-    pub(super) fn close(&self) {
+    pub(super) fn close_idle(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Runs a read on a blocking thread with a connection of its own.
-    pub(super) async fn with<T: Send + 'static>(
+    pub(super) async fn run_read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -54,7 +54,7 @@ impl Readers {
             let result = read(&mut db)?;
             // A connection that failed is dropped with the error above.
             let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
-            if idle.len() < KEPT {
+            if idle.len() < MAX_IDLE_CONNECTIONS {
                 idle.push(db);
             }
             drop(turn);
@@ -65,13 +65,13 @@ impl Readers {
 }
 
 /// A page of events from disk, up to `head`, which is committed.
-pub(super) fn page(
+pub(super) fn read_page(
     db: &mut Connection,
-    scope: Scope,
+    scope: EventScope,
     after: Seq,
     limit: usize,
     head: Seq,
-) -> Result<Page, StoreError> {
+) -> Result<EventPage, StoreError> {
     // The last event's hash is the next one's `prev`: read one row further back.
     const ALL: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
         FROM events e JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
@@ -80,13 +80,13 @@ pub(super) fn page(
         FROM streams s JOIN events e ON e.stream = s.id LEFT JOIN events p ON p.seq = e.seq - 1
         WHERE s.name = ?4 AND e.seq > ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3";
     let limit_sql = i64::try_from(limit).unwrap_or(i64::MAX);
-    let read = |row: &Row<'_>| Ok(recorded(row));
-    let rows: Vec<Result<Recorded, StoreError>> = match scope {
-        Scope::All => db
+    let read = |row: &Row<'_>| Ok(decode_event_row(row));
+    let rows: Vec<Result<RecordedEvent, StoreError>> = match scope {
+        EventScope::All => db
             .prepare_cached(ALL)?
             .query_map(params![after, head, limit_sql], read)?
             .collect::<Result<_, _>>()?,
-        Scope::One(stream) => db
+        EventScope::Stream(stream) => db
             .prepare_cached(ONE)?
             .query_map(params![after, head, limit_sql, stream.to_string()], read)?
             .collect::<Result<_, _>>()?,
@@ -94,11 +94,11 @@ pub(super) fn page(
     let events = rows.into_iter().map(|row| row.map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
     let full = events.len() == limit;
     let up_to = events.last().filter(|_| full).map_or(head, |event| event.seq);
-    Ok(Page { events, up_to })
+    Ok(EventPage { events, up_to })
 }
 
 /// One row of the queries above.
-fn recorded(row: &Row<'_>) -> Result<Recorded, StoreError> {
+fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreError> {
     let seq: Seq = row.get(0)?;
     let damaged = |what: &str| StoreError::Damaged(format!("event {seq}: {what}"));
     let stream: Stream = row
@@ -117,15 +117,15 @@ fn recorded(row: &Row<'_>) -> Result<Recorded, StoreError> {
     let hash = row.get_ref(3)?.as_blob().ok().and_then(|bytes| Hash::try_from(bytes).ok());
     let hash = hash.ok_or_else(|| damaged("it has no hash"))?;
     let record = row.get_ref(4)?.as_blob().map_err(|_| damaged("it is not bytes"))?.to_vec();
-    Ok(Recorded::new(seq, stream, prev, hash, record))
+    Ok(RecordedEvent::new(seq, stream, prev, hash, record))
 }
 
 /// The events of a command that was carried out before, if it was.
-pub(super) fn repeated(
+pub(super) fn find_command_events(
     db: &Connection,
     principal: &str,
     command: &Idempotency,
-) -> Result<Option<Vec<Arc<Recorded>>>, StoreError> {
+) -> Result<Option<Vec<Arc<RecordedEvent>>>, StoreError> {
     const FIND: &str =
         "SELECT request, first, count FROM commands WHERE principal = ?1 AND key = ?2";
     const EVENTS: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
@@ -143,13 +143,13 @@ pub(super) fn repeated(
     let mut find = db.prepare_cached(EVENTS)?;
     let mut rows = find.query(params![first, first + count])?;
     while let Some(row) = rows.next()? {
-        events.push(Arc::new(recorded(row)?));
+        events.push(Arc::new(decode_event_row(row)?));
     }
     Ok(Some(events))
 }
 
 /// The row of a stream, and where the stream is: its last event says so.
-pub(super) fn stream(
+pub(super) fn find_stream(
     db: &Connection,
     stream: Stream,
 ) -> Result<Option<(i64, StreamVersion)>, StoreError> {
@@ -173,15 +173,18 @@ pub(super) fn stream(
     Ok(Some((id, version)))
 }
 
-pub(super) fn doc(db: &Connection, key: DocumentKey) -> Result<Option<ViewDocument>, StoreError> {
+pub(super) fn read_document(
+    db: &Connection,
+    key: DocumentKey,
+) -> Result<Option<ViewDocument>, StoreError> {
     let mut find = db.prepare_cached("SELECT doc FROM docs WHERE view = ?1 AND key = ?2")?;
     let mut rows = find.query(params![key.view.storage_id(), key.key.as_bytes()])?;
-    rows.next()?.map(|row| read_doc(key.view, &key.key, row.get_ref(0)?)).transpose()
+    rows.next()?.map(|row| decode_document(key.view, &key.key, row.get_ref(0)?)).transpose()
 }
 
 /// A document on disk.
 #[derive(Debug)]
-pub(super) struct Filed {
+pub(super) struct StoredDocument {
     pub(super) key: Uuid,
     /// The end of the log when it was last touched.
     pub(super) seq: Seq,
@@ -190,7 +193,10 @@ pub(super) struct Filed {
 
 /// All documents of a view. A log that is verified where it lies may be an older
 /// one, which has the names of views and of documents in words.
-pub(super) fn docs(db: &Connection, view: ViewKind) -> Result<Vec<Filed>, StoreError> {
+pub(super) fn list_documents(
+    db: &Connection,
+    view: ViewKind,
+) -> Result<Vec<StoredDocument>, StoreError> {
     let mut list =
         db.prepare_cached("SELECT key, doc, seq FROM docs WHERE view IN (?1, ?2) ORDER BY key")?;
     let mut rows = list.query(params![view.storage_id(), view.name()])?;
@@ -201,23 +207,27 @@ pub(super) fn docs(db: &Connection, view: ViewKind) -> Result<Vec<Filed>, StoreE
             ValueRef::Blob(bytes) => Uuid::from_slice(bytes).ok(),
             ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
         };
-        let key = key.ok_or_else(|| unreadable(view, &"a document", "it has no name"))?;
-        let doc = read_doc(view, &key, row.get_ref(1)?)?;
-        docs.push(Filed { key, seq: row.get(2)?, doc });
+        let key = key.ok_or_else(|| unreadable_view(view, &"a document", "it has no name"))?;
+        let doc = decode_document(view, &key, row.get_ref(1)?)?;
+        docs.push(StoredDocument { key, seq: row.get(2)?, doc });
     }
     Ok(docs)
 }
 
-fn read_doc(view: ViewKind, key: &Uuid, value: ValueRef<'_>) -> Result<ViewDocument, StoreError> {
-    let bytes = value.as_blob().map_err(|_| unreadable(view, key, "it is not bytes"))?;
-    ViewDocument::parse(view, bytes).map_err(|error| unreadable(view, key, &error.to_string()))
+fn decode_document(
+    view: ViewKind,
+    key: &Uuid,
+    value: ValueRef<'_>,
+) -> Result<ViewDocument, StoreError> {
+    let bytes = value.as_blob().map_err(|_| unreadable_view(view, key, "it is not bytes"))?;
+    ViewDocument::parse(view, bytes).map_err(|error| unreadable_view(view, key, &error.to_string()))
 }
 
-fn unreadable(view: ViewKind, key: &dyn std::fmt::Display, why: &str) -> StoreError {
-    StoreError::View { view: view.name(), key: key.to_string(), why: why.to_owned() }
+fn unreadable_view(view: ViewKind, key: &dyn std::fmt::Display, why: &str) -> StoreError {
+    StoreError::UnreadableView { view: view.name(), key: key.to_string(), why: why.to_owned() }
 }
 
-pub(super) fn blob(db: &mut Connection, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
+pub(super) fn read_blob(db: &mut Connection, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
     let mut find = db.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?;
     Ok(find.query_row([hash.as_bytes()], |row| row.get(0)).optional()?)
 }

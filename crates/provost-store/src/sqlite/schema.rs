@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::StoreError;
 
 /// How long to wait for someone else's lock on the file.
-pub(super) const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Each entry brings the schema one version further. Never edit one that was
 /// released; add another.
@@ -97,16 +97,16 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// Opens the database for writing and brings its schema up to date.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_and_migrate(path: &Path) -> Result<Connection, StoreError> {
     // Only the file as a whole can be at fault here: no event is read yet.
-    open_writable(path).map_err(|error| error.of_file(path))
+    open_writable(path).map_err(|error| error.into_file_error(path))
 }
 
 fn open_writable(path: &Path) -> Result<Connection, StoreError> {
     let mut db = Connection::open(path)?;
     db.set_prepared_statement_cache_capacity(32);
     // Another process may look at the file, `sqlite3` or a backup, and hold it for a moment.
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     // Checkpoints are made beside the writer; if they do not keep up, it makes one itself
     // at 256 MiB, which bounds the WAL. The limit gives the space back.
@@ -118,9 +118,9 @@ fn open_writable(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// A second connection that may write, for the checkpoints.
-pub(super) fn open_beside(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_for_checkpoints(path: &Path) -> Result<Connection, StoreError> {
     let db = Connection::open(path)?;
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     db.pragma_update(None, "synchronous", "NORMAL")?;
     db.pragma_update(None, "cache_size", -64)?;
     Ok(db)
@@ -133,12 +133,12 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     db.pragma_update(None, "cache_size", -1000)?;
     // Readers never wait for the writer in WAL mode, but recovery after a
     // crash takes a lock for a moment.
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     Ok(db)
 }
 
 /// Opens a log for reading where it lies, even if nothing may be written there.
-pub(super) fn open_as_it_is(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_for_verification(path: &Path) -> Result<Connection, StoreError> {
     fs::metadata(path).map_err(|error| StoreError::io(path, &error))?;
     let looked = open_read_only(path).and_then(|db| {
         let _version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -154,14 +154,14 @@ pub(super) fn open_as_it_is(path: &Path) -> Result<Connection, StoreError> {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX
                 | OpenFlags::SQLITE_OPEN_URI;
-            Ok(Connection::open_with_flags(unchanging(path), flags)?)
+            Ok(Connection::open_with_flags(immutable_uri(path), flags)?)
         }
         looked => looked,
     }
 }
 
 /// A path as a URI for SQLite, which then takes no lock and writes nothing.
-fn unchanging(path: &Path) -> String {
+fn immutable_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for &byte in path.as_os_str().as_bytes() {
         match byte {
@@ -180,7 +180,7 @@ fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     if found > known {
-        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known });
     }
     for (version, sql) in (1_u32..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
         let step = db.transaction()?;
@@ -199,8 +199,8 @@ mod tests {
     fn a_file_of_a_newer_provost_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log.db");
-        open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-        let error = open(&path).unwrap_err().to_string();
+        open_and_migrate(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+        let error = open_and_migrate(&path).unwrap_err().to_string();
         assert!(error.contains("written by a newer Provost (schema 99"), "{error}");
     }
 
@@ -209,7 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log.db");
         for _ in 0..2 {
-            let db = open(&path).unwrap();
+            let db = open_and_migrate(&path).unwrap();
             let version: usize = db.pragma_query_value(None, "user_version", |r| r.get(0)).unwrap();
             assert_eq!(version, MIGRATIONS.len());
         }
@@ -250,7 +250,7 @@ mod tests {
         )
         .unwrap();
         drop(old);
-        let db = open(&path).unwrap();
+        let db = open_and_migrate(&path).unwrap();
         let ask = |sql| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(ask("SELECT count(*) FROM docs"), 0);
         assert_eq!((ask("SELECT seq FROM reached"), ask("SELECT folded FROM reached")), (9, 0));
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn the_database_itself_refuses_to_change_an_event() {
         let folder = tempfile::tempdir().unwrap();
-        let db = open(&folder.path().join("log.db")).unwrap();
+        let db = open_and_migrate(&folder.path().join("log.db")).unwrap();
         db.execute("INSERT INTO events VALUES (1, 1, x'00', x'00')", []).unwrap();
         for sql in ["UPDATE events SET record = x'01'", "DELETE FROM events"] {
             let error = db.execute(sql, []).unwrap_err().to_string();

@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use provost_proto::{Hash, Stream};
 use provost_store::{
-    Append, Appended, Clock, Durability, Idempotency, NewEvent, Scope, Store, StoreError,
+    AppendOutcome, AppendRequest, Clock, Durability, EventScope, EventStore, Idempotency, NewEvent,
+    StoreError,
 };
 use rusqlite::Connection;
 
 use super::{append, events, fresh, note, one, open};
 
-fn keyed(key: &str, request: u8, text: &str) -> Append {
+fn keyed(key: &str, request: u8, text: &str) -> AppendRequest {
     let command = Idempotency { key: key.to_owned(), request: Hash::new([request; 32]) };
-    Append { command: Some(command), ..one(Stream::Sys, note(text)) }
+    AppendRequest { command: Some(command), ..one(Stream::Sys, note(text)) }
 }
 
 #[tokio::test]
 async fn events_get_their_place_in_the_log_and_in_their_stream() {
     let (store, _folder) = fresh();
-    let project = Stream::Project(Clock::system().id());
+    let project = Stream::Project(Clock::system().new_id());
     let mut places = Vec::new();
     for stream in [Stream::Sys, project, Stream::Sys, project] {
         let event = append(&store, one(stream, note("x"))).await.remove(0);
@@ -34,11 +35,11 @@ async fn events_get_their_place_in_the_log_and_in_their_stream() {
 async fn many_wait_for_the_disk_at_once_and_the_end_of_the_log_ends_their_wait() {
     let (store, _folder) = fresh();
     append(&store, one(Stream::Sys, note("x"))).await;
-    let waits: Vec<_> = (0..3000).map(|_| store.on_disk()).collect();
+    let waits: Vec<_> = (0..3000).map(|_| store.sync_all()).collect();
     for wait in waits {
         wait.await.unwrap();
     }
-    let waits: Vec<_> = (0..3000).map(|_| store.on_disk()).collect();
+    let waits: Vec<_> = (0..3000).map(|_| store.sync_all()).collect();
     drop(store);
     for wait in waits {
         let told = wait.await;
@@ -46,22 +47,22 @@ async fn many_wait_for_the_disk_at_once_and_the_end_of_the_log_ends_their_wait()
     }
 }
 
-fn quick(n: usize) -> Append {
-    Append { durability: Durability::Process, ..one(Stream::Sys, note(n)) }
+fn quick(n: usize) -> AppendRequest {
+    AppendRequest { durability: Durability::Buffered, ..one(Stream::Sys, note(n)) }
 }
 
 #[tokio::test]
 async fn an_append_that_nobody_waits_for_is_written_all_the_same() {
     let (store, _folder) = fresh();
     drop(store.append(quick(1)));
-    assert_eq!(*store.head().borrow(), 1, "never waited for");
+    assert_eq!(*store.watch_head().borrow(), 1, "never waited for");
     let mut begun = Box::pin(store.append(quick(2)));
     assert!(futures::poll!(&mut begun).is_pending());
     drop(begun);
-    assert_eq!(*store.head().borrow(), 2, "given up in the midst");
+    assert_eq!(*store.watch_head().borrow(), 2, "given up in the midst");
     let forgotten = store.append(quick(3));
     store.append(quick(4)).await.unwrap();
-    assert_eq!(*store.head().borrow(), 4, "whoever writes does it for all");
+    assert_eq!(*store.watch_head().borrow(), 4, "whoever writes does it for all");
     assert_eq!(forgotten.await.unwrap().events()[0].seq, 3);
 }
 
@@ -99,9 +100,9 @@ async fn appends_that_come_together_are_one_commit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_caller_appends_without_waiting_comes_in_its_order_however_sure_it_must_be() {
     let (store, _folder) = fresh();
-    let sure = |n: usize| if n % 7 == 3 { Durability::Power } else { Durability::Process };
+    let sure = |n: usize| if n % 7 == 3 { Durability::Synced } else { Durability::Buffered };
     for round in 0..20 {
-        let append = |n| Append { durability: sure(n), ..one(Stream::Sys, note(n)) };
+        let append = |n| AppendRequest { durability: sure(n), ..one(Stream::Sys, note(n)) };
         let appends: Vec<_> = (0..=round).map(|n| store.append(append(n))).collect();
         let mut seqs = Vec::new();
         for append in appends {
@@ -109,13 +110,13 @@ async fn what_one_caller_appends_without_waiting_comes_in_its_order_however_sure
         }
         assert!(seqs.is_sorted(), "{seqs:?}");
     }
-    assert!(store.verify().await.unwrap().bad.is_none());
+    assert!(store.verify_log().await.unwrap().bad.is_none());
 }
 
 #[tokio::test]
 async fn a_file_that_another_program_has_locked_keeps_only_its_appends_waiting() {
     let (store, folder) = fresh();
-    let calm = || Append { durability: Durability::Process, ..one(Stream::Sys, note("x")) };
+    let calm = || AppendRequest { durability: Durability::Buffered, ..one(Stream::Sys, note("x")) };
     append(&store, calm()).await;
     let other = Connection::open(folder.path().join("log.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -134,7 +135,7 @@ async fn each_event_carries_the_hash_of_the_one_before() {
         assert_eq!(event.prev, prev);
         prev = event.hash;
     }
-    assert_eq!(store.verify().await.unwrap().head, prev);
+    assert_eq!(store.verify_log().await.unwrap().head, prev);
 }
 
 #[tokio::test]
@@ -153,10 +154,10 @@ async fn a_command_sent_twice_happens_once() {
     let (store, _folder) = fresh();
     let first = store.append(keyed("k", 1, "once")).await.unwrap();
     let again = store.append(keyed("k", 1, "once")).await.unwrap();
-    assert!(matches!(first, Appended::Fresh(_)));
-    assert!(matches!(again, Appended::Repeated(_)));
+    assert!(matches!(first, AppendOutcome::Appended(_)));
+    assert!(matches!(again, AppendOutcome::Replayed(_)));
     assert_eq!(events(&first), events(&again));
-    assert_eq!(*store.head().borrow(), 1);
+    assert_eq!(*store.watch_head().borrow(), 1);
 }
 
 #[tokio::test]
@@ -170,9 +171,9 @@ async fn a_command_sent_many_times_at_once_happens_once() {
         .collect();
     let mut n_fresh = 0;
     for answer in sent {
-        n_fresh += usize::from(matches!(answer.await.unwrap(), Appended::Fresh(_)));
+        n_fresh += usize::from(matches!(answer.await.unwrap(), AppendOutcome::Appended(_)));
     }
-    assert_eq!((n_fresh, *store.head().borrow()), (1, 1));
+    assert_eq!((n_fresh, *store.watch_head().borrow()), (1, 1));
 }
 
 #[tokio::test]
@@ -181,15 +182,15 @@ async fn a_key_used_for_another_request_is_refused_and_writes_nothing() {
     store.append(keyed("k", 1, "once")).await.unwrap();
     let error = store.append(keyed("k", 2, "other")).await.unwrap_err();
     assert!(matches!(error, StoreError::CommandReused(_)), "{error}");
-    assert_eq!(*store.head().borrow(), 1);
+    assert_eq!(*store.watch_head().borrow(), 1);
 }
 
 #[tokio::test]
 async fn the_same_key_of_two_principals_is_two_commands() {
     let (store, _folder) = fresh();
     store.append(keyed("k", 1, "mine")).await.unwrap();
-    let other = Append { principal: "local:bob".to_owned(), ..keyed("k", 2, "his") };
-    assert!(matches!(store.append(other).await.unwrap(), Appended::Fresh(_)));
+    let other = AppendRequest { principal: "local:bob".to_owned(), ..keyed("k", 2, "his") };
+    assert!(matches!(store.append(other).await.unwrap(), AppendOutcome::Appended(_)));
 }
 
 #[tokio::test]
@@ -200,7 +201,7 @@ async fn of_many_who_expect_the_same_version_one_wins_and_nothing_else_is_writte
         .map(|n| {
             let store = Arc::clone(&store);
             let expect = vec![(Stream::Sys, 1)];
-            let append = Append { expect, ..one(Stream::Sys, note(n)) };
+            let append = AppendRequest { expect, ..one(Stream::Sys, note(n)) };
             tokio::spawn(async move { store.append(append).await })
         })
         .collect();
@@ -214,7 +215,7 @@ async fn of_many_who_expect_the_same_version_one_wins_and_nothing_else_is_writte
             ),
         }
     }
-    assert_eq!((n_won, *store.head().borrow()), (1, 2));
+    assert_eq!((n_won, *store.watch_head().borrow()), (1, 2));
 }
 
 #[tokio::test]
@@ -229,7 +230,7 @@ async fn events_that_belong_together_stand_together() {
                 cause: None,
             };
             let events = vec![event(0), event(1), event(2)];
-            let append = Append { events, ..one(Stream::Sys, note("")) };
+            let append = AppendRequest { events, ..one(Stream::Sys, note("")) };
             tokio::spawn(async move { store.append(append).await.unwrap() })
         })
         .collect();
@@ -256,8 +257,8 @@ async fn sixty_four_writers_leave_a_log_without_gaps() {
     for writer in writers {
         writer.await.unwrap();
     }
-    let page = store.read(Scope::All, 0, usize::MAX).await.unwrap();
+    let page = store.read_events(EventScope::All, 0, usize::MAX).await.unwrap();
     let seqs: Vec<_> = page.events.iter().map(|event| event.seq).collect();
     assert_eq!(seqs, (1..=64 * EACH).collect::<Vec<_>>());
-    assert_eq!(store.verify().await.unwrap().bad, None);
+    assert_eq!(store.verify_log().await.unwrap().bad, None);
 }

@@ -4,7 +4,7 @@ use provost_core::fold::ViewKind;
 use provost_core::hash_chain;
 use provost_proto::kernel::{OutputChunk, OutputData, OutputStream};
 use provost_proto::{BlobRef, Fact, Hash, Stream, limits};
-use provost_store::{Clock, Store, StoreError};
+use provost_store::{Clock, EventStore, StoreError};
 
 use super::{append, fresh, one, open, token};
 
@@ -15,8 +15,8 @@ async fn bytes_come_back_by_their_hash_and_are_kept_once() {
     let blob = store.put_blob(bytes.clone()).await.unwrap();
     assert_eq!(store.put_blob(bytes.clone()).await.unwrap(), blob);
     assert_eq!(blob, BlobRef { hash: hash_chain::digest(&bytes), size: 100_000 });
-    assert_eq!(store.blob(blob.hash).await.unwrap(), Some(bytes));
-    assert_eq!(store.blob(Hash::ZERO).await.unwrap(), None);
+    assert_eq!(store.get_blob(blob.hash).await.unwrap(), Some(bytes));
+    assert_eq!(store.get_blob(Hash::ZERO).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -35,13 +35,13 @@ async fn a_large_body_is_referenced_and_still_folded_also_after_a_rebuild() {
     let event = append(&store, one(Stream::Sys, fact)).await.remove(0);
 
     let blob: BlobRef = serde_json::from_value(event.body).unwrap();
-    let bytes = store.blob(blob.hash).await.unwrap().unwrap();
+    let bytes = store.get_blob(blob.hash).await.unwrap().unwrap();
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&bytes).unwrap(), body);
 
     drop(store);
     let store = open(folder.path());
-    store.rebuild().await.unwrap();
-    let doc = store.docs(ViewKind::Tokens).await.unwrap().remove(0);
+    store.rebuild_views().await.unwrap();
+    let doc = store.list_documents(ViewKind::Tokens).await.unwrap().remove(0);
     assert_eq!(doc.into_token().map(|token| token.label), Some(label));
 }
 
@@ -49,7 +49,7 @@ pub(super) fn printed(data: Vec<u8>) -> Fact {
     let clock = Clock::system();
     let output =
         OutputChunk { stream: OutputStream::Stdout, offset: 0, dropped: 0, data: data.into() };
-    Fact::ActionOutput { action: clock.id(), project: clock.id(), report: 1, output }
+    Fact::ActionOutput { action: clock.new_id(), project: clock.new_id(), report: 1, output }
 }
 
 #[tokio::test]
@@ -64,9 +64,9 @@ async fn much_output_is_kept_as_it_was_printed_and_little_stands_in_its_event() 
         };
         let OutputData::Blob(blob) = output.data else { panic!("{output:?} stands in its event") };
         assert_eq!(blob.size, u64::try_from(bytes.len()).unwrap());
-        assert_eq!(store.blob(blob.hash).await.unwrap(), Some(bytes));
+        assert_eq!(store.get_blob(blob.hash).await.unwrap(), Some(bytes));
     }
     let event = append(&store, one(Stream::Sys, printed(b"ok\n".to_vec()))).await.remove(0);
     assert_eq!(event.body["output"]["data"]["text"], "ok\n");
-    assert_eq!(store.verify().await.unwrap().bad, None);
+    assert_eq!(store.verify_log().await.unwrap().bad, None);
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use provost_proto::Stream;
-use provost_store::{Clock, Store, StoreError};
+use provost_store::{Clock, EventStore, StoreError};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::{append, fresh, note, one, open, token};
@@ -32,14 +32,14 @@ async fn a_full_disk_is_said_and_survived() {
         }
     };
     assert!(matches!(error, StoreError::NoSpace), "{error}");
-    assert_eq!(*store.head().borrow(), written);
-    assert!(matches!(store.failure(), Some(StoreError::NoSpace)), "it is known to fail");
+    assert_eq!(*store.watch_head().borrow(), written);
+    assert!(matches!(store.last_write_error(), Some(StoreError::NoSpace)), "it is known to fail");
 
     fs::remove_file(&ballast).unwrap();
     let next = append(&store, one(Stream::Sys, note("there is space again"))).await.remove(0);
     assert_eq!((next.seq, next.version), (written + 1, written + 1));
-    assert!(store.failure().is_none(), "it is known to be well again");
-    let report = store.verify().await.unwrap();
+    assert!(store.last_write_error().is_none(), "it is known to be well again");
+    let report = store.verify_log().await.unwrap();
     assert_eq!((report.events, report.bad), (written + 1, None));
 
     drop(store);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use provost_proto::{Actor, Event, Fact, Hash, ProjectId, Stream, TokenClass};
-use provost_store::{Append, Appended, Clock, Sqlite, Store, StoreOptions};
+use provost_store::{AppendOutcome, AppendRequest, Clock, EventStore, SqliteStore, StoreOptions};
 use tempfile::TempDir;
 
 /// A clock that ticks one millisecond each time it is read.
@@ -22,12 +22,12 @@ fn ticking() -> Clock {
     Clock::from_fn(move || 1_700_000_000_000_000 + 1000 * ticks.fetch_add(1, Ordering::Relaxed))
 }
 
-fn open(folder: &Path) -> Arc<Sqlite> {
+fn open(folder: &Path) -> Arc<SqliteStore> {
     let path = folder.join("log.db");
-    Arc::new(Sqlite::open(StoreOptions { path, clock: ticking() }).unwrap())
+    Arc::new(SqliteStore::open(StoreOptions { path, clock: ticking() }).unwrap())
 }
 
-fn fresh() -> (Arc<Sqlite>, TempDir) {
+fn fresh() -> (Arc<SqliteStore>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     (open(folder.path()), folder)
 }
@@ -43,7 +43,7 @@ fn opened(project: ProjectId, name: &str) -> Fact {
 
 fn token(clock: &Clock, label: &str) -> Fact {
     Fact::TokenCreated {
-        token: clock.id(),
+        token: clock.new_id(),
         class: TokenClass::Viewer,
         project: None,
         role: None,
@@ -55,14 +55,14 @@ fn token(clock: &Clock, label: &str) -> Fact {
     }
 }
 
-fn one(stream: Stream, fact: Fact) -> Append {
-    Append::one("local:ann", Actor::Cli, stream, fact)
+fn one(stream: Stream, fact: Fact) -> AppendRequest {
+    AppendRequest::single_event("local:ann", Actor::Cli, stream, fact)
 }
 
-async fn append(store: &Sqlite, append: Append) -> Vec<Event> {
+async fn append(store: &SqliteStore, append: AppendRequest) -> Vec<Event> {
     events(&store.append(append).await.unwrap())
 }
 
-fn events(appended: &Appended) -> Vec<Event> {
-    appended.events().iter().map(|event| event.event().unwrap()).collect()
+fn events(appended: &AppendOutcome) -> Vec<Event> {
+    appended.events().iter().map(|event| event.decode_event().unwrap()).collect()
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::{Seq, Stream};
-use provost_store::{Append, Clock, Durability, Scope, Sqlite, Store, Tail};
+use provost_store::{
+    AppendRequest, Clock, Durability, EventScope, EventStore, LogTail, SqliteStore,
+};
 use tokio::time::timeout;
 
 use super::{fresh, note, one};
@@ -12,8 +14,8 @@ use super::{fresh, note, one};
 /// Long enough for any machine; only a test that fails waits for it.
 const LONG: Duration = Duration::from_mins(1);
 
-async fn follow(store: &Arc<Sqlite>, scope: Scope, after: Seq, until: Seq) -> Vec<Seq> {
-    let mut tail = Tail::new(Arc::clone(store) as Arc<dyn Store>, scope, after);
+async fn follow(store: &Arc<SqliteStore>, scope: EventScope, after: Seq, until: Seq) -> Vec<Seq> {
+    let mut tail = LogTail::new(Arc::clone(store) as Arc<dyn EventStore>, scope, after);
     let mut seen = Vec::new();
     while seen.last() != Some(&until) {
         let events = timeout(LONG, tail.next()).await.unwrap().unwrap();
@@ -23,10 +25,10 @@ async fn follow(store: &Arc<Sqlite>, scope: Scope, after: Seq, until: Seq) -> Ve
     seen
 }
 
-async fn write(store: &Sqlite, stream: Stream, n: u64) {
+async fn write(store: &SqliteStore, stream: Stream, n: u64) {
     for i in 0..n {
         let append = one(stream, note(i));
-        store.append(Append { durability: Durability::Process, ..append }).await.unwrap();
+        store.append(AppendRequest { durability: Durability::Buffered, ..append }).await.unwrap();
     }
 }
 
@@ -39,7 +41,9 @@ async fn readers_from_anywhere_see_every_event_once_and_in_order() {
     let readers: Vec<_> = [0, 1, 17, 499, 512, 4_000, 4_999, 5_000]
         .map(|after| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move { (after, follow(&store, Scope::All, after, EVENTS).await) })
+            tokio::spawn(
+                async move { (after, follow(&store, EventScope::All, after, EVENTS).await) },
+            )
         })
         .into();
     write(&store, Stream::Sys, EVENTS / 2).await;
@@ -52,10 +56,10 @@ async fn readers_from_anywhere_see_every_event_once_and_in_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_reader_of_one_stream_sees_that_stream_only() {
     let (store, _folder) = fresh();
-    let mine = Stream::Project(Clock::system().id());
+    let mine = Stream::Project(Clock::system().new_id());
     let reader = {
         let store = Arc::clone(&store);
-        tokio::spawn(async move { follow(&store, Scope::One(mine), 0, 9_000).await })
+        tokio::spawn(async move { follow(&store, EventScope::Stream(mine), 0, 9_000).await })
     };
     for _ in 0..9 {
         write(&store, Stream::Sys, 999).await;
@@ -63,14 +67,14 @@ async fn a_reader_of_one_stream_sees_that_stream_only() {
     }
     let expected: Vec<_> = (1..=9).map(|n| n * 1000).collect();
     assert_eq!(reader.await.unwrap(), expected);
-    assert_eq!(follow(&store, Scope::One(mine), 0, 9_000).await, expected, "from disk");
+    assert_eq!(follow(&store, EventScope::Stream(mine), 0, 9_000).await, expected, "from disk");
 }
 
 #[tokio::test]
 async fn a_tail_that_is_dropped_while_it_waits_loses_nothing() {
     let (store, _folder) = fresh();
     write(&store, Stream::Sys, 1).await;
-    let mut tail = Tail::new(Arc::clone(&store) as Arc<dyn Store>, Scope::All, 0);
+    let mut tail = LogTail::new(Arc::clone(&store) as Arc<dyn EventStore>, EventScope::All, 0);
     assert_eq!(tail.next().await.unwrap().len(), 1);
     assert!(timeout(Duration::ZERO, tail.next()).await.is_err());
     write(&store, Stream::Sys, 1).await;

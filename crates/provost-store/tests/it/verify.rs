@@ -6,7 +6,7 @@ use std::path::Path;
 
 use provost_core::fold::ViewKind;
 use provost_proto::{CorruptEvent, Hash, Stream};
-use provost_store::{Append, Clock, Idempotency, Sqlite, Store};
+use provost_store::{AppendRequest, Clock, EventStore, Idempotency, SqliteStore};
 use rusqlite::Connection;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 
@@ -20,11 +20,11 @@ async fn after(tamper: impl FnOnce(&Path)) -> Option<CorruptEvent> {
     for n in 1..=EVENTS {
         append(&store, one(Stream::Sys, note(format!("event number {n:03}")))).await;
     }
-    assert_eq!(store.verify().await.unwrap().bad, None);
+    assert_eq!(store.verify_log().await.unwrap().bad, None);
     drop(store);
     let path = folder.path().join("log.db");
     tamper(&path);
-    let report = open(folder.path()).verify().await.unwrap();
+    let report = open(folder.path()).verify_log().await.unwrap();
     assert!(report.bad.is_some() || report.events == EVENTS);
     report.bad
 }
@@ -86,39 +86,49 @@ async fn a_tail_that_was_cut_off_is_found() {
 #[tokio::test]
 async fn a_tail_that_was_cut_off_is_found_for_ever_whatever_is_appended() {
     let (store, folder) = fresh();
-    let (kept, lost) = (Clock::system().id(), Clock::system().id());
+    let (kept, lost) = (Clock::system().new_id(), Clock::system().new_id());
     append(&store, one(Stream::Sys, opened(kept, "kept"))).await;
     let command = Idempotency { key: "k".to_owned(), request: Hash::ZERO };
-    let open_lost =
-        || Append { command: Some(command.clone()), ..one(Stream::Sys, opened(lost, "lost")) };
+    let open_lost = || AppendRequest {
+        command: Some(command.clone()),
+        ..one(Stream::Sys, opened(lost, "lost"))
+    };
     append(&store, open_lost()).await;
     append(&store, one(Stream::Sys, note("lost too"))).await;
     drop(store);
     let path = folder.path().join("log.db");
     sql(&path, "DELETE FROM events WHERE seq > 1");
-    let before = Sqlite::verify_file(&path).unwrap();
+    let before = SqliteStore::verify_file(&path).unwrap();
     check(before.bad.clone(), 2, "once reached event 3");
 
     // As many as there were, so that no number is missing.
     for round in 0..3 {
         let store = open(folder.path());
-        let report = store.verify().await.unwrap();
+        let report = store.verify_log().await.unwrap();
         check(report.bad, 2, "cut off here, but it once reached event 3");
         assert_eq!((report.events, report.head), (1, before.head), "what is good stays so");
         append(&store, one(Stream::Sys, note(format!("later {round}")))).await;
     }
     let store = open(folder.path());
-    let projects = store.docs(ViewKind::Projects).await.unwrap();
+    let projects = store.list_documents(ViewKind::Projects).await.unwrap();
     assert_eq!(projects.len(), 1, "what only the lost events said is not known any more");
     let again = append(&store, open_lost()).await.remove(0);
     assert_eq!(again.seq, 5, "a command that was lost is carried out");
     drop(store);
 
     sql_again(&path, "UPDATE events SET record = x'00' WHERE seq = 4");
-    check(Sqlite::verify_file(&path).unwrap().bad, 2, "and so is event 4: its bytes do not match");
+    check(
+        SqliteStore::verify_file(&path).unwrap().bad,
+        2,
+        "and so is event 4: its bytes do not match",
+    );
     sql_again(&path, "DELETE FROM events WHERE seq > 3");
     drop(open(folder.path()));
-    check(Sqlite::verify_file(&path).unwrap().bad, 2, "and so is event 4: the log was cut off");
+    check(
+        SqliteStore::verify_file(&path).unwrap().bad,
+        2,
+        "and so is event 4: the log was cut off",
+    );
 }
 
 #[tokio::test]
@@ -142,10 +152,10 @@ async fn output_that_was_changed_or_removed_in_the_blob_store_is_found() {
     {
         let (store, folder) = fresh();
         append(&store, one(Stream::Sys, super::blobs::printed(vec![b'x'; 9000]))).await;
-        assert_eq!(store.verify().await.unwrap().bad, None);
+        assert_eq!(store.verify_log().await.unwrap().bad, None);
         drop(store);
         sql(&folder.path().join("log.db"), edit);
-        let bad = open(folder.path()).verify().await.unwrap().bad.unwrap();
+        let bad = open(folder.path()).verify_log().await.unwrap().bad.unwrap();
         assert!(bad.why.contains("its output, blob") && bad.why.contains(why), "{bad:?}");
     }
 }
@@ -157,10 +167,10 @@ async fn a_body_that_was_changed_in_the_blob_store_is_found() {
     append(&store, one(Stream::Sys, note("large ".repeat(2000)))).await;
     drop(store);
     sql(&folder.path().join("log.db"), "UPDATE blobs SET bytes = x'00'");
-    let report = open(folder.path()).verify().await.unwrap();
+    let report = open(folder.path()).verify_log().await.unwrap();
     check(report.bad, 2, "was changed");
     sql_again(&folder.path().join("log.db"), "DELETE FROM blobs");
-    check(open(folder.path()).verify().await.unwrap().bad, 2, "is missing");
+    check(open(folder.path()).verify_log().await.unwrap().bad, 2, "is missing");
 }
 
 #[tokio::test]
@@ -174,16 +184,16 @@ async fn a_view_that_was_changed_is_found() {
         ("UPDATE docs SET key = zeroblob(16)", "not what the log says"),
     ] {
         let (store, folder) = fresh();
-        append(&store, one(Stream::Sys, opened(Clock::system().id(), "app"))).await;
-        assert_eq!(store.verify().await.unwrap().views, None);
+        append(&store, one(Stream::Sys, opened(Clock::system().new_id(), "app"))).await;
+        assert_eq!(store.verify_log().await.unwrap().views, None);
         drop(store);
         sql(&folder.path().join("log.db"), tamper);
         let store = open(folder.path());
-        let report = store.verify().await.unwrap();
+        let report = store.verify_log().await.unwrap();
         assert_eq!(report.bad, None);
         assert!(report.views.as_ref().is_some_and(|views| views.contains(why)), "{report:?}");
-        store.rebuild().await.unwrap();
-        assert_eq!(store.verify().await.unwrap().views, None, "it can be folded again");
+        store.rebuild_views().await.unwrap();
+        assert_eq!(store.verify_log().await.unwrap().views, None, "it can be folded again");
     }
 }
 
@@ -196,7 +206,7 @@ async fn a_view_that_cannot_be_read_is_found_and_is_no_fault_of_the_log() {
         "UPDATE docs SET doc = NULL, key = x'ff'",
     ] {
         let (store, folder) = fresh();
-        append(&store, one(Stream::Sys, opened(Clock::system().id(), "app"))).await;
+        append(&store, one(Stream::Sys, opened(Clock::system().new_id(), "app"))).await;
         drop(store);
         let path = folder.path().join("log.db");
         sql(
@@ -205,16 +215,16 @@ async fn a_view_that_cannot_be_read_is_found_and_is_no_fault_of_the_log() {
              replace(sql, 'doc  BLOB NOT NULL', 'doc BLOB') WHERE name = 'docs'",
         );
         sql_again(&path, tamper);
-        let report = Sqlite::verify_file(&path).unwrap();
+        let report = SqliteStore::verify_file(&path).unwrap();
         assert_eq!((report.events, report.bad), (1, None), "{tamper}");
         assert!(report.views.is_some_and(|views| views.contains("cannot be read")), "{tamper}");
         let store = open(folder.path());
-        let error = store.docs(ViewKind::Projects).await.unwrap_err().to_string();
+        let error = store.list_documents(ViewKind::Projects).await.unwrap_err().to_string();
         assert!(error.contains("provost audit rebuild"), "{error}");
         assert!(!error.contains("the log is damaged"), "{error}");
-        store.rebuild().await.unwrap();
-        assert_eq!(store.verify().await.unwrap().views, None, "{tamper}");
-        assert_eq!(store.docs(ViewKind::Projects).await.unwrap().len(), 1, "{tamper}");
+        store.rebuild_views().await.unwrap();
+        assert_eq!(store.verify_log().await.unwrap().views, None, "{tamper}");
+        assert_eq!(store.list_documents(ViewKind::Projects).await.unwrap().len(), 1, "{tamper}");
     }
 }
 
@@ -222,12 +232,12 @@ async fn a_view_that_cannot_be_read_is_found_and_is_no_fault_of_the_log() {
 async fn folding_the_views_again_does_not_hide_that_the_tail_was_cut_off() {
     let (store, folder) = fresh();
     append(&store, one(Stream::Sys, note("stays"))).await;
-    append(&store, one(Stream::Sys, opened(Clock::system().id(), "app"))).await;
+    append(&store, one(Stream::Sys, opened(Clock::system().new_id(), "app"))).await;
     drop(store);
     sql(&folder.path().join("log.db"), "DELETE FROM events WHERE seq = 2");
     let store = open(folder.path());
-    store.rebuild().await.unwrap();
-    check(store.verify().await.unwrap().bad, 2, "once reached event 2");
+    store.rebuild_views().await.unwrap();
+    check(store.verify_log().await.unwrap().bad, 2, "once reached event 2");
 }
 
 #[tokio::test]
@@ -242,13 +252,13 @@ async fn a_log_on_a_disk_that_cannot_be_written_is_verified() {
         assert!(!rustix::process::geteuid().is_root(), "root could not mount: {error}");
         fs::copy(folder.path().join("log.db"), disk.join("log.db")).unwrap();
         fs::set_permissions(&disk, fs::Permissions::from_mode(0o555)).unwrap();
-        assert_eq!(Sqlite::verify_file(&disk.join("log.db")).unwrap().events, 1);
+        assert_eq!(SqliteStore::verify_file(&disk.join("log.db")).unwrap().events, 1);
         fs::set_permissions(&disk, fs::Permissions::from_mode(0o755)).unwrap();
         return;
     }
     fs::copy(folder.path().join("log.db"), disk.join("log.db")).unwrap();
     mount_remount(&disk, MountFlags::RDONLY, c"").unwrap();
-    let report = Sqlite::verify_file(&disk.join("log.db"));
+    let report = SqliteStore::verify_file(&disk.join("log.db"));
     unmount(&disk, UnmountFlags::empty()).unwrap();
     let report = report.unwrap();
     assert_eq!((report.events, report.bad), (1, None));
@@ -258,11 +268,11 @@ async fn a_log_on_a_disk_that_cannot_be_written_is_verified() {
 fn a_file_that_is_no_log_is_called_so() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.db");
-    let error = Sqlite::verify_file(&path).unwrap_err().to_string();
+    let error = SqliteStore::verify_file(&path).unwrap_err().to_string();
     assert!(error.contains("cannot use") && error.contains("log.db"), "{error}");
     for bytes in [&b"this is a letter, not a database, and it is long enough".repeat(90)[..], b""] {
         fs::write(&path, bytes).unwrap();
-        let error = Sqlite::verify_file(&path).unwrap_err().to_string();
+        let error = SqliteStore::verify_file(&path).unwrap_err().to_string();
         assert!(error.contains("cannot be read as a log"), "{error}");
         assert!(!error.contains("audit verify"), "{error}");
     }

@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use provost_core::fold::{DocumentKey, MemoryViews, ViewDocument, ViewKind};
 use provost_proto::{Fact, Stream};
-use provost_store::{Append, Clock, Scope, Sqlite, Store, StoreError};
+use provost_store::{AppendRequest, Clock, EventScope, EventStore, SqliteStore, StoreError};
 
 use super::{append, fresh, one, open, opened, token};
 
-async fn docs(store: &Sqlite) -> Vec<ViewDocument> {
-    let mut docs = store.docs(ViewKind::Projects).await.unwrap();
-    docs.extend(store.docs(ViewKind::Tokens).await.unwrap());
+async fn docs(store: &SqliteStore) -> Vec<ViewDocument> {
+    let mut docs = store.list_documents(ViewKind::Projects).await.unwrap();
+    docs.extend(store.list_documents(ViewKind::Tokens).await.unwrap());
     docs
 }
 
@@ -20,11 +20,11 @@ async fn docs(store: &Sqlite) -> Vec<ViewDocument> {
 async fn a_project_is_in_the_view_when_its_append_returns() {
     let (store, _folder) = fresh();
     let clock = Clock::system();
-    let project = clock.id();
+    let project = clock.new_id();
     append(&store, one(Stream::Sys, opened(project, "app"))).await;
-    let doc = store.doc(ViewKind::Projects, project.uuid()).await.unwrap();
+    let doc = store.get_document(ViewKind::Projects, project.uuid()).await.unwrap();
     assert_eq!(doc.and_then(ViewDocument::into_project).unwrap().name, "app");
-    assert!(store.docs(ViewKind::Tokens).await.unwrap().is_empty());
+    assert!(store.list_documents(ViewKind::Tokens).await.unwrap().is_empty());
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn any_log_has_the_same_views_stored_rebuilt_and_folded_in_memory() {
 async fn check(plan: Vec<(u8, usize)>) {
     let (store, _folder) = fresh();
     let clock = Clock::system();
-    let projects: [provost_proto::ProjectId; 3] = std::array::from_fn(|_| clock.id());
+    let projects: [provost_proto::ProjectId; 3] = std::array::from_fn(|_| clock.new_id());
     let made: [Fact; 3] = std::array::from_fn(|n| token(&clock, &n.to_string()));
     for (what, n) in plan {
         let fact = match (what, &made[n]) {
@@ -56,8 +56,8 @@ async fn check(plan: Vec<(u8, usize)>) {
     }
     let stored = docs(&store).await;
     let mut world = MemoryViews::default();
-    for event in store.read(Scope::All, 0, usize::MAX).await.unwrap().events {
-        world.apply(&event.event().unwrap());
+    for event in store.read_events(EventScope::All, 0, usize::MAX).await.unwrap().events {
+        world.apply(&event.decode_event().unwrap());
     }
     let folded: Vec<_> = ViewKind::ALL
         .iter()
@@ -65,10 +65,10 @@ async fn check(plan: Vec<(u8, usize)>) {
         .map(|(_, doc)| doc.clone())
         .collect();
     assert_eq!(stored, folded);
-    let store: Arc<dyn Store> = store;
-    store.rebuild().await.unwrap();
-    let mut rebuilt = store.docs(ViewKind::Projects).await.unwrap();
-    rebuilt.extend(store.docs(ViewKind::Tokens).await.unwrap());
+    let store: Arc<dyn EventStore> = store;
+    store.rebuild_views().await.unwrap();
+    let mut rebuilt = store.list_documents(ViewKind::Projects).await.unwrap();
+    rebuilt.extend(store.list_documents(ViewKind::Tokens).await.unwrap());
     assert_eq!(rebuilt, folded);
 }
 
@@ -76,11 +76,11 @@ async fn check(plan: Vec<(u8, usize)>) {
 async fn what_was_decided_on_a_document_is_not_done_to_another() {
     let (store, _folder) = fresh();
     let clock = Clock::system();
-    let project: provost_proto::ProjectId = clock.id();
+    let project: provost_proto::ProjectId = clock.new_id();
     append(&store, one(Stream::Sys, opened(project, "app"))).await;
     let key = DocumentKey { view: ViewKind::Projects, key: project.uuid() };
-    let seen = store.doc(ViewKind::Projects, key.key).await.unwrap().unwrap();
-    let close = || Append {
+    let seen = store.get_document(ViewKind::Projects, key.key).await.unwrap().unwrap();
+    let close = || AppendRequest {
         unchanged: vec![(key, seen.clone())],
         ..one(Stream::Sys, Fact::ProjectClosed { project })
     };
@@ -89,9 +89,12 @@ async fn what_was_decided_on_a_document_is_not_done_to_another() {
     let (done, refused): (Vec<_>, Vec<_>) = tries.into_iter().partition(Result::is_ok);
     assert_eq!((done.len(), refused.len()), (1, 31));
     for error in refused {
-        assert!(matches!(error, Err(StoreError::Changed { view: "projects", .. })), "{error:?}");
+        assert!(
+            matches!(error, Err(StoreError::DocumentChanged { view: "projects", .. })),
+            "{error:?}"
+        );
     }
-    assert_eq!(store.version(Stream::Sys).await.unwrap(), 2, "nothing else was written");
+    assert_eq!(store.stream_version(Stream::Sys).await.unwrap(), 2, "nothing else was written");
 }
 
 /// What is on disk at this moment, as a crash would leave it.
@@ -108,30 +111,30 @@ async fn documents_are_there_at_once_and_after_a_crash_however_many_wait_to_be_w
     let (store, folder) = fresh();
     let clock = crate::ticking();
     for n_tokens in [1, 2, 300, 511, 512, 513, 900, 1100] {
-        while store.docs(ViewKind::Tokens).await.unwrap().len() < n_tokens {
+        while store.list_documents(ViewKind::Tokens).await.unwrap().len() < n_tokens {
             append(&store, one(Stream::Sys, token(&clock, "new"))).await;
         }
-        let docs = store.docs(ViewKind::Tokens).await.unwrap();
+        let docs = store.list_documents(ViewKind::Tokens).await.unwrap();
         let revoked = docs[n_tokens / 2].clone().into_token().unwrap().id;
         append(&store, one(Stream::Sys, Fact::TokenRevoked { token: revoked })).await;
-        let live = store.docs(ViewKind::Tokens).await.unwrap();
-        let doc = store.doc(ViewKind::Tokens, revoked.uuid()).await.unwrap();
+        let live = store.list_documents(ViewKind::Tokens).await.unwrap();
+        let doc = store.get_document(ViewKind::Tokens, revoked.uuid()).await.unwrap();
         assert!(doc.clone().and_then(ViewDocument::into_token).unwrap().revoked_at.is_some());
         assert_eq!(doc.as_ref(), Some(&live[n_tokens / 2]));
 
         let copy = crashed(folder.path());
-        let report = Sqlite::verify_file(&copy.path().join("log.db")).unwrap();
+        let report = SqliteStore::verify_file(&copy.path().join("log.db")).unwrap();
         assert_eq!((report.bad, report.views), (None, None), "{n_tokens}, as it was left");
         let again = open(copy.path());
-        assert_eq!(again.docs(ViewKind::Tokens).await.unwrap(), live, "{n_tokens}");
-        assert_eq!(again.verify().await.unwrap().views, None, "{n_tokens}");
+        assert_eq!(again.list_documents(ViewKind::Tokens).await.unwrap(), live, "{n_tokens}");
+        assert_eq!(again.verify_log().await.unwrap().views, None, "{n_tokens}");
     }
 }
 
 #[tokio::test]
 async fn a_document_that_cannot_be_read_after_a_crash_is_folded_again() {
     let (store, folder) = fresh();
-    let project = Clock::system().id();
+    let project = Clock::system().new_id();
     append(&store, one(Stream::Sys, opened(project, "app"))).await;
     drop(store);
     let db = rusqlite::Connection::open(folder.path().join("log.db")).unwrap();
@@ -147,5 +150,5 @@ async fn a_document_that_cannot_be_read_after_a_crash_is_folded_again() {
     drop(db);
     let again = open(copy.path());
     assert_eq!(docs(&again).await, docs(&store).await);
-    assert_eq!(again.verify().await.unwrap().views, None);
+    assert_eq!(again.verify_log().await.unwrap().views, None);
 }

@@ -20,7 +20,7 @@ impl Pi {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().to_str().unwrap();
         let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix", place];
-        let done = launch::output(Path::new("npm"), &[&install[..], &[PACKAGE]].concat());
+        let done = launch::run_and_capture(Path::new("npm"), &[&install[..], &[PACKAGE]].concat());
         if !done.is_ok_and(|done| done.status.success()) {
             return None;
         }
@@ -44,7 +44,7 @@ impl Pi {
              {place}/node_modules/{PACKAGE}/dist/cli.js --provider fake --model calls \
              --tools bash -p go </dev/null"
         );
-        let work = move || launch::output(Path::new("sh"), &["-c", &line]);
+        let work = move || launch::run_and_capture(Path::new("sh"), &["-c", &line]);
         let done = tokio::task::spawn_blocking(work).await.unwrap().unwrap();
         let (said, wrong) =
             (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));

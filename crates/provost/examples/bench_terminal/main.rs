@@ -19,8 +19,8 @@ mod runtime;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use provost_sandbox::confine::{Command, Layers, Limits, Wall};
-use provost_sandbox::profile::{Places, Policy, Profile};
+use provost_sandbox::confine::{LayerSelection, ResourceLimits, Sandbox, SandboxCommand};
+use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 use provost_sandbox::{probe, pty};
 use serde_json::json;
 
@@ -33,7 +33,7 @@ const ECHOES: usize = 2000;
 const TURN: usize = 100;
 /// How many lines have been run.
 static LINES: AtomicUsize = AtomicUsize::new(0);
-const SIZE: pty::Size = pty::Size { cols: 80, rows: 24 };
+const SIZE: pty::PtySize = pty::PtySize { cols: 80, rows: 24 };
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
@@ -198,14 +198,24 @@ fn bare(daemon: &Daemon, line: &str) -> f64 {
     let app = daemon.folder.path().join("app");
     let scratch = tempfile::tempdir().unwrap();
     let data = daemon.folder.path().join("data");
-    let places =
-        Places { project: &app, home: daemon.folder.path(), data: &data, scratch: scratch.path() };
-    let policy = Policy::new(Profile::Terminal, &places);
-    let wall = Wall::new(policy, &probe::machine(), Layers::Auto, Limits::default()).unwrap();
-    let (controller, terminal) = pty::open(SIZE).unwrap();
-    let mut command = Command::new("/bin/bash", &["-c", line]);
+    let places = SandboxPaths {
+        project: &app,
+        home: daemon.folder.path(),
+        data: &data,
+        scratch: scratch.path(),
+    };
+    let policy = SandboxPolicy::new(SandboxProfile::Terminal, &places);
+    let wall = Sandbox::new(
+        policy,
+        &probe::probe_machine(),
+        LayerSelection::Auto,
+        ResourceLimits::default(),
+    )
+    .unwrap();
+    let (controller, terminal) = pty::open_pty(SIZE).unwrap();
+    let mut command = SandboxCommand::new("/bin/bash", &["-c", line]);
     command.env.push(("PATH".into(), "/usr/bin:/bin".into()));
-    terminal.give_to(&mut command).unwrap();
+    terminal.attach_to_command(&mut command).unwrap();
     let began = Instant::now();
     let _child = wall.spawn(command).unwrap();
     let (mut buffer, mut bytes) = (vec![0; 64 * 1024], 0);

@@ -122,19 +122,20 @@ impl Typing for Peer {
 }
 
 fn program(name: &str) -> Option<PathBuf> {
-    let found = launch::output(Path::new("sh"), &["-c", &format!("command -v {name}")]).ok()?;
+    let found =
+        launch::run_and_capture(Path::new("sh"), &["-c", &format!("command -v {name}")]).ok()?;
     let found = String::from_utf8(found.stdout).ok()?;
     Some(PathBuf::from(found.trim())).filter(|path| path.exists())
 }
 
 fn done(program: &Path, args: &[&str]) -> Option<()> {
-    launch::output(program, args).ok().filter(|done| done.status.success()).map(drop)
+    launch::run_and_capture(program, args).ok().filter(|done| done.status.success()).map(drop)
 }
 
 fn start(program: &Path, args: [&Path; 2], folder: &Path) -> Option<Pid> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let own = [("PATH".into(), path), ("TERM".into(), "xterm-256color".into())];
-    let pid = launch::detached(program, &args, &folder.join("log"), &own).ok()?;
+    let pid = launch::spawn_detached(program, &args, &folder.join("log"), &own).ok()?;
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 

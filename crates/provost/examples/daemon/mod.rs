@@ -20,7 +20,8 @@ pub(crate) struct Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         let data = self.folder.path().join("data");
-        let stopped = launch::output(&binary(), &[Path::new("--data"), &data, Path::new("down")]);
+        let stopped =
+            launch::run_and_capture(&binary(), &[Path::new("--data"), &data, Path::new("down")]);
         if stopped.is_err() {
             kill_process(self.pid, Signal::TERM).unwrap();
         }
@@ -36,7 +37,8 @@ impl Daemon {
         let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
         let mut own: Vec<(OsString, OsString)> = vec![("HOME".into(), folder.path().into())];
         own.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
-        let pid = launch::detached(&binary(), &args, &folder.path().join("log"), &own).unwrap();
+        let pid =
+            launch::spawn_detached(&binary(), &args, &folder.path().join("log"), &own).unwrap();
         let address = loop {
             let text = std::fs::read(data.join("daemon.json")).unwrap_or_default();
             let value: Value = serde_json::from_slice(&text).unwrap_or_default();

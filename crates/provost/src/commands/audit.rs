@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use provost_proto::AuditReport;
-use provost_store::{Clock, Sqlite, Store, StoreOptions};
+use provost_store::{Clock, EventStore, SqliteStore, StoreOptions};
 
 use crate::args::{AuditArgs, AuditCommand, JsonArgs};
 use crate::client::Client;
@@ -74,8 +74,8 @@ async fn rebuild(config: &Config) -> anyhow::Result<ExitCode> {
         bail!("the views come from the log, and its event {} is bad: {}", bad.seq, bad.why);
     }
     let options = StoreOptions { path: folder.log(), clock: Clock::system() };
-    let store = Sqlite::open(options).context("cannot open the log")?;
-    store.rebuild().await?;
+    let store = SqliteStore::open(options).context("cannot open the log")?;
+    store.rebuild_views().await?;
     line(&format!("The views were folded again from the {events} events of the log."))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -91,5 +91,5 @@ fn there(config: &Config) -> anyhow::Result<Folder> {
 /// Without a daemon: reads the file as it lies there, and takes no lock, so
 /// that a copy in a folder that cannot be written is verified too.
 async fn walk(log: PathBuf) -> anyhow::Result<AuditReport> {
-    Ok(tokio::task::spawn_blocking(move || Sqlite::verify_file(&log)).await??)
+    Ok(tokio::task::spawn_blocking(move || SqliteStore::verify_file(&log)).await??)
 }

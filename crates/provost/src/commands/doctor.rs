@@ -5,9 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use provost_sandbox::confine::{Applied, Command, Exit, Layers, Limits, Wall};
-use provost_sandbox::probe::{self, Machine, Support};
-use provost_sandbox::profile::{Places, Policy, Profile};
+use provost_sandbox::confine::{
+    AppliedLayers, LayerSelection, ResourceLimits, Sandbox, SandboxCommand, SandboxExit,
+};
+use provost_sandbox::probe::{self, LayerSupport, MachineFeatures};
+use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 use serde::Serialize;
 
 use crate::args::JsonArgs;
@@ -19,9 +21,9 @@ use crate::output::{self, bold, faint, line};
 #[serde(rename_all = "camelCase")]
 struct Report {
     version: &'static str,
-    machine: Machine,
+    machine: MachineFeatures,
     /// What a command in profile `build` really gets, found by running one.
-    wall: Option<Applied>,
+    wall: Option<AppliedLayers>,
     /// Why none could be run.
     wall_missing: Option<String>,
     data: Data,
@@ -47,7 +49,7 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
         private: found.is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6),
         log_bytes: fs::metadata(folder.log()).map_or(0, |log| log.len()),
     };
-    let machine = probe::machine();
+    let machine = probe::probe_machine();
     let (wall, wall_missing) = match try_wall(&machine, config) {
         Ok(applied) => (Some(applied), None),
         Err(error) => (None, Some(format!("{error:#}"))),
@@ -70,27 +72,29 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
 }
 
 /// Runs `true` behind the wall and returns what was applied to it.
-fn try_wall(machine: &Machine, config: &Config) -> anyhow::Result<Applied> {
+fn try_wall(machine: &MachineFeatures, config: &Config) -> anyhow::Result<AppliedLayers> {
     let folder = tempfile::Builder::new().prefix("provost-").tempdir()?;
     let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
     let home = config.home.clone().unwrap_or_else(|| "/".into());
-    let places = Places {
+    let places = SandboxPaths {
         project: folder.path(),
         home: &home,
         data: &config.data.value,
         scratch: scratch.path(),
     };
-    let policy = Policy::new(Profile::Build, &places);
-    let wall = Wall::new(policy, machine, Layers::Auto, Limits::default())?;
-    let mut child = wall.spawn(Command::new("true", &[] as &[&str]))?;
+    let policy = SandboxPolicy::new(SandboxProfile::Build, &places);
+    let wall = Sandbox::new(policy, machine, LayerSelection::Auto, ResourceLimits::default())?;
+    let mut child = wall.spawn(SandboxCommand::new("true", &[] as &[&str]))?;
     match child.wait()? {
-        Exit::Code(0) => Ok(child.applied.clone()),
-        exit @ (Exit::Code(_) | Exit::Signal(_)) => anyhow::bail!("`true` ended with {exit:?}"),
+        SandboxExit::Code(0) => Ok(child.applied.clone()),
+        exit @ (SandboxExit::Code(_) | SandboxExit::Signal(_)) => {
+            anyhow::bail!("`true` ended with {exit:?}")
+        }
     }
 }
 
 /// The layers of a run, in a line.
-fn layers(applied: &Applied) -> String {
+fn layers(applied: &AppliedLayers) -> String {
     let named = [
         ("no capabilities", applied.capabilities_dropped),
         ("seccomp", applied.seccomp),
@@ -151,10 +155,10 @@ fn show(report: &Report) -> anyhow::Result<()> {
     row("daemon", &daemon.ok_or("not running; `provost up` starts it".to_owned()))
 }
 
-fn said(support: &Support) -> Result<String, String> {
+fn said(support: &LayerSupport) -> Result<String, String> {
     match support {
-        Support::Available => Ok("yes".to_owned()),
-        Support::Refused { reason } => Err(reason.clone()),
+        LayerSupport::Available => Ok("yes".to_owned()),
+        LayerSupport::Refused { reason } => Err(reason.clone()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use provost_core::runtime::plan::{PLAN_FILE, RuntimePlan};
 use provost_kernel::Project;
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 
 use crate::args::InitArgs;
 use crate::output::{self, bold, line};
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
         None => std::env::current_dir()?,
     };
     let root =
-        Root::open(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
+        RootDir::open(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
     let Some(plan) = RuntimePlan::detect(&Project(&root))? else {
         bail!(
             "nothing here says what to run\nhint: write `{PLAN_FILE}` with `[runtime]` and \

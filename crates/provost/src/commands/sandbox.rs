@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use provost_sandbox::confine::{Command, Exit, Layers, Limits, Stdio, Wall};
-use provost_sandbox::profile::{Places, Policy, Profile};
+use provost_sandbox::confine::{
+    LayerSelection, ResourceLimits, Sandbox, SandboxCommand, SandboxExit, SandboxStdio,
+};
+use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 use provost_sandbox::{environment, probe};
 
 use crate::args::{ProfileArg, SandboxArgs};
@@ -15,19 +17,19 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
     let project = std::env::current_dir().context("there is no current folder")?;
     let home = config.home.clone().unwrap_or_else(|| "/".into());
     let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
-    let places = Places {
+    let places = SandboxPaths {
         project: &project,
         home: &home,
         data: &config.data.value,
         scratch: scratch.path(),
     };
     let profile = match args.profile {
-        ProfileArg::Read => Profile::Read,
-        ProfileArg::Build => Profile::Build,
-        ProfileArg::Serve => Profile::Serve,
-        ProfileArg::Terminal => Profile::Terminal,
+        ProfileArg::Read => SandboxProfile::Read,
+        ProfileArg::Build => SandboxProfile::Build,
+        ProfileArg::Serve => SandboxProfile::Serve,
+        ProfileArg::Terminal => SandboxProfile::Terminal,
     };
-    let policy = Policy::new(profile, &places);
+    let policy = SandboxPolicy::new(profile, &places);
     if args.explain {
         line(policy.explain().trim_end())?;
         return Ok(ExitCode::SUCCESS);
@@ -35,21 +37,26 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
     let Some((program, rest)) = args.command.split_first() else {
         bail!("there is nothing to run\nhint: provost sandbox --profile build -- make");
     };
-    let absent = policy.absent();
-    let wall = Wall::new(policy, &probe::machine(), Layers::Auto, Limits::default())?;
-    let mut command = Command::new(program, rest);
-    command.env = environment::allowed(std::env::vars_os());
-    command.stdio = [Stdio::Inherit, Stdio::Inherit, Stdio::Inherit];
+    let absent = policy.find_missing_paths();
+    let wall = Sandbox::new(
+        policy,
+        &probe::probe_machine(),
+        LayerSelection::Auto,
+        ResourceLimits::default(),
+    )?;
+    let mut command = SandboxCommand::new(program, rest);
+    command.env = environment::filter_allowed(std::env::vars_os());
+    command.stdio = [SandboxStdio::Inherit, SandboxStdio::Inherit, SandboxStdio::Inherit];
     let mut child = wall
         .spawn(command)
         .with_context(|| format!("cannot run `{}`", program.to_string_lossy()))?;
     let exit = child.wait()?;
-    for path in absent.planted() {
+    for path in absent.find_created() {
         remark(&format!("Look at {}: the command made it, and it governs others.", path.display()));
     }
     Ok(match exit {
-        Exit::Code(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        SandboxExit::Code(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         // As shells say it.
-        Exit::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
+        SandboxExit::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
     })
 }

@@ -76,7 +76,7 @@ pub(crate) async fn start(config: &Config) -> anyhow::Result<Client> {
     }
     let from = fs::metadata(&log).map_or(0, |log| log.len());
     let program = std::env::current_exe().context("cannot find my own program file")?;
-    let pid = launch::detached(&program, &arguments(config, &folder), &log, &[])
+    let pid = launch::spawn_detached(&program, &arguments(config, &folder), &log, &[])
         .with_context(|| format!("cannot start the daemon, with {} as its log", log.display()))?;
     let began = Instant::now();
     loop {

@@ -16,7 +16,7 @@ use provost_runner::session::Runner;
 use provost_runner::telemetry::Telemetry;
 use provost_sandbox::launch;
 use provost_server::{PreviewPorts, Settings};
-use provost_store::{Clock, Sqlite, Store, StoreOptions};
+use provost_store::{Clock, EventStore, SqliteStore, StoreOptions};
 use rustix::fs::Mode;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -48,7 +48,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let previews = previews_from(&config).await?;
 
     let options = StoreOptions { path: folder.log(), clock: clock.clone() };
-    let store: Arc<dyn Store> = Arc::new(Sqlite::open(options).context("cannot open the log")?);
+    let store: Arc<dyn EventStore> =
+        Arc::new(SqliteStore::open(options).context("cannot open the log")?);
     let owner = Owner { principal: format!("local:{}", config.user), digest: token.digest() };
     let places = places(&config, &folder, &token, umask)?;
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
@@ -60,7 +61,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
     gateway.record(Fact::DaemonStarted { pid, version: version.clone(), listen }).await?;
     gateway.reattach().await?;
-    let before = *gateway.store().head().borrow();
+    let before = *gateway.store().watch_head().borrow();
     let settings = config.models.settings(config.model.value.clone())?;
     let (models, prices) = (config.models.models()?, config.models.prices()?);
     let runner = Runner::open(Arc::clone(&gateway), models, prices, settings).await?;

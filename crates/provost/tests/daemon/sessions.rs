@@ -22,25 +22,32 @@ mod wires;
 use std::fs;
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Format, Reply, Said};
+use provost_fake_model::{
+    FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat,
+};
 use serde_json::{Value, json};
 
 use super::{Home, Running};
 
 const ROLE: &str = "---\nname: dev\ndescription: Works.\nmodel: fake/model-1\nskills: [fs.read, fs.write, terminal.runCommand]\n---\nYou are careful.\n";
-const ALL: [(Format, &str); 4] = [
-    (Format::Responses, "responses"),
-    (Format::Chat, "chat"),
-    (Format::Messages, "messages"),
-    (Format::Gemini, "gemini"),
+const ALL: [(FakeWireFormat, &str); 4] = [
+    (FakeWireFormat::Responses, "responses"),
+    (FakeWireFormat::Chat, "chat"),
+    (FakeWireFormat::Messages, "messages"),
+    (FakeWireFormat::Gemini, "gemini"),
 ];
 
 impl Home {
     /// A daemon whose models are this one, in a wire format, with a trusted role.
-    fn with_model(&self, model: &FakeModel, (format, wire): (Format, &str), more: &str) -> Running {
+    fn with_model(
+        &self,
+        model: &FakeModelServer,
+        (format, wire): (FakeWireFormat, &str),
+        more: &str,
+    ) -> Running {
         let config = format!(
             "model = \"fake/model-1\"\n{more}\n[providers.fake]\nwire = \"{wire}\"\nbase_url = \"{}\"\nkey = \"test-key-0123456789\"\n",
-            model.base(format)
+            model.base_url(format)
         );
         let folder = self.path(".config/provost");
         fs::create_dir_all(&folder).unwrap();
@@ -105,8 +112,8 @@ fn tools(detail: &Value) -> Vec<Value> {
     tools.map(|item| item["content"].clone()).collect()
 }
 
-fn call(id: &str, name: &str, arguments: Value) -> Said {
-    Said::Call { id: id.to_owned(), name: name.to_owned(), arguments }
+fn call(id: &str, name: &str, arguments: Value) -> FakeCompletionPart {
+    FakeCompletionPart::ToolCall { id: id.to_owned(), name: name.to_owned(), arguments }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,15 +121,18 @@ async fn a_model_of_every_wire_reads_files_at_once_and_answers() {
     for wire in ALL {
         let home = Home::new();
         let replies = vec![
-            Reply::Say(Answer::new(vec![
-                Said::Think { text: "I look first.".to_owned(), signature: "c2ln".to_owned() },
+            FakeReply::Completion(FakeCompletion::new(vec![
+                FakeCompletionPart::Reasoning {
+                    text: "I look first.".to_owned(),
+                    signature: "c2ln".to_owned(),
+                },
                 call("call_a", "fs_readFile", json!({ "path": "hello.txt" })),
                 call("call_b", "fs_readFile", json!({ "path": "missing.txt" })),
             ])),
-            Reply::Say(Answer::text("It says hello.")),
-            Reply::Say(Answer::text("Still hello.")),
+            FakeReply::Completion(FakeCompletion::from_text("It says hello.")),
+            FakeReply::Completion(FakeCompletion::from_text("Still hello.")),
         ];
-        let model = FakeModel::replying(replies).await.unwrap();
+        let model = FakeModelServer::start_with_replies(replies).await.unwrap();
         let daemon = home.with_model(&model, wire, "");
         let session = daemon.session(json!({})).await;
         daemon.say(&session, "What does it say?").await;
@@ -134,7 +144,7 @@ async fn a_model_of_every_wire_reads_files_at_once_and_answers() {
         assert!(called[1]["result"]["output"].as_str().unwrap().contains("NOT_FOUND"));
         assert!(detail["session"]["usage"]["input"].as_u64().unwrap() >= 200, "{wire:?}");
 
-        let asked = model.received();
+        let asked = model.received_requests();
         let first = asked[0].body.to_string();
         assert!(first.contains("You are careful.") && first.contains("Use tabs."), "{wire:?}");
         assert!(first.contains("fs_writeFile") && !first.contains("pty_write"), "{wire:?}");
@@ -146,9 +156,9 @@ async fn a_model_of_every_wire_reads_files_at_once_and_answers() {
             last.as_deref() == Some("Still hello.") && now["session"]["status"] == "idle"
         };
         daemon.session_until(&session, over).await;
-        let third = model.received()[2].body.to_string();
+        let third = model.received_requests()[2].body.to_string();
         assert!(third.contains("What does it say?") && third.contains("And now?"), "{wire:?}");
-        if wire.0 != Format::Chat {
+        if wire.0 != FakeWireFormat::Chat {
             assert!(third.contains("c2ln"), "{wire:?} {third}");
         }
         let log = fs::read(home.data().join("log.db")).unwrap();
@@ -160,10 +170,14 @@ async fn a_model_of_every_wire_reads_files_at_once_and_answers() {
 async fn a_denial_with_its_message_returns_to_the_model() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(Answer::call("c1", "terminal_runCommand", json!({ "command": "touch made" }))),
-        Reply::Say(Answer::text("Then not.")),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c1",
+            "terminal_runCommand",
+            json!({ "command": "touch made" }),
+        )),
+        FakeReply::Completion(FakeCompletion::from_text("Then not.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Make it.").await;
@@ -172,25 +186,29 @@ async fn a_denial_with_its_message_returns_to_the_model() {
     home.says(&["approvals", "deny", open[0]["id"].as_str().unwrap(), "--message", "use npm ci"]);
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(tools(&detail)[0]["result"]["status"], "denied");
-    assert!(model.received()[1].body.to_string().contains("use npm ci"));
+    assert!(model.received_requests()[1].body.to_string().contains("use npm ci"));
     assert!(!home.path("app/made").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_runs() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(2000));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(2000));
     slow.pace = Duration::from_millis(20);
     let replies = vec![
-        Reply::Say(slow),
-        Reply::Say(Answer::call("c1", "terminal_runCommand", json!({ "command": "touch made" }))),
-        Reply::Say(Answer::call(
+        FakeReply::Completion(slow),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c1",
+            "terminal_runCommand",
+            json!({ "command": "touch made" }),
+        )),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
             "c2",
             "terminal_runCommand",
             json!({ "command": "sleep 600; touch made" }),
         )),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[0], "");
     let session = daemon.session(json!({})).await;
     let cancel = format!("/api/sessions/{session}/cancel");
@@ -201,7 +219,7 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
     daemon.session_until(&session, said).await;
     let (status, body) = daemon.post(&cancel, &daemon.token, &json!({})).await;
     assert_eq!((status.as_u16(), &body), (200, &json!({ "cancelled": true })));
-    model.until_idle().await;
+    model.wait_until_idle().await;
     let detail = daemon.turn_end(&session, "cancelled").await;
     assert!(texts(&detail)[1].starts_with("word "), "what was said stays");
 
@@ -224,30 +242,31 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
-    let read = Answer::call("c", "fs_readFile", json!({ "path": "hello.txt" }));
-    let look = Answer::call("d", "fs_stat", json!({ "path": "hello.txt" }));
-    let both = Answer { said: [read.said.clone(), look.said].concat(), ..read.clone() };
+    let read = FakeCompletion::from_tool_call("c", "fs_readFile", json!({ "path": "hello.txt" }));
+    let look = FakeCompletion::from_tool_call("d", "fs_stat", json!({ "path": "hello.txt" }));
+    let both = FakeCompletion { said: [read.said.clone(), look.said].concat(), ..read.clone() };
     for (call, rounds) in [(read, 4), (both, 6)] {
         let home = Home::new();
-        let model = FakeModel::replying(vec![Reply::Say(call)]).await.unwrap();
+        let model =
+            FakeModelServer::start_with_replies(vec![FakeReply::Completion(call)]).await.unwrap();
         let daemon = home.with_model(&model, ALL[1], "");
         let session = daemon.session(json!({})).await;
         daemon.say(&session, "Read.").await;
         let detail = daemon.turn_end(&session, "failed").await;
         assert_eq!(detail["session"]["turn"]["fault"]["code"], "LOOP_DETECTED");
-        assert_eq!(model.received().len(), rounds);
-        assert!(model.received()[3].body.to_string().contains("three times"));
+        assert_eq!(model.received_requests().len(), rounds);
+        assert!(model.received_requests()[3].body.to_string().contains("three times"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_that_does_not_fit_is_summarized_and_stays_readable() {
     let home = Home::new();
-    let model = FakeModel::answering(|n, _| match n {
-        0 => Reply::Say(Answer::text("First answer.")),
-        1 => Reply::status(400, json!({ "error": { "message": "prompt is too long: 210000 tokens > 200000 maximum", "type": "invalid_request_error", "code": "context_length_exceeded" } })),
-        2 => Reply::Say(Answer::text("SUMMARY of it all")),
-        _ => Reply::Say(Answer::text("Second answer.")),
+    let model = FakeModelServer::start_with_rule(|n, _| match n {
+        0 => FakeReply::Completion(FakeCompletion::from_text("First answer.")),
+        1 => FakeReply::json_status(400, json!({ "error": { "message": "prompt is too long: 210000 tokens > 200000 maximum", "type": "invalid_request_error", "code": "context_length_exceeded" } })),
+        2 => FakeReply::Completion(FakeCompletion::from_text("SUMMARY of it all")),
+        _ => FakeReply::Completion(FakeCompletion::from_text("Second answer.")),
     })
     .await
     .unwrap();
@@ -261,7 +280,7 @@ async fn a_conversation_that_does_not_fit_is_summarized_and_stays_readable() {
         texts(&detail),
         ["The first thing.", "First answer.", "The second thing.", "Second answer."]
     );
-    let last = model.received()[3].body.to_string();
+    let last = model.received_requests()[3].body.to_string();
     assert!(last.contains("SUMMARY of it all") && last.contains("The second thing."), "{last}");
     assert!(!last.contains("First answer."), "{last}");
 }
@@ -269,13 +288,17 @@ async fn a_conversation_that_does_not_fit_is_summarized_and_stays_readable() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_is_kept_before_the_model_is_asked() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+        FakeCompletion::from_text("Hi."),
+    )])
+    .await
+    .unwrap();
     let daemon = home.with_model(&model, ALL[0], "");
     let session = daemon.session(json!({ "budget": { "tokens": 10 } })).await;
     daemon.say(&session, "Hello").await;
     let detail = daemon.turn_end(&session, "failed").await;
     assert_eq!(detail["session"]["turn"]["fault"]["code"], "BUDGET_EXCEEDED");
-    assert!(model.received().is_empty());
+    assert!(model.received_requests().is_empty());
     let usage = daemon.get("/api/usage").await;
     assert_eq!(usage["rows"], json!([]));
 }

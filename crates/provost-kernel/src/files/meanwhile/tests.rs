@@ -19,7 +19,7 @@ fn check(change: impl Fn(&Path), changed: &[&str], folders: &[&str]) {
     symlink("/etc", at("etc")).unwrap();
     let start = later(app.path());
     change(app.path());
-    let found = changed_since(&Root::open(app.path()).unwrap(), start).unwrap_or_default();
+    let found = changed_since(&RootDir::open(app.path()).unwrap(), start).unwrap_or_default();
     let wanted = ObservedChanges { changed: owned(changed), folders: owned(folders), more: false };
     assert_eq!(found, wanted);
 }
@@ -30,7 +30,7 @@ fn owned(names: &[&str]) -> Vec<String> {
 
 /// A moment that is later than all that was changed in a folder.
 fn later(folder: &Path) -> Moment {
-    let last = Look::at(Root::open(folder).unwrap(), c"").unwrap();
+    let last = Look::at(RootDir::open(folder).unwrap(), c"").unwrap();
     loop {
         let now = Moment::now();
         if now > last.changed {
@@ -94,7 +94,7 @@ fn a_walk_that_is_too_long_ends_and_says_so() {
         fs::create_dir_all(&folder).unwrap();
         (0..1000).for_each(|n| fs::write(folder.join(n.to_string()), "").unwrap());
     }
-    let found = changed_since(&Root::open(app.path()).unwrap(), start).unwrap();
+    let found = changed_since(&RootDir::open(app.path()).unwrap(), start).unwrap();
     assert!(found.more);
     assert_eq!(found.changed[0], "a", "what is at the top is seen first");
     assert!(found.changed.len() <= NAMES);

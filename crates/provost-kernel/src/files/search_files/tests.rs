@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use provost_core::action::{Action, FileAction};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde_json::json;
 
 use super::*;
@@ -12,7 +12,7 @@ use super::*;
 fn a_search_that_runs_out_of_time_gives_what_it_has() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a"), "needle\n").unwrap();
-    let root = Root::open(dir.path()).unwrap();
+    let root = RootDir::open(dir.path()).unwrap();
     let parsed = Action::parse("fs.searchFiles", json!({ "pattern": "needle" })).unwrap();
     let Action::File(FileAction::SearchFiles(action)) = parsed else { panic!("another action") };
     let now = Instant::now();

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use provost_proto::Code;
-use provost_sandbox::confine::{Layers, Limits, SandboxError, Wall};
+use provost_sandbox::confine::{LayerSelection, ResourceLimits, Sandbox, SandboxError};
 use provost_sandbox::probe;
-use provost_sandbox::profile::{Places, Policy, Profile};
+use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 
 use crate::ActionError;
 use crate::host::HostOptions;
@@ -42,11 +42,12 @@ impl Walls {
     pub(super) fn of_commands(&self, network: bool) -> Result<&Arc<Kept>, ActionError> {
         let kept = if network { &self.open_wall } else { &self.wall };
         if kept.get().is_none() {
-            let policy = Policy::new(Profile::Build, &self.places()?);
-            let policy = if network { policy.with_network() } else { policy };
-            let machine = probe::machine();
-            let wall = Wall::new(policy, &machine, Layers::Auto, Limits::default())
-                .map_err(|error| refused(&error))?;
+            let policy = SandboxPolicy::new(SandboxProfile::Build, &self.places()?);
+            let policy = if network { policy.with_full_network() } else { policy };
+            let machine = probe::probe_machine();
+            let wall =
+                Sandbox::new(policy, &machine, LayerSelection::Auto, ResourceLimits::default())
+                    .map_err(|error| refused(&error))?;
             // Two that come at once make two, and one of them is used.
             drop(kept.set(Arc::new(Kept::new(wall))));
         }
@@ -55,15 +56,20 @@ impl Walls {
 
     /// The wall of the dev server and of builds, through which our own program can
     /// be read: it serves files.
-    pub(in crate::host) fn to_serve(&self, own: &Path) -> Result<Wall, ActionError> {
-        let mut policy = Policy::new(Profile::Serve, &self.places()?);
+    pub(in crate::host) fn to_serve(&self, own: &Path) -> Result<Sandbox, ActionError> {
+        let mut policy = SandboxPolicy::new(SandboxProfile::Serve, &self.places()?);
         policy.readable.push(own.to_owned());
-        Wall::new(policy, &probe::machine(), Layers::Auto, Limits::default())
-            .map_err(|error| refused(&error))
+        Sandbox::new(
+            policy,
+            &probe::probe_machine(),
+            LayerSelection::Auto,
+            ResourceLimits::default(),
+        )
+        .map_err(|error| refused(&error))
     }
 
     /// Where a command may be, with a folder for what it keeps for a while.
-    pub(in crate::host) fn places(&self) -> Result<Places<'_>, ActionError> {
+    pub(in crate::host) fn places(&self) -> Result<SandboxPaths<'_>, ActionError> {
         if self.scratch.get().is_none() {
             let scratch = self.place.scratch().map_err(|error| {
                 let message = format!("no folder for temporary files: {error}");
@@ -72,7 +78,7 @@ impl Walls {
             drop(self.scratch.set(scratch));
         }
         let missing = || ActionError::new(Code::Internal, "no folder for temporary files");
-        Ok(Places {
+        Ok(SandboxPaths {
             project: &self.project,
             home: &self.home,
             data: &self.data,

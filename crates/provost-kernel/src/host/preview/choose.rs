@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use provost_proto::runtime::{ListeningPort, PortSource};
-use provost_sandbox::ports::Listener;
+use provost_sandbox::listening_ports::ListeningSocket;
 
 /// Where debuggers listen: they speak HTTP, and show nobody anything.
 const DEBUGGERS: std::ops::RangeInclusive<u16> = 9229..=9239;
@@ -21,14 +21,14 @@ pub(super) struct Answered {
 pub(super) struct Ports {
     pub(super) configured: Option<u16>,
     pub(super) printed: Vec<u16>,
-    pub(super) listeners: Vec<Listener>,
+    pub(super) listeners: Vec<ListeningSocket>,
     pub(super) answers: BTreeMap<u16, Answered>,
 }
 
 impl Ports {
     /// Who listens now. What was answered stays with the sockets that answered: one
     /// that was opened anew on the same port has answered nothing yet.
-    pub(super) fn listen(&mut self, listeners: Vec<Listener>) {
+    pub(super) fn listen(&mut self, listeners: Vec<ListeningSocket>) {
         let before = std::mem::replace(&mut self.listeners, listeners);
         let stays =
             |port: u16| self.listeners.iter().any(|now| now.port == port && before.contains(now));
@@ -110,8 +110,8 @@ enum Rank {
 mod tests {
     use super::*;
 
-    fn listener(port: u16, inode: u32) -> Listener {
-        Listener { port, address: Ipv4Addr::LOCALHOST.into(), pid: 1, inode }
+    fn listener(port: u16, inode: u32) -> ListeningSocket {
+        ListeningSocket { port, address: Ipv4Addr::LOCALHOST.into(), pid: 1, inode }
     }
 
     fn ports(configured: Option<u16>, printed: &[u16], listening: &[u16], html: &[u16]) -> Ports {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use provost_proto::ActionId;
 use provost_proto::runtime::{PreviewDetection, PreviewLost, RuntimeChange};
-use provost_sandbox::ports::Finder;
+use provost_sandbox::listening_ports::ListenerScanner;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -63,7 +63,7 @@ enum Told {
 
 /// Watches until it is dropped.
 pub(super) async fn watch(watched: Watched) {
-    let finder = match Finder::new(watched.root) {
+    let finder = match ListenerScanner::new(watched.root) {
         Ok(finder) => finder,
         Err(error) => {
             tracing::error!(%error, "listening sockets cannot be looked for");
@@ -86,7 +86,7 @@ pub(super) async fn watch(watched: Watched) {
 
 struct Watch {
     watched: Watched,
-    finder: Finder,
+    finder: ListenerScanner,
     ports: Ports,
     /// Requests that are out: the port, and what it answered.
     probes: JoinSet<(u16, Option<Answered>)>,
@@ -102,7 +102,7 @@ impl Watch {
             if let Err(error) = self.look() {
                 // What is left of an answer must not be taken for the next one.
                 tracing::warn!(%error, "the listening sockets could not be looked at");
-                self.finder = Finder::new(self.watched.root)?;
+                self.finder = ListenerScanner::new(self.watched.root)?;
             }
             self.tell().await?;
             let often = Instant::now() < self.expected_until;
@@ -123,7 +123,7 @@ impl Watch {
 
     /// Who listens now; whoever is new is asked.
     fn look(&mut self) -> io::Result<()> {
-        let listeners = self.finder.look()?;
+        let listeners = self.finder.scan()?;
         if listeners != self.ports.listeners {
             self.expected_until = Instant::now() + EXPECTED;
             self.ports.listen(listeners);

@@ -18,7 +18,7 @@ use provost_core::runtime::state_machine::{
     RuntimeStateMachine as Machine, RuntimeTimer, RuntimeTransition,
 };
 use provost_proto::ActionId;
-use provost_sandbox::confine::Wall;
+use provost_sandbox::confine::Sandbox;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
@@ -65,7 +65,7 @@ pub(super) struct Actor {
     means: Means,
     machine: Machine,
     epoch: Instant,
-    wall: Option<Wall>,
+    wall: Option<Sandbox>,
     /// What each that asked and waits wants to run.
     plans: HashMap<ActionId, Arc<RuntimePlan>>,
     /// What runs.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use provost_core::redact::{Redactor, StreamRedactor};
 use provost_core::runtime::state_machine::{RuntimeExit, RuntimeProcessKind};
-use provost_sandbox::confine::{self, Child};
-use provost_sandbox::profile::Absent;
+use provost_sandbox::confine::{self, SandboxChild};
+use provost_sandbox::sandbox_policy::MissingProtectedPaths;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
@@ -74,14 +74,14 @@ pub(super) struct Along {
     /// The disks that it must not fill.
     pub(super) space: Space,
     /// Paths that govern others and were not there when it started.
-    pub(super) absent: Absent,
+    pub(super) absent: MissingProtectedPaths,
     /// Who hears of its end.
     pub(super) news: mpsc::Sender<Ended>,
 }
 
 impl Tree {
     /// Takes a child in hand.
-    pub(super) fn new(child: Child, along: Along) -> Self {
+    pub(super) fn new(child: SandboxChild, along: Along) -> Self {
         let (orders, ordered) = mpsc::channel(ORDERS);
         let (holds, held) = mpsc::channel(ORDERS);
         let told = Told { orders: ordered, holds: held };
@@ -98,14 +98,14 @@ impl Tree {
     }
 }
 
-async fn see_through(child: Child, along: Along, told: Told) {
+async fn see_through(child: SandboxChild, along: Along, told: Told) {
     let Along { which, output, heard, log, redactor, space, absent, news } = along;
     let reading = read(output, &heard, &log, redactor);
     let (read, exit) = to_the_end(reading, obey(child, told, &space, &log), DRAIN).await;
     if let Err(error) = read {
         note(&log, &format!("what it printed could not be kept: {error}"));
     }
-    for path in absent.planted() {
+    for path in absent.find_created() {
         note(&log, &format!("look at {}: it was made, and it governs others", path.display()));
     }
     // If the actor is gone, so is the kernel.
@@ -146,7 +146,7 @@ async fn read(
 }
 
 /// Waits for the end of a tree and does what it is told meanwhile.
-async fn obey(mut child: Child, mut told: Told, space: &Space, log: &Log) -> RuntimeExit {
+async fn obey(mut child: SandboxChild, mut told: Told, space: &Space, log: &Log) -> RuntimeExit {
     // The handle of a process becomes readable like a pipe does; nothing is read from it.
     let watched =
         child.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd_unchecked);
@@ -189,7 +189,7 @@ async fn obey(mut child: Child, mut told: Told, space: &Space, log: &Log) -> Run
 }
 
 /// Ends a tree on a thread of its own, because that waits.
-async fn by_force(mut child: Child) -> RuntimeExit {
+async fn by_force(mut child: SandboxChild) -> RuntimeExit {
     let stopped = tokio::task::spawn_blocking(move || child.stop(Duration::ZERO)).await;
     match stopped {
         Ok(Ok(exit)) => said(exit),
@@ -201,9 +201,9 @@ async fn by_force(mut child: Child) -> RuntimeExit {
     }
 }
 
-fn said(exit: confine::Exit) -> RuntimeExit {
+fn said(exit: confine::SandboxExit) -> RuntimeExit {
     match exit {
-        confine::Exit::Code(code) => RuntimeExit { code: Some(code), signal: None },
-        confine::Exit::Signal(signal) => RuntimeExit { code: None, signal: Some(signal) },
+        confine::SandboxExit::Code(code) => RuntimeExit { code: Some(code), signal: None },
+        confine::SandboxExit::Signal(signal) => RuntimeExit { code: None, signal: Some(signal) },
     }
 }

@@ -24,7 +24,7 @@ use provost_proto::runtime::{
     RuntimeLogPage, RuntimeSnapshot, RuntimeStatus, RuntimeView,
 };
 use provost_proto::{ActionId, Code};
-use provost_sandbox::beneath::Root;
+use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -147,7 +147,7 @@ impl Runtime {
         &self,
         id: ActionId,
         action: RuntimeAction,
-        root: &Root,
+        root: &RootDir,
     ) -> Result<Value, ActionError> {
         let called_off = Arc::new(Notify::new());
         self.acting().insert(id, Arc::clone(&called_off));
@@ -177,7 +177,7 @@ impl Runtime {
         &self,
         id: ActionId,
         action: RuntimeAction,
-        root: &Root,
+        root: &RootDir,
     ) -> Result<Value, ActionError> {
         let (which, what) = match action {
             RuntimeAction::Run(_) => (

@@ -7,13 +7,13 @@ use std::path::Path;
 use provost_core::runtime::plan::{DevServerProgram, RuntimePlan, RuntimePlanError};
 use provost_core::runtime::state_machine::RuntimeProcessKind;
 use provost_proto::Code;
-use provost_sandbox::beneath::Root;
-use provost_sandbox::confine::{Command, Leftovers, Parent};
+use provost_sandbox::confine::{OrphanPolicy, ParentExitPolicy, SandboxCommand};
+use provost_sandbox::root_dir::RootDir;
 
 use crate::{ActionError, Project};
 
 /// What is to be run or built.
-pub(super) fn find(root: &Root, which: RuntimeProcessKind) -> Result<RuntimePlan, ActionError> {
+pub(super) fn find(root: &RootDir, which: RuntimeProcessKind) -> Result<RuntimePlan, ActionError> {
     let refused = |error: RuntimePlanError| ActionError::new(Code::BadRuntime, error.to_string());
     let plan = RuntimePlan::from_project(&Project(root)).map_err(refused)?;
     let (what, why) = match which {
@@ -52,20 +52,20 @@ pub(super) fn command(
     which: RuntimeProcessKind,
     own: &Path,
     environment: &[(OsString, OsString)],
-) -> Command {
+) -> SandboxCommand {
     let shell = |line: &str| {
         let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
-        Command::new(shell, &["-c", line])
+        SandboxCommand::new(shell, &["-c", line])
     };
     let mut command = match (which, &plan.dev, &plan.build) {
         (RuntimeProcessKind::Build, _, Some(line))
         | (RuntimeProcessKind::Dev, Some(DevServerProgram::Shell(line)), _) => shell(line),
         (RuntimeProcessKind::Dev, Some(DevServerProgram::Static { root }), _) => {
             let port = plan.port.unwrap_or(0).to_string();
-            Command::new(own, &["static", "--port", &port, "--", root])
+            SandboxCommand::new(own, &["static", "--port", &port, "--", root])
         }
         (RuntimeProcessKind::Build, _, None) | (RuntimeProcessKind::Dev, None, _) => {
-            Command::new("", &[] as &[&str])
+            SandboxCommand::new("", &[] as &[&str])
         }
     };
     command.env = environment.to_vec();
@@ -82,8 +82,8 @@ pub(super) fn command(
     for (name, value) in &plan.env {
         set(name, value);
     }
-    command.leftovers = Leftovers::End;
-    command.parent = Parent::EndWith;
+    command.leftovers = OrphanPolicy::Kill;
+    command.parent = ParentExitPolicy::Terminate;
     command
 }
 

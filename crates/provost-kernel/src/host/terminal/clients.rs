@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use provost_sandbox::pty::Size;
+use provost_sandbox::pty::PtySize;
 use tokio::sync::watch;
 
 #[derive(Debug)]
 pub(super) struct Clients {
     book: Mutex<Book>,
-    wanted: watch::Sender<Option<Size>>,
+    wanted: watch::Sender<Option<PtySize>>,
 }
 
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct Book {
 
 #[derive(Debug)]
 struct Window {
-    size: Size,
+    size: PtySize,
     active: u64,
 }
 
@@ -35,12 +35,12 @@ impl Clients {
     }
 
     /// The size the terminal should have, whenever that changes.
-    pub(super) fn wanted(&self) -> watch::Receiver<Option<Size>> {
+    pub(super) fn wanted(&self) -> watch::Receiver<Option<PtySize>> {
         self.wanted.subscribe()
     }
 
     /// Someone comes with a window of this size.
-    pub(super) fn join(&self, size: Size) -> u64 {
+    pub(super) fn join(&self, size: PtySize) -> u64 {
         self.change(|book| {
             let id = book.moments;
             book.windows.insert(id, Window { size, active: id });
@@ -48,7 +48,7 @@ impl Clients {
         })
     }
 
-    pub(super) fn resized(&self, id: u64, size: Size) {
+    pub(super) fn resized(&self, id: u64, size: PtySize) {
         self.change(|book| {
             let active = book.moments;
             if let Some(window) = book.windows.get_mut(&id) {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_last_to_type_or_resize_sets_the_size() {
-        let (small, large) = (Size { cols: 80, rows: 24 }, Size { cols: 200, rows: 60 });
+        let (small, large) = (PtySize { cols: 80, rows: 24 }, PtySize { cols: 200, rows: 60 });
         let clients = Clients::new();
         let wanted = clients.wanted();
         let now = || *wanted.borrow();
@@ -99,8 +99,8 @@ mod tests {
         assert_eq!(now(), Some(large), "who comes has just looked at the size");
         clients.typed(first);
         assert_eq!(now(), Some(small));
-        clients.resized(second, Size { cols: 90, rows: 30 });
-        assert_eq!(now(), Some(Size { cols: 90, rows: 30 }));
+        clients.resized(second, PtySize { cols: 90, rows: 30 });
+        assert_eq!(now(), Some(PtySize { cols: 90, rows: 30 }));
         clients.leave(second);
         assert_eq!(now(), Some(small));
         clients.leave(first);

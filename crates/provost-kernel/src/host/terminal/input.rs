@@ -10,7 +10,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use provost_proto::limits::MAX_TERMINAL_PENDING_BYTES;
-use provost_sandbox::pty::{Controller, Size};
+use provost_sandbox::pty::{PtyController, PtySize};
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
@@ -32,12 +32,12 @@ pub(super) struct Input {
 #[derive(Debug)]
 struct Waiting {
     /// None when the program has ended.
-    controller: Option<Arc<Controller>>,
+    controller: Option<Arc<PtyController>>,
     bytes: VecDeque<u8>,
 }
 
 impl Input {
-    pub(super) fn new(controller: Arc<Controller>) -> Self {
+    pub(super) fn new(controller: Arc<PtyController>) -> Self {
         let waiting = Waiting { controller: Some(controller), bytes: VecDeque::new() };
         Self { waiting: Mutex::new(waiting), more: Notify::new() }
     }
@@ -67,7 +67,7 @@ impl Input {
     }
 
     /// Changes the size of the terminal.
-    pub(super) fn resize(&self, size: Size) -> io::Result<()> {
+    pub(super) fn resize(&self, size: PtySize) -> io::Result<()> {
         let controller = self.waiting().controller.clone();
         controller.map_or(Ok(()), |controller| controller.resize(size))
     }

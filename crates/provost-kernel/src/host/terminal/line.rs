@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use provost_proto::limits::TERMINAL_RING_BYTES;
-use provost_sandbox::confine::Exit;
-use provost_sandbox::pty::Size;
+use provost_sandbox::confine::SandboxExit;
+use provost_sandbox::pty::PtySize;
 use tokio::sync::{oneshot, watch};
 
 use super::outlet::Outlet;
@@ -32,7 +32,7 @@ const SIZES: usize = 256;
 pub(super) struct Snapshot {
     /// How many bytes of output are in it.
     pub(super) offset: u64,
-    pub(super) size: Size,
+    pub(super) size: PtySize,
     /// The last change of the size that is in it.
     pub(super) n_sizes: u64,
     pub(super) bytes: Bytes,
@@ -53,12 +53,12 @@ pub(super) struct Resized {
     /// Counts changes, so that each is told once.
     pub(super) number: u64,
     pub(super) offset: u64,
-    pub(super) size: Size,
+    pub(super) size: PtySize,
 }
 
 /// How the terminal ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ended(pub(super) Option<Exit>);
+pub(super) struct Ended(pub(super) Option<SandboxExit>);
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -68,9 +68,9 @@ pub(super) struct State {
     /// Up to where must be printed before the thread that draws is woken.
     pub(super) enough: u64,
     /// The size it has now.
-    pub(super) size: Size,
+    pub(super) size: PtySize,
     /// The size before the first change that is kept.
-    first_size: Size,
+    first_size: PtySize,
     sizes: VecDeque<Resized>,
     pub(super) title: Arc<str>,
     pub(super) n_titles: u64,
@@ -99,7 +99,7 @@ pub(super) struct Line {
 
 impl Line {
     /// A terminal of this size whose first byte has this place.
-    pub(super) fn new(start: u64, size: Size) -> Self {
+    pub(super) fn new(start: u64, size: PtySize) -> Self {
         let state = State {
             ring: Ring::new(start),
             drawn: start,
@@ -238,7 +238,7 @@ fn is_ahead(state: &State) -> bool {
 
 impl State {
     /// From now on it has this size.
-    pub(super) fn resized(&mut self, size: Size) {
+    pub(super) fn resized(&mut self, size: PtySize) {
         self.size = size;
         let number = self.sizes.back().map_or(0, |last| last.number) + 1;
         let resized = Resized { number, offset: self.ring.end(), size };

@@ -35,9 +35,9 @@ use provost_proto::runtime::{
 };
 use provost_proto::terminal::TerminalAttachResponse;
 use provost_proto::{ActionId, Code};
-use provost_sandbox::confine::Exit;
-use provost_sandbox::profile::Places;
-use provost_sandbox::pty::Size;
+use provost_sandbox::confine::SandboxExit;
+use provost_sandbox::pty::PtySize;
+use provost_sandbox::sandbox_policy::SandboxPaths;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -102,7 +102,7 @@ impl Live {
                     tracing::warn!(%error, "the terminal keeps its size");
                 }
             });
-            let Size { cols, rows } = size;
+            let PtySize { cols, rows } = size;
             let resized = RuntimeChange::TerminalResized(TerminalSize { cols, rows });
             report(&now, self.action, resized).await;
             tokio::time::sleep(RESIZE).await;
@@ -147,14 +147,14 @@ impl Terminal {
         &self,
         id: ActionId,
         params: &OpenPty,
-        places: &Places<'_>,
+        places: &SandboxPaths<'_>,
     ) -> Result<Value, ActionError> {
         let turn = self.turn.acquire().await;
         let _turn = turn.map_err(|_| ActionError::new(Code::Unavailable, "the kernel ends"))?;
         let opened = !self.is_live();
         if opened {
             let start = self.forget_ended();
-            let size = Size { cols: params.cols, rows: params.rows };
+            let size = PtySize { cols: params.cols, rows: params.rows };
             let beginning = Beginning { places, size, start };
             let live = opening::open(&self.shell, &self.now, id, beginning).await?;
             *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
@@ -272,16 +272,16 @@ async fn report(now: &Now, action: ActionId, change: RuntimeChange) {
 }
 
 /// How a shell ended: by itself, or by a signal.
-fn parts(exit: Option<Exit>) -> (Option<i32>, Option<i32>) {
+fn parts(exit: Option<SandboxExit>) -> (Option<i32>, Option<i32>) {
     match exit {
-        Some(Exit::Code(code)) => (Some(code), None),
-        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        Some(SandboxExit::Code(code)) => (Some(code), None),
+        Some(SandboxExit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     }
 }
 
 /// The end of a terminal, as it is told.
-fn end(cause: StopCause, exit: Option<Exit>) -> RuntimeChange {
+fn end(cause: StopCause, exit: Option<SandboxExit>) -> RuntimeChange {
     let (exit_code, signal) = parts(exit);
     RuntimeChange::TerminalClosed(TerminalClosed { cause, exit_code, signal })
 }

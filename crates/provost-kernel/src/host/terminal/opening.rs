@@ -11,10 +11,11 @@ use std::time::Duration;
 use provost_proto::runtime::{RuntimeChange, StopCause, TerminalOpened};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{
-    Child, Command, Exit, Layers, Leftovers, Limits, Parent, SandboxError, Wall,
+    LayerSelection, OrphanPolicy, ParentExitPolicy, ResourceLimits, Sandbox, SandboxChild,
+    SandboxCommand, SandboxError, SandboxExit,
 };
-use provost_sandbox::profile::{Places, Policy, Profile};
-use provost_sandbox::pty::{self, Size};
+use provost_sandbox::pty::{self, PtySize};
+use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 use provost_sandbox::{environment, probe};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
@@ -50,9 +51,10 @@ pub(in super::super) struct Shell {
 
 impl Shell {
     pub(in super::super) fn new(options: &HostOptions) -> Self {
-        let program = environment::shell(&options.environment);
+        let program = environment::find_user_shell(&options.environment);
         let theirs = options.environment.iter().cloned();
-        let mut environment = environment::for_terminal(theirs, &options.home, &program);
+        let mut environment =
+            environment::build_terminal_variables(theirs, &options.home, &program);
         // The person's own, and not that of commands, which goes with the kernel.
         if !environment.iter().any(|(name, _)| name == "TMPDIR") {
             environment.push(("TMPDIR".into(), "/tmp".into()));
@@ -63,21 +65,26 @@ impl Shell {
     /// Starts it in a terminal of this size.
     fn start(
         &self,
-        places: &Places<'_>,
-        size: Size,
-    ) -> Result<(Child, pty::Controller), ActionError> {
+        places: &SandboxPaths<'_>,
+        size: PtySize,
+    ) -> Result<(SandboxChild, pty::PtyController), ActionError> {
         let no_pty = |error: io::Error| {
             ActionError::new(Code::Unavailable, format!("no terminal can be had: {error}"))
         };
-        let policy = Policy::new(Profile::Terminal, places);
-        let wall = Wall::new(policy, &probe::machine(), Layers::Auto, Limits::default())
-            .map_err(|error| refused(&error))?;
-        let (controller, terminal) = pty::open(size).map_err(no_pty)?;
-        let mut command = Command::new(&self.program, &[] as &[&str]);
+        let policy = SandboxPolicy::new(SandboxProfile::Terminal, places);
+        let wall = Sandbox::new(
+            policy,
+            &probe::probe_machine(),
+            LayerSelection::Auto,
+            ResourceLimits::default(),
+        )
+        .map_err(|error| refused(&error))?;
+        let (controller, terminal) = pty::open_pty(size).map_err(no_pty)?;
+        let mut command = SandboxCommand::new(&self.program, &[] as &[&str]);
         command.env.clone_from(&self.environment);
-        command.leftovers = Leftovers::End;
-        command.parent = Parent::EndWith;
-        terminal.give_to(&mut command).map_err(no_pty)?;
+        command.leftovers = OrphanPolicy::Kill;
+        command.parent = ParentExitPolicy::Terminate;
+        terminal.attach_to_command(&mut command).map_err(no_pty)?;
         let child = wall.spawn(command).map_err(|error| refused(&error))?;
         Ok((child, controller))
     }
@@ -86,8 +93,8 @@ impl Shell {
 /// How a terminal shall begin.
 #[derive(Debug)]
 pub(super) struct Beginning<'a> {
-    pub(super) places: &'a Places<'a>,
-    pub(super) size: Size,
+    pub(super) places: &'a SandboxPaths<'a>,
+    pub(super) size: PtySize,
     /// The place of its first byte.
     pub(super) start: u64,
 }
@@ -101,7 +108,7 @@ pub(super) async fn open(
 ) -> Result<Arc<Live>, ActionError> {
     let Beginning { places, size, start } = beginning;
     let (child, controller) = shell.start(places, size)?;
-    let pid = controller.foreground().unwrap_or_else(|| child.pid());
+    let pid = controller.foreground_process_group().unwrap_or_else(|| child.pid());
     let command = shell.program.display().to_string();
     let (stop, orders) = mpsc::channel(1);
     let (shared, controller) = (Arc::new(Line::new(start, size)), Arc::new(controller));
@@ -139,7 +146,7 @@ pub(super) async fn open(
 /// Owns the shell until nothing of it is left.
 async fn keep(
     live: Arc<Live>,
-    child: Child,
+    child: SandboxChild,
     orders: mpsc::Receiver<StopCause>,
     stop_reading: OwnedFd,
     now: Arc<Now>,
@@ -172,9 +179,9 @@ async fn keep(
 
 /// Waits for the end of the shell, or ends it if that is ordered.
 async fn last(
-    mut child: Child,
+    mut child: SandboxChild,
     mut orders: mpsc::Receiver<StopCause>,
-) -> Result<(StopCause, Option<Exit>), SandboxError> {
+) -> Result<(StopCause, Option<SandboxExit>), SandboxError> {
     let watched = |source| SandboxError::Io { doing: "watch the terminal's shell", source };
     // The handle of a process becomes readable like a pipe does, and is polled
     // the same way; nothing is ever read from it.
@@ -199,7 +206,7 @@ async fn last(
 }
 
 /// A shell with a person at it ignores SIGTERM, and ends when its terminal is gone.
-fn stop(child: &mut Child) -> Result<Option<Exit>, SandboxError> {
+fn stop(child: &mut SandboxChild) -> Result<Option<SandboxExit>, SandboxError> {
     child.signal(rustix::process::Signal::HUP)?;
     child.signal(rustix::process::Signal::CONT)?;
     child.stop(GRACE).map(Some)

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use provost_sandbox::pty::Controller;
+use provost_sandbox::pty::PtyController;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::line::Line;
@@ -42,7 +42,7 @@ const LONGEST: Duration = Duration::from_millis(4);
 
 /// Reads until no program has the terminal any more, or until the other end of
 /// `stop` is closed.
-pub(super) fn read(controller: &Controller, stop: &OwnedFd, line: &Arc<Line>) {
+pub(super) fn read(controller: &PtyController, stop: &OwnedFd, line: &Arc<Line>) {
     if let Err(error) = copy(controller, stop, line) {
         tracing::warn!(%error, "the terminal cannot be read any more");
     }
@@ -50,7 +50,7 @@ pub(super) fn read(controller: &Controller, stop: &OwnedFd, line: &Arc<Line>) {
     line.change(|state| state.silent = true);
 }
 
-fn copy(controller: &Controller, stop: &OwnedFd, line: &Line) -> io::Result<()> {
+fn copy(controller: &PtyController, stop: &OwnedFd, line: &Line) -> io::Result<()> {
     // Without it a nap takes several times as long, which costs speed and nothing else.
     if let Err(error) = rustix::thread::set_current_timer_slack(SLACK) {
         tracing::debug!(%error, "naps are not short");
@@ -161,7 +161,7 @@ enum More {
 }
 
 /// Reads what is there, as far as it fits.
-fn fill(controller: &Controller, buffer: &mut [u8], pace: Pace) -> io::Result<(usize, More)> {
+fn fill(controller: &PtyController, buffer: &mut [u8], pace: Pace) -> io::Result<(usize, More)> {
     let mut length = 0;
     while length < buffer.len() {
         match controller.read(&mut buffer[length..]) {

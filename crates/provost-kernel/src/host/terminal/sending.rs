@@ -10,8 +10,8 @@ use std::io;
 use bytes::{Buf as _, Bytes};
 use provost_proto::limits::{TERMINAL_RESYNC_BYTES, TERMINAL_WINDOW_BYTES};
 use provost_proto::terminal::{DATA_HEADER_BYTES, TerminalOutputFrame, encode_data_header};
-use provost_sandbox::confine::Exit;
-use provost_sandbox::pty::Size;
+use provost_sandbox::confine::SandboxExit;
+use provost_sandbox::pty::PtySize;
 use tokio::sync::watch;
 
 use super::line::{Ended, Line, Resized, Snapshot, State};
@@ -153,7 +153,7 @@ impl Sending {
         Ok(())
     }
 
-    fn resize(&mut self, offset: u64, Size { cols, rows }: Size) -> io::Result<Next> {
+    fn resize(&mut self, offset: u64, PtySize { cols, rows }: PtySize) -> io::Result<Next> {
         self.say(&TerminalOutputFrame::Resize { offset, cols, rows })?;
         Ok(Next::Sent)
     }
@@ -167,7 +167,7 @@ impl Sending {
 
     /// What the terminal looks like, in place of what was printed before.
     pub(super) fn show(&mut self, snapshot: Snapshot) -> io::Result<()> {
-        let Snapshot { offset, size: Size { cols, rows }, n_sizes, bytes } = snapshot;
+        let Snapshot { offset, size: PtySize { cols, rows }, n_sizes, bytes } = snapshot;
         (self.cursor, self.base) = (Some(offset), offset);
         (self.n_unheard, self.lagging) = (self.n_unheard + 1, false);
         self.n_sizes = n_sizes;
@@ -252,7 +252,7 @@ fn beside(state: &State, n_titles: &mut u64, n_bells: &mut u64) -> Option<Termin
     None
 }
 
-fn exit_of(exit: Option<Exit>) -> TerminalOutputFrame {
+fn exit_of(exit: Option<SandboxExit>) -> TerminalOutputFrame {
     let (exit_code, signal) = super::parts(exit);
     TerminalOutputFrame::Exit { exit_code, signal }
 }

@@ -9,7 +9,7 @@ use provost_proto::Code;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::limits::{MAX_TERMINAL_COLS, MAX_TERMINAL_ROWS};
 use provost_proto::terminal::TerminalInputFrame;
-use provost_sandbox::pty::Size;
+use provost_sandbox::pty::PtySize;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
 use tokio::sync::watch;
@@ -28,7 +28,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub(in super::super) struct Client {
     pub(super) live: Arc<Live>,
     pub(super) after: Option<u64>,
-    pub(super) size: Size,
+    pub(super) size: PtySize,
 }
 
 impl Client {
@@ -59,7 +59,7 @@ async fn serve(
     mut read: (pipe::Receiver, BytesMut),
     write: Outgoing,
     after: Option<u64>,
-    size: Size,
+    size: PtySize,
 ) {
     let id = live.clients.join(size);
     let (hear, heard) = watch::channel(Heard::default());
@@ -153,9 +153,9 @@ fn obey(
 }
 
 /// A size that a terminal can have.
-pub(super) fn fitting(cols: u16, rows: u16) -> Result<Size, ErrorInfo> {
+pub(super) fn fitting(cols: u16, rows: u16) -> Result<PtySize, ErrorInfo> {
     if (1..=MAX_TERMINAL_COLS).contains(&cols) && (1..=MAX_TERMINAL_ROWS).contains(&rows) {
-        return Ok(Size { cols, rows });
+        return Ok(PtySize { cols, rows });
     }
     let message = format!(
         "a terminal has 1 to {MAX_TERMINAL_COLS} columns and 1 to {MAX_TERMINAL_ROWS} rows"

@@ -65,7 +65,7 @@ pub(super) async fn for_a_person(
 ) -> anyhow::Result<Option<ActionResponse>> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     // Our own events are known by the key under which we ask.
-    let key = Clock::system().id::<ActionId>().to_string();
+    let key = Clock::system().new_id::<ActionId>().to_string();
     let place = newest(client).await?;
     let stream = format!("/api/events?stream=project/{}&after={place}", project.id.uuid());
     let mut chunks = client.stream(&stream).await?.bytes_stream();

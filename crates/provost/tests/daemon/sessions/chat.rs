@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::Output;
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use serde_json::json;
 
 use super::{ALL, Home, tools};
@@ -63,8 +63,11 @@ pub(super) fn said(output: &Output) -> String {
 async fn a_conversation_shows_markdown_and_obeys_commands() {
     let home = Home::new();
     let text = "# Title\nSome **bold words** and `code`.\n- item\n";
-    let replies = vec![Reply::Say(Answer::text(text)), Reply::Say(Answer::text("Other."))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        FakeReply::Completion(FakeCompletion::from_text(text)),
+        FakeReply::Completion(FakeCompletion::from_text("Other.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let steps = &[
         ("> ", "Hello\n"),
@@ -81,7 +84,7 @@ async fn a_conversation_shows_markdown_and_obeys_commands() {
     assert!(shown.contains("\x1b[1mTitle\x1b[0m"), "{shown:?}");
     assert!(shown.contains("\x1b[1mbold words\x1b[0m"), "{shown:?}");
     assert!(shown.contains("\x1b[36mcode\x1b[0m"), "{shown:?}");
-    assert_eq!(model.received()[1].body["model"], "model-2");
+    assert_eq!(model.received_requests()[1].body["model"], "model-2");
     let sessions = daemon.get("/api/sessions").await;
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2);
 }
@@ -90,15 +93,18 @@ async fn a_conversation_shows_markdown_and_obeys_commands() {
 async fn questions_are_answered_where_they_come_up() {
     let home = Home::new();
     let touch = |id: &str, file: &str| {
-        Reply::Say(Answer::call(
+        FakeReply::Completion(FakeCompletion::from_tool_call(
             id,
             "terminal_runCommand",
             json!({ "command": format!("touch {file}") }),
         ))
     };
-    let replies =
-        vec![touch("c1", "first"), touch("c2", "second"), Reply::Say(Answer::text("All said."))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        touch("c1", "first"),
+        touch("c2", "second"),
+        FakeReply::Completion(FakeCompletion::from_text("All said.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let steps = &[
         ("> ", "Touch them.\n"),
@@ -109,7 +115,7 @@ async fn questions_are_answered_where_they_come_up() {
     let ended = chat(&home, "--project app", steps).await;
     assert!(ended.status.success(), "{}", said(&ended));
     assert!(!home.path("app/first").exists() && home.path("app/second").exists());
-    assert!(model.received()[1].body.to_string().contains("not this one"));
+    assert!(model.received_requests()[1].body.to_string().contains("not this one"));
     let sessions = daemon.get("/api/sessions").await;
     let id = sessions["sessions"][0]["id"].as_str().unwrap();
     let detail = daemon.get(&format!("/api/sessions/{id}")).await;
@@ -122,25 +128,29 @@ async fn what_one_message_asks_is_answered_in_the_terminal_too() {
     let home = Home::new();
     let call = |id: &str, file: &str| {
         let command = json!({ "command": format!("touch {file}") });
-        Reply::Say(Answer::call(id, "terminal_runCommand", command))
+        FakeReply::Completion(FakeCompletion::from_tool_call(id, "terminal_runCommand", command))
     };
-    let replies =
-        vec![call("c1", "first"), call("c2", "second"), Reply::Say(Answer::text("Done."))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        call("c1", "first"),
+        call("c2", "second"),
+        FakeReply::Completion(FakeCompletion::from_text("Done.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     let steps = &[("Let it run?", "not this one\n"), ("Let it run?", "y\n")];
     let ended = chat(&home, "--project app -p Touch", steps).await;
     assert!(ended.status.success(), "{}", said(&ended));
     assert!(!home.path("app/first").exists() && home.path("app/second").exists());
-    assert!(model.received()[1].body.to_string().contains("not this one"));
+    assert!(model.received_requests()[1].body.to_string().contains("not this one"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_interrupt_stops_the_turn_and_a_second_leaves() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(3000));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(3000));
     slow.pace = Duration::from_millis(10);
-    let model = FakeModel::replying(vec![Reply::Say(slow)]).await.unwrap();
+    let model =
+        FakeModelServer::start_with_replies(vec![FakeReply::Completion(slow)]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let steps = &[
         ("> ", "Tell me.\n"),
@@ -151,7 +161,7 @@ async fn one_interrupt_stops_the_turn_and_a_second_leaves() {
     ];
     let ended = chat(&home, "--project app", steps).await;
     assert!(ended.status.success(), "{}", said(&ended));
-    model.until_idle().await;
+    model.wait_until_idle().await;
     let sessions = daemon.get("/api/sessions").await;
     assert_eq!(sessions["sessions"][0]["turn"]["status"], "cancelled");
 }
@@ -159,15 +169,15 @@ async fn one_interrupt_stops_the_turn_and_a_second_leaves() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_typed_for_after_a_turn_is_not_sent_when_it_is_stopped() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(3000));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(3000));
     slow.pace = Duration::from_millis(10);
     let replies = vec![
-        Reply::Say(slow.clone()),
-        Reply::Say(slow),
-        Reply::Say(Answer::text("and the end.")),
-        Reply::Say(Answer::text("The other answer.")),
+        FakeReply::Completion(slow.clone()),
+        FakeReply::Completion(slow),
+        FakeReply::Completion(FakeCompletion::from_text("and the end.")),
+        FakeReply::Completion(FakeCompletion::from_text("The other answer.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     let steps = &[
         ("> ", "Tell me.\n"),
@@ -183,7 +193,8 @@ async fn what_was_typed_for_after_a_turn_is_not_sent_when_it_is_stopped() {
     ];
     let ended = chat(&home, "--project app", steps).await;
     assert!(ended.status.success(), "{}", said(&ended));
-    let asked: Vec<String> = model.received().iter().map(|one| one.body.to_string()).collect();
+    let asked: Vec<String> =
+        model.received_requests().iter().map(|one| one.body.to_string()).collect();
     assert_eq!(asked.len(), 4);
     assert!(asked[3].contains("And now?") && !asked[3].contains("And then?"));
 }
@@ -191,14 +202,14 @@ async fn what_was_typed_for_after_a_turn_is_not_sent_when_it_is_stopped() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_gone_on_with_where_it_was() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(3000));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(3000));
     slow.pace = Duration::from_millis(10);
     let replies = vec![
-        Reply::Say(Answer::text("The **first** answer.")),
-        Reply::Say(slow),
-        Reply::Say(Answer::text("and the end.")),
+        FakeReply::Completion(FakeCompletion::from_text("The **first** answer.")),
+        FakeReply::Completion(slow),
+        FakeReply::Completion(FakeCompletion::from_text("and the end.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "The first question").await;
@@ -265,10 +276,14 @@ async fn who_has_no_daemon_gets_one_and_is_offered_the_tour() {
 async fn what_a_tool_returned_is_shown_in_lines() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "lines.txt" }))),
-        Reply::Say(Answer::text("Read.")),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c",
+            "fs_readFile",
+            json!({ "path": "lines.txt" }),
+        )),
+        FakeReply::Completion(FakeCompletion::from_text("Read.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     fs::write(home.path("app/lines.txt"), "one\n\ttwo\x07\nthree\n").unwrap();
     let said = home.says_and_remarks(&["chat", "--project", "app", "-p", "Read it."]);

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply};
+use provost_fake_model::{
+    FakeCompletion, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
+};
 use serde_json::{Value, json};
 
 use super::{ALL, Home, texts};
@@ -11,10 +13,14 @@ use super::{ALL, Home, texts};
 async fn one_shot_prints_the_answer_and_it_is_listed_with_what_it_used() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "hello.txt" }))),
-        Reply::Say(Answer::text("It says hello.")),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c",
+            "fs_readFile",
+            json!({ "path": "hello.txt" }),
+        )),
+        FakeReply::Completion(FakeCompletion::from_text("It says hello.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[0], "");
     let said = home.says_and_remarks(&["chat", "--project", "app", "-p", "What does it say?"]);
     assert!(said.contains("· fs.readFile") && said.ends_with("It says hello.\n"), "{said}");
@@ -52,7 +58,11 @@ async fn one_shot_without_a_model_points_to_the_tour() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_opens_no_session_and_reads_none() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+        FakeCompletion::from_text("Hi."),
+    )])
+    .await
+    .unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
@@ -72,26 +82,32 @@ async fn an_agent_opens_no_session_and_reads_none() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_breaks_is_asked_for_again_and_nothing_is_shown_twice() {
     let home = Home::new();
-    let whole = Answer::text("one two three four");
-    let half: String = whole.events(Format::Messages).into_iter().take(4).collect();
-    let replies = vec![Reply::raw(half, Ending::Broken), Reply::Say(whole)];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let whole = FakeCompletion::from_text("one two three four");
+    let half: String = whole.encode_events(FakeWireFormat::Messages).into_iter().take(4).collect();
+    let replies = vec![
+        FakeReply::raw_stream(half, StreamEnding::ConnectionReset),
+        FakeReply::Completion(whole),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Count.").await;
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(texts(&detail), ["Count.", "one two three four"]);
     assert_eq!(daemon.events("ATTEMPT_RESTARTED").await.len(), 1);
-    assert_eq!(model.received().len(), 2);
+    assert_eq!(model.received_requests().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_said_during_a_turn_waits_and_is_answered_in_order() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(60));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(60));
     slow.pace = Duration::from_millis(5);
-    let replies = vec![Reply::Say(slow), Reply::Say(Answer::text("second"))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        FakeReply::Completion(slow),
+        FakeReply::Completion(FakeCompletion::from_text("second")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[3], "");
     let session = daemon.session(json!({})).await;
     assert_eq!(daemon.say(&session, "Begin.").await["queued"], false);
@@ -99,7 +115,7 @@ async fn what_is_said_during_a_turn_waits_and_is_answered_in_order() {
     assert_eq!((&waits["queued"], &waits["turn"]), (&json!(true), &Value::Null));
     let over = |now: &Value| texts(now).pop().as_deref() == Some("second");
     daemon.session_until(&session, over).await;
-    let asked = model.received();
+    let asked = model.received_requests();
     assert!(!asked[0].body.to_string().contains("Go farther."));
     let second = asked[1].body.to_string();
     assert!(second.find("word").unwrap() < second.find("Go farther.").unwrap(), "in order");
@@ -110,8 +126,11 @@ async fn the_answer_to_a_message_is_the_turn_itself_and_its_error_when_it_fails(
     let home = Home::new();
     let bad =
         json!({ "error": { "message": "invalid x-api-key", "type": "authentication_error" } });
-    let replies = vec![Reply::Say(Answer::text("Hello you.")), Reply::status(401, bad)];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        FakeReply::Completion(FakeCompletion::from_text("Hello you.")),
+        FakeReply::json_status(401, bad),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
     let session = daemon.session(json!({})).await;
     let path = format!("{}/api/sessions/{session}/messages", daemon.base);
@@ -137,19 +156,25 @@ async fn the_answer_to_a_message_is_the_turn_itself_and_its_error_when_it_fails(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_is_handed_to_another_role_with_no_more_skills_than_both_have() {
     let home = Home::new();
-    let model = FakeModel::answering(|_, asked| {
+    let model = FakeModelServer::start_with_rule(|_, asked| {
         let text = asked.body.to_string();
-        Reply::Say(
+        FakeReply::Completion(
             match (text.contains("You are the reader"), text.contains("hello from the file")) {
                 (true, false) if text.contains("denied (SKILL_DENIED)") => {
-                    Answer::call("r2", "fs_readFile", json!({ "path": "hello.txt" }))
+                    FakeCompletion::from_tool_call(
+                        "r2",
+                        "fs_readFile",
+                        json!({ "path": "hello.txt" }),
+                    )
                 }
-                (true, false) => Answer::call("r1", "pty_read", json!({})),
-                (true, true) => Answer::text("the reader says: hello from the file"),
-                (false, true) => Answer::text("All done."),
-                (false, false) => {
-                    Answer::call("h", "handoff", json!({ "role": "reader", "task": "Read it." }))
-                }
+                (true, false) => FakeCompletion::from_tool_call("r1", "pty_read", json!({})),
+                (true, true) => FakeCompletion::from_text("the reader says: hello from the file"),
+                (false, true) => FakeCompletion::from_text("All done."),
+                (false, false) => FakeCompletion::from_tool_call(
+                    "h",
+                    "handoff",
+                    json!({ "role": "reader", "task": "Read it." }),
+                ),
             },
         )
     });

@@ -1,6 +1,9 @@
 //! `/v1`: all of a turn, in either form, and no more of it than was asked for.
 
-use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply, Said, Tokens};
+use provost_fake_model::{
+    FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeTokenUsage, FakeWireFormat,
+    StreamEnding,
+};
 use serde_json::{Value, json};
 
 use super::openai::content;
@@ -37,12 +40,16 @@ impl Running {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_that_is_said_in_a_turn_is_told_in_either_form_with_what_it_used() {
     let home = Home::new();
-    let model = FakeModel::answering(|n, _| {
+    let model = FakeModelServer::start_with_rule(|n, _| {
         let read = |id| call(id, "fs_readFile", json!({ "path": "hello.txt" }));
-        Reply::Say(match n % 3 {
-            0 => Answer::new(vec![read("a")]),
-            1 => Answer::new(vec![Said::Say("I look twice.".to_owned()), read("b"), read("c")]),
-            _ => Answer::text("It says hello."),
+        FakeReply::Completion(match n % 3 {
+            0 => FakeCompletion::new(vec![read("a")]),
+            1 => FakeCompletion::new(vec![
+                FakeCompletionPart::Text("I look twice.".to_owned()),
+                read("b"),
+                read("c"),
+            ]),
+            _ => FakeCompletion::from_text("It says hello."),
         })
     });
     let model = model.await.unwrap();
@@ -63,15 +70,21 @@ async fn all_that_is_said_in_a_turn_is_told_in_either_form_with_what_it_used() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_before_an_answer_began_anew_stays() {
     let home = Home::new();
-    let half: String =
-        Answer::text("It may say").events(Format::Chat).into_iter().take(2).collect();
+    let half: String = FakeCompletion::from_text("It may say")
+        .encode_events(FakeWireFormat::Chat)
+        .into_iter()
+        .take(2)
+        .collect();
     let read = call("a", "fs_readFile", json!({ "path": "hello.txt" }));
     let replies = vec![
-        Reply::Say(Answer::new(vec![Said::Say("I look.".to_owned()), read])),
-        Reply::raw(half, Ending::Broken),
-        Reply::Say(Answer::text("It says hello.")),
+        FakeReply::Completion(FakeCompletion::new(vec![
+            FakeCompletionPart::Text("I look.".to_owned()),
+            read,
+        ])),
+        FakeReply::raw_stream(half, StreamEnding::ConnectionReset),
+        FakeReply::Completion(FakeCompletion::from_text("It says hello.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let (said, ..) = daemon.completes(false, None).await;
     assert_eq!(said, "I look.\n\nIt says hello.");
@@ -82,9 +95,10 @@ async fn an_answer_of_a_provider_that_keeps_no_limit_ends_at_it() {
     for (n_words, wire) in [(20, ALL[1]), (20_000, ALL[0]), (20_000, ALL[2]), (20_000, ALL[3])] {
         let home = Home::new();
         let output = u64::try_from(n_words).unwrap();
-        let tokens = Tokens { input: 100, cached: 0, output, thinking: 0 };
-        let long = Answer { tokens, ..Answer::text(&"word ".repeat(n_words)) };
-        let model = FakeModel::replying(vec![Reply::Say(long)]).await.unwrap();
+        let tokens = FakeTokenUsage { input: 100, cached: 0, output, thinking: 0 };
+        let long = FakeCompletion { tokens, ..FakeCompletion::from_text(&"word ".repeat(n_words)) };
+        let model =
+            FakeModelServer::start_with_replies(vec![FakeReply::Completion(long)]).await.unwrap();
         let daemon = home.with_model(&model, wire, "");
         let (said, why, _) = daemon.completes(false, Some(16)).await;
         assert!(!said.is_empty() && said.len() <= 16 * 5, "{wire:?} {}: {said}", said.len());
@@ -93,18 +107,18 @@ async fn an_answer_of_a_provider_that_keeps_no_limit_ends_at_it() {
         let (said, why, _) = daemon.completes(true, Some(16)).await;
         assert!(said.len() <= 16 * 8 + 64, "{wire:?} {}", said.len());
         assert_eq!(why, "length", "{wire:?}");
-        model.until_idle().await;
+        model.wait_until_idle().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_whose_tokens_nobody_tells_is_whole_if_it_fits() {
     let text = "The answer is exactly forty-two, as you said.";
-    let mut events = Answer::text(text).events(Format::Chat);
+    let mut events = FakeCompletion::from_text(text).encode_events(FakeWireFormat::Chat);
     events.retain(|event| !event.contains("\"usage\":{"));
     let home = Home::new();
-    let reply = Reply::raw(events.concat(), Ending::Whole);
-    let model = FakeModel::replying(vec![reply]).await.unwrap();
+    let reply = FakeReply::raw_stream(events.concat(), StreamEnding::Complete);
+    let model = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     // By an estimate it has 15 tokens: rather too many, which is no reason to cut it.
     for (stream, most) in [(false, 100), (true, 100), (false, 12)] {
@@ -135,12 +149,18 @@ impl Running {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_asks_again_by_itself_after_a_stop_or_for_what_was_done() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(3000));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(3000));
     slow.pace = std::time::Duration::from_millis(10);
-    let bad = || Reply::status(400, json!({ "error": { "message": "no", "type": "x" } }));
-    let read = Answer::new(vec![call("a", "fs_readFile", json!({ "path": "hello.txt" }))]);
-    let replies = vec![bad(), Reply::Say(read), bad(), Reply::Say(slow.clone()), Reply::Say(slow)];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let bad = || FakeReply::json_status(400, json!({ "error": { "message": "no", "type": "x" } }));
+    let read = FakeCompletion::new(vec![call("a", "fs_readFile", json!({ "path": "hello.txt" }))]);
+    let replies = vec![
+        bad(),
+        FakeReply::Completion(read),
+        bad(),
+        FakeReply::Completion(slow.clone()),
+        FakeReply::Completion(slow),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let no = Some("false".to_owned());
     let session = daemon.session(json!({})).await;

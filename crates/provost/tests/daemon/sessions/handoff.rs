@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use provost_fake_model::{Answer, FakeModel, Reply, Said};
+use provost_fake_model::{FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply};
 use serde_json::{Value, json};
 
 use super::{ALL, Home, Running, call};
@@ -13,7 +13,7 @@ const ROLES: [(&str, &str); 2] =
     [("reader", "You are the reader."), ("clerk", "You are the clerk.")];
 
 impl Home {
-    fn with_roles(&self, model: &FakeModel, more: &str) -> Running {
+    fn with_roles(&self, model: &FakeModelServer, more: &str) -> Running {
         fs::create_dir_all(self.path("app/.provost/roles")).unwrap();
         for (name, text) in ROLES {
             let role =
@@ -24,13 +24,13 @@ impl Home {
     }
 }
 
-fn handoffs(role: &str, n: usize) -> Answer {
+fn handoffs(role: &str, n: usize) -> FakeCompletion {
     let task = |n: usize| json!({ "role": role, "task": format!("Part {n}.") });
-    Answer::new((0..n).map(|n| call(&format!("h{n}"), "handoff", task(n))).collect())
+    FakeCompletion::new((0..n).map(|n| call(&format!("h{n}"), "handoff", task(n))).collect())
 }
 
-fn reads(n: usize) -> Answer {
-    Answer::new(vec![Said::Call {
+fn reads(n: usize) -> FakeCompletion {
+    FakeCompletion::new(vec![FakeCompletionPart::ToolCall {
         id: format!("r{n}"),
         name: "fs_readFile".to_owned(),
         arguments: json!({ "path": format!("{n}.txt") }),
@@ -48,14 +48,14 @@ fn tokens(view: &Value) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_task_costs_counts_in_every_session_above_and_once_in_all() {
     let home = Home::new();
-    let model = FakeModel::answering(|_, asked| {
+    let model = FakeModelServer::start_with_rule(|_, asked| {
         let text = asked.body.to_string();
         let is_told = text.contains("tool_call_id");
-        Reply::Say(match (text.contains(ROLES[0].1), text.contains(ROLES[1].1)) {
-            (_, true) => Answer::text("Noted."),
-            (true, _) if is_told => Answer::text("Read."),
+        FakeReply::Completion(match (text.contains(ROLES[0].1), text.contains(ROLES[1].1)) {
+            (_, true) => FakeCompletion::from_text("Noted."),
+            (true, _) if is_told => FakeCompletion::from_text("Read."),
             (true, _) => handoffs("clerk", 1),
-            _ if is_told => Answer::text("All done."),
+            _ if is_told => FakeCompletion::from_text("All done."),
             _ => handoffs("reader", 2),
         })
     });
@@ -85,9 +85,9 @@ async fn what_a_task_costs_counts_in_every_session_above_and_once_in_all() {
 }
 
 /// Every role of it hands over to several, or reads without an end; `input` tokens each time.
-async fn insatiable(input: u64) -> FakeModel {
+async fn insatiable(input: u64) -> FakeModelServer {
     let asked_for = AtomicUsize::new(0);
-    let model = FakeModel::answering(move |_, asked| {
+    let model = FakeModelServer::start_with_rule(move |_, asked| {
         let n = asked_for.fetch_add(1, Ordering::Relaxed);
         let text = asked.body.to_string();
         let is_told = text.contains("tool_call_id");
@@ -97,7 +97,7 @@ async fn insatiable(input: u64) -> FakeModel {
             _ => reads(n),
         };
         (answer.tokens.input, answer.tokens.output) = (input, 100);
-        Reply::Say(answer)
+        FakeReply::Completion(answer)
     });
     model.await.unwrap()
 }
@@ -146,7 +146,7 @@ async fn tasks_together_ask_no_more_often_than_one_turn_may() {
         daemon.say(&root, "Have it read.").await;
         let detail = daemon.turn_end(&root, "failed").await;
         assert_eq!(detail["session"]["turn"]["fault"]["code"], "TURN_LIMIT", "{detail:#}");
-        let n_asked = model.received().len();
+        let n_asked = model.received_requests().len();
         assert!(n_asked > 3 && n_asked <= most, "{n_asked} times, {more}");
         assert_eq!(detail["session"]["turn"]["calls"], json!(n_asked));
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use serde_json::{Value, json};
 
 use super::{ALL, Home, Running, texts};
@@ -11,10 +11,10 @@ use super::{ALL, Home, Running, texts};
 /// Long enough for any machine; only a test that fails waits for it.
 const LONG: Duration = Duration::from_mins(1);
 
-fn slowly(words: usize) -> Reply {
-    let mut slow = Answer::text(&"word\nword ".repeat(words));
+fn slowly(words: usize) -> FakeReply {
+    let mut slow = FakeCompletion::from_text(&"word\nword ".repeat(words));
     slow.pace = Duration::from_millis(10);
-    Reply::Say(slow)
+    FakeReply::Completion(slow)
 }
 
 /// Runs lines of a shell in which `chat` is `provost chat`; tells the status.
@@ -48,14 +48,14 @@ async fn a_call_that_is_ended_ends_its_turn_and_tells_the_status_of_its_signal()
     for (by, status) in [("TERM", 143), ("HUP", 129), ("QUIT", 131)] {
         for more in ["-p Tell", "--json -p Tell"] {
             let home = Home::new();
-            let model = FakeModel::replying(vec![slowly(5000)]).await.unwrap();
+            let model = FakeModelServer::start_with_replies(vec![slowly(5000)]).await.unwrap();
             let daemon = home.with_model(&model, ALL[1], "");
             let ended = shell(&home, &signalled(by, &format!("--project app {more}"))).await;
             assert_eq!(ended, status, "{by} {more}");
             let told = std::fs::read_to_string(home.path("told")).unwrap();
             assert_eq!(told, "The turn was ended.\n", "{by} {more}");
             daemon.turn_end(&daemon.only_session().await, "cancelled").await;
-            model.until_idle().await;
+            model.wait_until_idle().await;
         }
     }
 }
@@ -64,19 +64,19 @@ async fn a_call_that_is_ended_ends_its_turn_and_tells_the_status_of_its_signal()
 async fn a_call_whose_reader_has_seen_enough_ends_its_turn() {
     for more in ["-p Tell", "--json -p Tell"] {
         let home = Home::new();
-        let model = FakeModel::replying(vec![slowly(5000)]).await.unwrap();
+        let model = FakeModelServer::start_with_replies(vec![slowly(5000)]).await.unwrap();
         let daemon = home.with_model(&model, ALL[1], "");
         let line = format!("chat --project app {more} | head -1\nexit ${{PIPESTATUS[0]}}");
         assert_eq!(shell(&home, &line).await, 141, "{more}");
         daemon.turn_end(&daemon.only_session().await, "cancelled").await;
-        model.until_idle().await;
+        model.wait_until_idle().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_was_told_to_outlive_its_terminal_goes_on() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![slowly(40)]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![slowly(40)]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let line = format!("trap '' HUP\n{}", signalled("HUP", "--project app -p Tell"));
     assert_eq!(shell(&home, &line).await, 0);
@@ -86,7 +86,7 @@ async fn a_call_that_was_told_to_outlive_its_terminal_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_leaves_while_a_message_waits_ends_no_other_turn_and_heard_none_of_it() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![slowly(100)]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![slowly(100)]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Begin.").await;
@@ -111,13 +111,13 @@ async fn who_leaves_while_a_message_waits_ends_no_other_turn_and_heard_none_of_i
         is_over && texts(now).contains(&"word\nword ".repeat(100))
     };
     daemon.session_until(&session, over).await;
-    assert_eq!(model.received().len(), 1, "nobody asked for the one who was gone");
+    assert_eq!(model.received_requests().len(), 1, "nobody asked for the one who was gone");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_that_hangs_up_ends_the_turn_of_its_conversation() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![slowly(5000)]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![slowly(5000)]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     // The terminal is that of `script`, and goes with it.
     let line = format!(
@@ -128,5 +128,5 @@ async fn a_terminal_that_hangs_up_ends_the_turn_of_its_conversation() {
     );
     assert_eq!(shell(&home, &line).await, 0);
     daemon.turn_end(&daemon.only_session().await, "cancelled").await;
-    model.until_idle().await;
+    model.wait_until_idle().await;
 }

@@ -1,6 +1,6 @@
 //! Answers that are long: none of their text is lost on the way, and there is an end.
 
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use serde_json::json;
 
 use super::{ALL, Home, texts};
@@ -15,7 +15,11 @@ fn long(pieces: usize, size: usize) -> String {
 async fn a_long_answer_arrives_whole_by_every_way() {
     let home = Home::new();
     let text = long(20, 10_000);
-    let model = FakeModel::replying(vec![Reply::Say(Answer::text(&text))]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+        FakeCompletion::from_text(&text),
+    )])
+    .await
+    .unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let said = home.says(&["chat", "--project", "app", "-p", "Tell me."]);
     assert_eq!(said.trim_end(), text.trim_end());
@@ -32,8 +36,11 @@ async fn a_long_answer_arrives_whole_by_every_way() {
 async fn an_answer_ends_at_eight_mebibytes_and_what_was_said_stays() {
     let home = Home::new();
     let text = long(36, 256 * 1024);
-    let replies = vec![Reply::Say(Answer::text(&text)), Reply::Say(Answer::text("Better."))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        FakeReply::Completion(FakeCompletion::from_text(&text)),
+        FakeReply::Completion(FakeCompletion::from_text("Better.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Tell me.").await;
@@ -45,5 +52,5 @@ async fn an_answer_ends_at_eight_mebibytes_and_what_was_said_stays() {
     let kept = texts(&detail).remove(1);
     assert!(text.starts_with(&kept) && kept.len() > most, "{} bytes stay", kept.len());
     assert!(kept.len() < most + 512 * 1024, "{} bytes stay", kept.len());
-    model.until_idle().await;
+    model.wait_until_idle().await;
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use serde_json::{Value, json};
 
 use super::{ALL, Home, Running, texts};
@@ -14,7 +14,7 @@ const PRICES: &str = "as_of = \"2001-02-03\"\nsource = \"a test\"\n[[model]]\nna
 
 impl Home {
     /// A daemon whose model has a price.
-    fn with_prices(&self, model: &FakeModel, more: &str) -> Running {
+    fn with_prices(&self, model: &FakeModelServer, more: &str) -> Running {
         fs::create_dir_all(self.path(".config/provost")).unwrap();
         fs::write(self.path(".config/provost/prices.toml"), PRICES).unwrap();
         self.with_model(model, ALL[1], &format!("prices = \"prices.toml\"\n{more}"))
@@ -30,7 +30,11 @@ fn fault(detail: &Value) -> (String, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_prices_are_of_the_day_of_the_table_in_which_they_stand() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+        FakeCompletion::from_text("Hi."),
+    )])
+    .await
+    .unwrap();
     let daemon = home.with_prices(&model, "");
     let built_in = daemon.get("/api/usage").await["pricesAsOf"].clone();
     assert_ne!(built_in, "2001-02-03");
@@ -50,7 +54,11 @@ async fn a_budget_in_dollars_is_kept_by_session_project_and_day_before_anything_
     ];
     for (more, wanted, pot) in table {
         let home = Home::new();
-        let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+        let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+            FakeCompletion::from_text("Hi."),
+        )])
+        .await
+        .unwrap();
         let daemon = home.with_prices(&model, more);
         let session = daemon.session(wanted).await;
         daemon.say(&session, "Hello").await;
@@ -58,7 +66,7 @@ async fn a_budget_in_dollars_is_kept_by_session_project_and_day_before_anything_
         assert_eq!(code, "BUDGET_EXCEEDED", "{more}");
         assert!(message.contains(pot), "{more}: {message}");
         assert!(message.contains(" remain, and the next answer needs at least "), "{message}");
-        assert!(model.received().is_empty(), "{more}");
+        assert!(model.received_requests().is_empty(), "{more}");
     }
 }
 
@@ -71,12 +79,16 @@ async fn a_small_budget_makes_the_answer_shorter_before_it_makes_it_impossible()
         ("", json!({ "budget": { "tokens": 10_000 } })),
     ] {
         let home = Home::new();
-        let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+        let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+            FakeCompletion::from_text("Hi."),
+        )])
+        .await
+        .unwrap();
         let daemon = home.with_prices(&model, more);
         let session = daemon.session(wanted).await;
         daemon.say(&session, "Hello").await;
         daemon.turn_end(&session, "finished").await;
-        let body = model.received()[0].body.clone();
+        let body = model.received_requests()[0].body.clone();
         let most = body["max_tokens"].as_u64().unwrap();
         let asked = u64::try_from(body.to_string().len()).unwrap() / 4;
         assert!((256..10_000 - asked).contains(&most), "{most} with {asked} asked, {more}");
@@ -84,11 +96,11 @@ async fn a_small_budget_makes_the_answer_shorter_before_it_makes_it_impossible()
 }
 
 /// Speaks for a while, and tells that it used so many tokens.
-fn slow(n_words: usize, tokens: (u64, u64)) -> Reply {
-    let mut answer = Answer::text(&"word ".repeat(n_words));
+fn slow(n_words: usize, tokens: (u64, u64)) -> FakeReply {
+    let mut answer = FakeCompletion::from_text(&"word ".repeat(n_words));
     answer.pace = Duration::from_millis(10);
     (answer.tokens.input, answer.tokens.output) = tokens;
-    Reply::Say(answer)
+    FakeReply::Completion(answer)
 }
 
 async fn eight_at_once(daemon: &Running) -> Vec<String> {
@@ -106,7 +118,7 @@ async fn eight_at_once(daemon: &Running) -> Vec<String> {
 async fn sessions_at_once_wait_for_each_other_where_all_of_them_fit() {
     for pot in ["day", "project"] {
         let home = Home::new();
-        let model = FakeModel::replying(vec![slow(30, (100, 20))]).await.unwrap();
+        let model = FakeModelServer::start_with_replies(vec![slow(30, (100, 20))]).await.unwrap();
         // At 10 dollars for a million tokens, not even three of them could be asked at once.
         let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.06\n"));
         let sessions = eight_at_once(&daemon).await;
@@ -127,7 +139,7 @@ async fn sessions_at_once_wait_for_each_other_where_all_of_them_fit() {
 async fn sessions_at_once_never_spend_more_than_there_is() {
     for pot in ["day", "project"] {
         let home = Home::new();
-        let model = FakeModel::replying(vec![slow(20, (1000, 20))]).await.unwrap();
+        let model = FakeModelServer::start_with_replies(vec![slow(20, (1000, 20))]).await.unwrap();
         let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.06\n"));
         let sessions = eight_at_once(&daemon).await;
         let mut n_finished = 0;
@@ -151,14 +163,14 @@ async fn sessions_at_once_never_spend_more_than_there_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_is_summarized_before_it_fills_its_model() {
     let home = Home::new();
-    let mut full = Answer::text("First answer.");
+    let mut full = FakeCompletion::from_text("First answer.");
     (full.tokens.input, full.tokens.output) = (790, 20);
     let replies = vec![
-        Reply::Say(full),
-        Reply::Say(Answer::text("SUMMARY")),
-        Reply::Say(Answer::text("Second answer.")),
+        FakeReply::Completion(full),
+        FakeReply::Completion(FakeCompletion::from_text("SUMMARY")),
+        FakeReply::Completion(FakeCompletion::from_text("Second answer.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_prices(&model, "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "One.").await;
@@ -167,17 +179,21 @@ async fn a_conversation_is_summarized_before_it_fills_its_model() {
     daemon.session_until(&session, |now| texts(now).len() == 4).await;
     // The model holds 1000 tokens, of which 810 were used.
     assert_eq!(daemon.events("SESSION_COMPACTED").await.len(), 1);
-    assert!(model.received()[2].body.to_string().contains("SUMMARY"));
+    assert!(model.received_requests()[2].body.to_string().contains("SUMMARY"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_folder_says_is_told_when_the_model_touches_it() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "web/app/x.ts" }))),
-        Reply::Say(Answer::text("Read.")),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c",
+            "fs_readFile",
+            json!({ "path": "web/app/x.ts" }),
+        )),
+        FakeReply::Completion(FakeCompletion::from_text("Read.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     fs::create_dir_all(home.path("app/web/app")).unwrap();
     fs::write(home.path("app/web/app/x.ts"), "let x\n").unwrap();
     fs::write(home.path("app/web/CLAUDE.md"), "Semicolons everywhere.\n").unwrap();
@@ -186,7 +202,8 @@ async fn what_a_folder_says_is_told_when_the_model_touches_it() {
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Read it.").await;
     daemon.turn_end(&session, "finished").await;
-    let asked: Vec<String> = model.received().iter().map(|one| one.body.to_string()).collect();
+    let asked: Vec<String> =
+        model.received_requests().iter().map(|one| one.body.to_string()).collect();
     assert!(asked[0].contains("Use tabs.") && asked[0].contains("web/CLAUDE.md"));
     assert!(!asked[0].contains("emicolons"), "{}", asked[0]);
     assert!(asked[1].contains("Use tabs.") && asked[1].contains("No semicolons here."));
@@ -196,9 +213,10 @@ async fn what_a_folder_says_is_told_when_the_model_touches_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_stopped_is_paid_by_an_estimate() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(2000));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(2000));
     slow.pace = Duration::from_millis(10);
-    let model = FakeModel::replying(vec![Reply::Say(slow)]).await.unwrap();
+    let model =
+        FakeModelServer::start_with_replies(vec![FakeReply::Completion(slow)]).await.unwrap();
     let daemon = home.with_prices(&model, "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Tell me.").await;

@@ -1,6 +1,8 @@
 //! `provost chat -p`, as a script uses it: what it takes in, and with what it ends.
 
-use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply, Said};
+use provost_fake_model::{
+    FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
+};
 use serde_json::{Value, json};
 
 use super::{ALL, Home};
@@ -16,15 +18,19 @@ impl Home {
 }
 
 /// What the user said in the last request, of Chat Completions.
-fn asked(model: &FakeModel) -> String {
-    let body = model.received().pop().unwrap().body;
+fn asked(model: &FakeModelServer) -> String {
+    let body = model.received_requests().pop().unwrap().body;
     body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_piped_in_follows_what_is_asked() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![Reply::Say(Answer::text("I see."))]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+        FakeCompletion::from_text("I see."),
+    )])
+    .await
+    .unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     for (args, piped, said) in [
         (&["-p", "Explain this:"][..], "an error\n", "Explain this:\n\nan error\n"),
@@ -36,7 +42,7 @@ async fn what_is_piped_in_follows_what_is_asked() {
         assert_eq!((status, printed.as_str()), (0, "I see.\n"), "{args:?}");
         assert_eq!(asked(&model), said, "{args:?}");
     }
-    let n_asked = model.received().len();
+    let n_asked = model.received_requests().len();
     for (piped, why) in [
         (vec![b'x'; 300 * 1024], "longer than a message may be, which is 262144 bytes"),
         (vec![0xff; 8], "is not text"),
@@ -46,28 +52,35 @@ async fn what_is_piped_in_follows_what_is_asked() {
         assert!(complaint.contains(why) && complaint.contains("hint:"), "{complaint}");
     }
     assert_eq!(home.pipes(&[], "").0, 1);
-    assert_eq!(model.received().len(), n_asked);
+    assert_eq!(model.received_requests().len(), n_asked);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_not_whole_says_why_and_has_a_status_of_its_own() {
     let ends = |reason: &str| {
-        let whole = Answer::text("So far").events(Format::Chat).concat();
+        let whole =
+            FakeCompletion::from_text("So far").encode_events(FakeWireFormat::Chat).concat();
         let cut = whole.replace("\"stop\"", &format!("\"{reason}\""));
         assert_ne!(whole, cut);
-        Reply::raw(cut, Ending::Whole)
+        FakeReply::raw_stream(cut, StreamEnding::Complete)
     };
-    let read = || Reply::Say(Answer::call("c", "fs_stat", json!({ "path": "hello.txt" })));
+    let read = || {
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c",
+            "fs_stat",
+            json!({ "path": "hello.txt" }),
+        ))
+    };
     let poor = "[budget]\nsession_tokens = 10\n";
     for (reply, more, status, why, finished) in [
-        (Reply::Say(Answer::text("All.")), "", 0, "", json!("done")),
+        (FakeReply::Completion(FakeCompletion::from_text("All.")), "", 0, "", json!("done")),
         (ends("length"), "", 7, "as many tokens as it may", json!("maxTokens")),
         (ends("content_filter"), "", 8, "declined", json!("refused")),
         (read(), "[turn]\ncalls = 1\n", 9, "(TURN_LIMIT)", Value::Null),
         (read(), poor, 9, "(BUDGET_EXCEEDED)", Value::Null),
     ] {
         let home = Home::new();
-        let model = FakeModel::replying(vec![reply]).await.unwrap();
+        let model = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
         let _daemon = home.with_model(&model, ALL[1], more);
         let (told, _, remarks) = home.pipes(&["-p", "Go"], "");
         assert_eq!(told, status, "{why}: {remarks}");
@@ -83,13 +96,18 @@ async fn an_answer_that_is_not_whole_says_why_and_has_a_status_of_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn into_a_pipe_goes_the_answer_once_and_what_is_said_about_it_beside_it() {
     let home = Home::new();
-    let mut whole = Answer::text("one two three four");
+    let mut whole = FakeCompletion::from_text("one two three four");
     let (text, signature) = ("thinking aloud".to_owned(), "s".to_owned());
-    whole.said.insert(0, Said::Think { text, signature });
-    let half: String = whole.events(Format::Messages).into_iter().rev().skip(4).rev().collect();
-    let call = Answer::call("c", "fs_stat", json!({ "path": "hello.txt" }));
-    let replies = vec![Reply::Say(call), Reply::raw(half, Ending::Broken), Reply::Say(whole)];
-    let model = FakeModel::replying(replies).await.unwrap();
+    whole.said.insert(0, FakeCompletionPart::Reasoning { text, signature });
+    let half: String =
+        whole.encode_events(FakeWireFormat::Messages).into_iter().rev().skip(4).rev().collect();
+    let call = FakeCompletion::from_tool_call("c", "fs_stat", json!({ "path": "hello.txt" }));
+    let replies = vec![
+        FakeReply::Completion(call),
+        FakeReply::raw_stream(half, StreamEnding::ConnectionReset),
+        FakeReply::Completion(whole),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
     let (status, printed, remarks) = home.pipes(&["-p", "Count"], "");
     assert_eq!((status, printed.as_str()), (0, "one two three four\n"), "{remarks}");

@@ -4,7 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply};
+use provost_fake_model::{
+    FakeCompletion, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
+};
 use serde_json::{Value, json};
 
 use super::{ALL, Home, Running, texts};
@@ -13,11 +15,15 @@ use super::{ALL, Home, Running, texts};
 async fn any_client_of_chat_completions_talks_to_a_governed_agent() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "hello.txt" }))),
-        Reply::Say(Answer::text("It says hello.")),
-        Reply::Say(Answer::text("Streamed answer.")),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c",
+            "fs_readFile",
+            json!({ "path": "hello.txt" }),
+        )),
+        FakeReply::Completion(FakeCompletion::from_text("It says hello.")),
+        FakeReply::Completion(FakeCompletion::from_text("Streamed answer.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[3], "");
     assert_eq!(daemon.get("/v1/models").await["data"][0]["id"], "role/dev");
     let body =
@@ -101,8 +107,8 @@ impl Running {
     }
 }
 
-fn slowly(words: usize) -> Answer {
-    let mut slow = Answer::text(&"word ".repeat(words));
+fn slowly(words: usize) -> FakeCompletion {
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(words));
     slow.pace = Duration::from_millis(20);
     slow
 }
@@ -110,18 +116,24 @@ fn slowly(words: usize) -> Answer {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_hangs_up_in_a_stream_ends_its_turn() {
     // While words come, and while none do.
-    let half = Answer::text("word word word").events(Format::Chat).into_iter().take(3).collect();
+    let half = FakeCompletion::from_text("word word word")
+        .encode_events(FakeWireFormat::Chat)
+        .into_iter()
+        .take(3)
+        .collect();
     let half: String = half;
-    for reply in [Reply::Say(slowly(5000)), Reply::raw(half, Ending::Silent)] {
+    for reply in
+        [FakeReply::Completion(slowly(5000)), FakeReply::raw_stream(half, StreamEnding::Stalled)]
+    {
         let home = Home::new();
-        let model = FakeModel::replying(vec![reply]).await.unwrap();
+        let model = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
         let daemon = home.with_model(&model, ALL[1], "");
         let mut client = Client::asks(&daemon, None, true);
         let session = daemon.says("word word").await;
         client.hears("word");
         drop(client);
         daemon.turn_end(&session, "cancelled").await;
-        model.until_idle().await;
+        model.wait_until_idle().await;
     }
 }
 
@@ -129,15 +141,17 @@ async fn a_client_that_hangs_up_in_a_stream_ends_its_turn() {
 async fn a_client_that_hangs_up_while_it_waits_ends_its_turn_and_what_that_runs() {
     let home = Home::new();
     let run = json!({ "command": "touch begun; sleep 600; touch made" });
-    let replies =
-        vec![Reply::Say(slowly(5000)), Reply::Say(Answer::call("c", "terminal_runCommand", run))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        FakeReply::Completion(slowly(5000)),
+        FakeReply::Completion(FakeCompletion::from_tool_call("c", "terminal_runCommand", run)),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let client = Client::asks(&daemon, None, false);
     let session = daemon.says("word word").await;
     drop(client);
     daemon.turn_end(&session, "cancelled").await;
-    model.until_idle().await;
+    model.wait_until_idle().await;
 
     home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
     let client = Client::asks(&daemon, Some(&session), false);
@@ -157,8 +171,11 @@ async fn a_client_that_hangs_up_while_it_waits_ends_its_turn_and_what_that_runs(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_hangs_up_ends_no_other_turn() {
     let home = Home::new();
-    let replies = vec![Reply::Say(slowly(60)), Reply::Say(Answer::text("The last."))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        FakeReply::Completion(slowly(60)),
+        FakeReply::Completion(FakeCompletion::from_text("The last.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Begin.").await;
@@ -172,7 +189,8 @@ async fn a_client_that_hangs_up_ends_no_other_turn() {
     let over = |now: &Value| texts(now).pop().as_deref() == Some("The last.");
     let detail = daemon.session_until(&session, over).await;
     assert!(texts(&detail).contains(&"word ".repeat(60)), "the first went on to its end");
-    let asked: Vec<String> = model.received().iter().map(|one| one.body.to_string()).collect();
+    let asked: Vec<String> =
+        model.received_requests().iter().map(|one| one.body.to_string()).collect();
     assert_eq!(asked.len(), 2, "nobody asked for the client that was gone");
     // It is in the log, so that no other daemon asks for it either.
     assert_eq!(daemon.events("MESSAGE_WITHDRAWN").await.len(), 1);
@@ -183,12 +201,12 @@ async fn a_client_that_hangs_up_ends_no_other_turn() {
 async fn who_waits_for_a_turn_before_its_own_hears_its_own_only() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(slowly(30)),
-        Reply::Say(Answer::text("The second answer.")),
-        Reply::Say(slowly(30)),
-        Reply::Say(Answer::text("The fourth answer.")),
+        FakeReply::Completion(slowly(30)),
+        FakeReply::Completion(FakeCompletion::from_text("The second answer.")),
+        FakeReply::Completion(slowly(30)),
+        FakeReply::Completion(FakeCompletion::from_text("The fourth answer.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     for (stream, answer) in [(false, "The second answer."), (true, "The fourth answer.")] {
@@ -218,7 +236,11 @@ pub(super) fn content(body: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_met_is_refused_as_such_clients_read_it() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+        FakeCompletion::from_text("Hi."),
+    )])
+    .await
+    .unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     for (more, status, field) in [
         (json!({ "n": 2 }), 422, json!("n")),
@@ -236,19 +258,31 @@ async fn what_cannot_be_met_is_refused_as_such_clients_read_it() {
         assert_eq!(refused["error"]["type"], "invalid_request_error", "{refused}");
         assert!(refused["error"]["message"].as_str().unwrap().len() > 20, "{refused}");
     }
-    assert!(model.received().is_empty());
+    assert!(model.received_requests().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_of_tokens_holds_for_all_answers_of_the_turn() {
     let home = Home::new();
-    let read = || Reply::Say(Answer::call("c", "fs_readFile", json!({ "path": "hello.txt" })));
-    let cut =
-        Answer::text("It says").events(Format::Chat).concat().replace("\"stop\"", "\"length\"");
+    let read = || {
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c",
+            "fs_readFile",
+            json!({ "path": "hello.txt" }),
+        ))
+    };
+    let cut = FakeCompletion::from_text("It says")
+        .encode_events(FakeWireFormat::Chat)
+        .concat()
+        .replace("\"stop\"", "\"length\"");
     // Each answer has 20 tokens.
-    let replies =
-        vec![read(), Reply::raw(cut, Ending::Whole), read(), Reply::Say(Answer::text("No."))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        read(),
+        FakeReply::raw_stream(cut, StreamEnding::Complete),
+        read(),
+        FakeReply::Completion(FakeCompletion::from_text("No.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let ask = async |most: u32| {
         let body = json!({ "model": "role/dev", "max_completion_tokens": most, "messages": [{ "role": "user", "content": "x" }] });
@@ -258,12 +292,12 @@ async fn a_limit_of_tokens_holds_for_all_answers_of_the_turn() {
     };
     let said = ask(50).await;
     let limits: Vec<_> =
-        model.received().iter().map(|one| one.body["max_tokens"].clone()).collect();
+        model.received_requests().iter().map(|one| one.body["max_tokens"].clone()).collect();
     assert_eq!(limits, [json!(50), json!(30)]);
     assert_eq!(said["choices"][0]["finish_reason"], "length", "{said}");
     assert_eq!(content(&said.to_string()), "It says");
     // What is left is too little to ask for.
     let said = ask(30).await;
     assert_eq!(said["choices"][0]["finish_reason"], "length", "{said}");
-    assert_eq!(model.received().len(), 3);
+    assert_eq!(model.received_requests().len(), 3);
 }

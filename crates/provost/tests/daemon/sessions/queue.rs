@@ -3,20 +3,20 @@
 
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use provost_runner::model::plain_http;
 use serde_json::{Value, json};
 
 use super::{ALL, Home, Running, texts};
 
-fn slowly(n_words: usize) -> Reply {
-    let mut slow = Answer::text(&"word ".repeat(n_words));
+fn slowly(n_words: usize) -> FakeReply {
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(n_words));
     slow.pace = Duration::from_millis(10);
-    Reply::Say(slow)
+    FakeReply::Completion(slow)
 }
 
-fn text(said: &str) -> Reply {
-    Reply::Say(Answer::text(said))
+fn text(said: &str) -> FakeReply {
+    FakeReply::Completion(FakeCompletion::from_text(said))
 }
 
 fn n_queued(detail: &Value) -> usize {
@@ -54,7 +54,7 @@ impl Running {
 async fn what_is_said_during_a_turn_stands_behind_its_answer() {
     let home = Home::new();
     let replies = vec![slowly(40), text("The second."), text("The third.")];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "One").await;
@@ -77,7 +77,7 @@ async fn what_is_said_during_a_turn_stands_behind_its_answer() {
 async fn a_stop_sends_nothing_that_waits_until_somebody_goes_on() {
     let home = Home::new();
     let replies = vec![slowly(3000), text("The rest."), text("The second.")];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "One").await;
@@ -92,7 +92,7 @@ async fn a_stop_sends_nothing_that_waits_until_somebody_goes_on() {
     let daemon = home.up();
     let detail = daemon.session_until(&session, held).await;
     assert_eq!(texts(&detail).last().unwrap(), "Two");
-    assert_eq!(model.received().len(), 1);
+    assert_eq!(model.received_requests().len(), 1);
     daemon.go_on(&session).await;
     let over = |now: &Value| n_queued(now) == 0 && now["session"]["status"] == "idle";
     let detail = daemon.session_until(&session, over).await;
@@ -103,7 +103,7 @@ async fn a_stop_sends_nothing_that_waits_until_somebody_goes_on() {
 async fn what_waits_can_be_taken_back_and_what_is_said_next_comes_after_the_rest() {
     let home = Home::new();
     let replies = vec![slowly(3000), text("The second."), text("The fourth.")];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     let first = daemon.say(&session, "One").await;
@@ -121,13 +121,13 @@ async fn what_waits_can_be_taken_back_and_what_is_said_next_comes_after_the_rest
     let over = |now: &Value| texts(now).last().unwrap() == "The fourth.";
     let detail = daemon.session_until(&session, over).await;
     assert_eq!(texts(&detail)[2..], ["Two", "The second.", "Four", "The fourth."]);
-    assert!(model.received().iter().all(|one| !one.body.to_string().contains("Three")));
+    assert!(model.received_requests().iter().all(|one| !one.body.to_string().contains("Three")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_said_twice_under_one_key_is_heard_twice_and_happens_once() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![text("Hello you.")]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![text("Hello you.")]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     // One that is kept in the log, and one that is kept beside it.
     for (key, said) in [("short", "Hello".to_owned()), ("long", "Hello ".repeat(2000))] {
@@ -136,13 +136,13 @@ async fn what_is_said_twice_under_one_key_is_heard_twice_and_happens_once() {
         assert!(first.contains("TURN_FINISHED") && first.contains("Hello you."), "{first}");
         assert_eq!(daemon.hear(&session, key, &said).await, first);
     }
-    assert_eq!(model.received().len(), 2);
+    assert_eq!(model.received_requests().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_a_turn_hears_that_it_is_held_back_or_taken_back() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![slowly(3000)]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![slowly(3000)]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "One").await;
@@ -166,7 +166,8 @@ async fn who_waits_for_a_turn_hears_that_it_is_held_back_or_taken_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_call_says_is_taken_back_when_the_turn_before_is_stopped() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![slowly(3000), text("The rest.")]).await.unwrap();
+    let model =
+        FakeModelServer::start_with_replies(vec![slowly(3000), text("The rest.")]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "One").await;
@@ -184,5 +185,5 @@ async fn what_one_call_says_is_taken_back_when_the_turn_before_is_stopped() {
     assert_eq!(n_queued(&daemon.get(&format!("/api/sessions/{session}")).await), 0);
     daemon.go_on(&session).await;
     daemon.turn_end(&session, "finished").await;
-    assert!(model.received().iter().all(|one| !one.body.to_string().contains("Two")));
+    assert!(model.received_requests().iter().all(|one| !one.body.to_string().contains("Two")));
 }

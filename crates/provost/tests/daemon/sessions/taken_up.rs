@@ -4,12 +4,12 @@
 use std::fs;
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use provost_proto::session::{
     HandedOff, MessageAdded, MessageAuthor, MessagePart, SessionBudget, SessionOpened, ToolCalled,
 };
 use provost_proto::{Actor, Fact, SessionId, Stream};
-use provost_store::{Append, Clock, Sqlite, Store as _, StoreOptions};
+use provost_store::{AppendRequest, Clock, EventStore as _, SqliteStore, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{ALL, Home, texts, tools};
@@ -25,13 +25,13 @@ fn parsed<T: serde::de::DeserializeOwned>(value: &Value) -> T {
 async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
     let clock = Clock::system();
     let path = home.data().join("log.db");
-    let store = Sqlite::open(StoreOptions { path, clock: clock.clone() }).unwrap();
+    let store = SqliteStore::open(StoreOptions { path, clock: clock.clone() }).unwrap();
     let (parent, turn) = (parsed(&session["id"]), parsed(&session["turn"]["id"]));
-    let (child, item): (SessionId, u32) = (clock.id(), parsed(&session["items"]));
+    let (child, item): (SessionId, u32) = (clock.new_id(), parsed(&session["items"]));
     let said = MessageAdded {
         session: parent,
         item,
-        message: clock.id(),
+        message: clock.new_id(),
         turn: Some(turn),
         from: MessageAuthor::Assistant,
         parts: vec![MessagePart::Text { text: "I have it read.".to_owned() }],
@@ -65,7 +65,7 @@ async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
         (child, Fact::SessionOpened(opened)),
         (parent, Fact::HandedOff(handed)),
     ] {
-        let append = Append::one(by, Actor::Daemon, Stream::Session(stream), fact);
+        let append = AppendRequest::single_event(by, Actor::Daemon, Stream::Session(stream), fact);
         store.append(append).await.unwrap();
     }
     child
@@ -74,17 +74,17 @@ async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_was_handed_over_and_never_told_is_told_once() {
     let home = Home::new();
-    let model = FakeModel::answering(|n, asked| {
+    let model = FakeModelServer::start_with_rule(|n, asked| {
         let is_reader = asked.body.to_string().contains("You are the reader.");
         let mut answer = match (n, is_reader) {
-            (0, _) => Answer::text(&"word ".repeat(2000)),
-            (_, true) => Answer::text("It says hello."),
-            (_, false) => Answer::text("All done."),
+            (0, _) => FakeCompletion::from_text(&"word ".repeat(2000)),
+            (_, true) => FakeCompletion::from_text("It says hello."),
+            (_, false) => FakeCompletion::from_text("All done."),
         };
         if n == 0 {
             answer.pace = Duration::from_millis(10);
         }
-        Reply::Say(answer)
+        FakeReply::Completion(answer)
     });
     let model = model.await.unwrap();
     fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
@@ -113,8 +113,12 @@ async fn a_task_that_was_handed_over_and_never_told_is_told_once() {
 async fn a_turn_that_is_taken_up_ends_when_its_message_is_taken_back() {
     let home = Home::new();
     let command = json!({ "command": "touch made" });
-    let replies = vec![Reply::Say(Answer::call("c1", "terminal_runCommand", command))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![FakeReply::Completion(FakeCompletion::from_tool_call(
+        "c1",
+        "terminal_runCommand",
+        command,
+    ))];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     let sent = daemon.say(&session, "Do it.").await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use provost_fake_model::{Answer, FakeModel, Reply};
+use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use serde_json::{Value, json};
 
 use super::{ALL, Home, call};
@@ -82,14 +82,17 @@ fn attributes(span: &Value) -> BTreeMap<String, Value> {
 async fn a_turn_is_told_by_the_conventions_and_nothing_of_what_was_said() {
     let home = Home::new();
     let replies = vec![
-        Reply::Say(Answer::new(vec![
+        FakeReply::Completion(FakeCompletion::new(vec![
             call("call_a", "fs_readFile", json!({ "path": "hello.txt" })),
             call("call_b", "fs_readFile", json!({ "path": "missing.txt" })),
         ])),
-        Reply::Say(Answer::text("The answer is forty-two.")),
-        Reply::status(401, json!({ "error": { "message": "no", "type": "authentication_error" } })),
+        FakeReply::Completion(FakeCompletion::from_text("The answer is forty-two.")),
+        FakeReply::json_status(
+            401,
+            json!({ "error": { "message": "no", "type": "authentication_error" } }),
+        ),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let collector = Collector::default();
     let endpoint = collector.start().await;
     let more = format!(
@@ -144,15 +147,19 @@ async fn a_turn_is_told_by_the_conventions_and_nothing_of_what_was_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_switch_tells_what_was_said_and_a_task_hangs_where_it_was_given() {
     let home = Home::new();
-    let model = FakeModel::answering(|_, asked| {
+    let model = FakeModelServer::start_with_rule(|_, asked| {
         let text = asked.body.to_string();
-        Reply::Say(match (text.contains("You are the reader"), text.contains("tool_call_id")) {
-            (true, _) => Answer::text("I have read it."),
-            (false, true) => Answer::text("All done."),
-            (false, false) => {
-                Answer::call("h", "handoff", json!({ "role": "reader", "task": "Read it." }))
-            }
-        })
+        FakeReply::Completion(
+            match (text.contains("You are the reader"), text.contains("tool_call_id")) {
+                (true, _) => FakeCompletion::from_text("I have read it."),
+                (false, true) => FakeCompletion::from_text("All done."),
+                (false, false) => FakeCompletion::from_tool_call(
+                    "h",
+                    "handoff",
+                    json!({ "role": "reader", "task": "Read it." }),
+                ),
+            },
+        )
     });
     let model = model.await.unwrap();
     std::fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
@@ -181,9 +188,10 @@ async fn a_second_switch_tells_what_was_said_and_a_task_hangs_where_it_was_given
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_that_a_crash_cut_off_is_told_when_the_daemon_is_back() {
     let home = Home::new();
-    let mut slow = Answer::text(&"word ".repeat(2000));
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(2000));
     slow.pace = Duration::from_millis(10);
-    let model = FakeModel::replying(vec![Reply::Say(slow)]).await.unwrap();
+    let model =
+        FakeModelServer::start_with_replies(vec![FakeReply::Completion(slow)]).await.unwrap();
     let collector = Collector::default();
     let endpoint = collector.start().await;
     let more = format!("[telemetry]\nendpoint = \"{endpoint}\"\n");
@@ -203,7 +211,11 @@ async fn a_turn_that_a_crash_cut_off_is_told_when_the_daemon_is_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collector_that_is_not_there_disturbs_nobody() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![Reply::Say(Answer::text("Hi."))]).await.unwrap();
+    let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
+        FakeCompletion::from_text("Hi."),
+    )])
+    .await
+    .unwrap();
     // Nothing listens on port 1.
     let more = "[telemetry]\nendpoint = \"http://127.0.0.1:1\"\n";
     let daemon = home.with_model(&model, ALL[1], more);

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use provost_fake_model::{Answer, FakeModel, Reply, Said};
+use provost_fake_model::{FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply};
 use serde_json::{Value, json};
 
 use super::chat::{chat, said};
 use super::{ALL, Home, call};
 
-fn slowly() -> Answer {
-    let mut slow = Answer::text(&"word ".repeat(3000));
+fn slowly() -> FakeCompletion {
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(3000));
     slow.pace = Duration::from_millis(10);
     slow
 }
@@ -17,7 +17,8 @@ fn slowly() -> Answer {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_is_taken_back_during_the_turn_and_told_to_who_leaves() {
     let home = Home::new();
-    let model = FakeModel::replying(vec![Reply::Say(slowly())]).await.unwrap();
+    let model =
+        FakeModelServer::start_with_replies(vec![FakeReply::Completion(slowly())]).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     let steps = &[
         ("> ", "Tell me.\n"),
@@ -40,7 +41,9 @@ async fn what_waits_is_taken_back_during_the_turn_and_told_to_who_leaves() {
 async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
     for (stop, told) in [("\x03", "Stopping."), ("/cancel\n", "/cancel")] {
         let home = Home::new();
-        let model = FakeModel::replying(vec![Reply::Say(slowly())]).await.unwrap();
+        let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(slowly())])
+            .await
+            .unwrap();
         let daemon = home.with_model(&model, ALL[1], "");
         let session = daemon.session(json!({})).await;
         daemon.say(&session, "One").await;
@@ -65,22 +68,27 @@ async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
         let over = |now: &Value| now["session"]["queued"] == json!([]);
         let detail = daemon.session_until(&session, over).await;
         assert_eq!(detail["session"]["turn"]["status"], "cancelled");
-        assert_eq!(model.received().len(), 1);
+        assert_eq!(model.received_requests().len(), 1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_was_typed_before_a_question_answers_it() {
     let home = Home::new();
-    let mut slow = Answer::new(vec![
-        Said::Say("word ".repeat(100)),
+    let mut slow = FakeCompletion::new(vec![
+        FakeCompletionPart::Text("word ".repeat(100)),
         call("c1", "terminal_runCommand", json!({ "command": "touch made" })),
     ]);
     slow.pace = Duration::from_millis(10);
-    let touch = Answer::call("c2", "terminal_runCommand", json!({ "command": "touch other" }));
-    let end = Answer::text("All said.");
-    let replies = vec![Reply::Say(slow), Reply::Say(touch), Reply::Say(end)];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let touch = FakeCompletion::from_tool_call(
+        "c2",
+        "terminal_runCommand",
+        json!({ "command": "touch other" }),
+    );
+    let end = FakeCompletion::from_text("All said.");
+    let replies =
+        vec![FakeReply::Completion(slow), FakeReply::Completion(touch), FakeReply::Completion(end)];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     let steps = &[
         ("> ", "Touch them.\n"),

@@ -1,12 +1,14 @@
 //! What the three wires with an own way of speaking do when not all goes well, through
 //! the daemon and the command line.
 
-use provost_fake_model::{Answer, Ending, FakeModel, Format, Reply, Said};
+use provost_fake_model::{
+    FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
+};
 use serde_json::{Value, json};
 
 use super::{ALL, Home, Running, call};
 
-const WIRES: [(Format, &str); 3] = [ALL[0], ALL[2], ALL[3]];
+const WIRES: [(FakeWireFormat, &str); 3] = [ALL[0], ALL[2], ALL[3]];
 
 /// A stream of the runner's own tests.
 macro_rules! stream {
@@ -33,29 +35,36 @@ fn chat(home: &Home, args: &[&str]) -> (i32, String, String) {
 async fn an_error_in_the_midst_and_what_is_no_json_are_tried_again_on_every_wire() {
     for (format, wire) in WIRES {
         let error = match format {
-            Format::Messages => {
+            FakeWireFormat::Messages => {
                 json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } })
             }
-            Format::Gemini => {
+            FakeWireFormat::Gemini => {
                 json!({ "error": { "code": 503, "message": "Overloaded", "status": "UNAVAILABLE" } })
             }
-            Format::Responses | Format::Chat => {
+            FakeWireFormat::Responses | FakeWireFormat::Chat => {
                 json!({ "type": "error", "code": "server_error", "message": "Overloaded" })
             }
         };
-        let half: String = Answer::text("One two").events(format).into_iter().take(4).collect();
+        let half: String = FakeCompletion::from_text("One two")
+            .encode_events(format)
+            .into_iter()
+            .take(4)
+            .collect();
         let replies = vec![
-            Reply::raw(format!("{half}data: {error}\n\n"), Ending::Whole),
-            Reply::raw(format!("{half}data: {{\"type\": \"resp\n\n"), Ending::Whole),
-            Reply::Say(Answer::text("One two three")),
+            FakeReply::raw_stream(format!("{half}data: {error}\n\n"), StreamEnding::Complete),
+            FakeReply::raw_stream(
+                format!("{half}data: {{\"type\": \"resp\n\n"),
+                StreamEnding::Complete,
+            ),
+            FakeReply::Completion(FakeCompletion::from_text("One two three")),
         ];
         let home = Home::new();
-        let model = FakeModel::replying(replies).await.unwrap();
+        let model = FakeModelServer::start_with_replies(replies).await.unwrap();
         let daemon = home.with_model(&model, (format, wire), "");
         let (status, said, remarks) = chat(&home, &["--project", "app", "-p", "Count"]);
         assert_eq!((status, said.as_str()), (0, "One two three\n"), "{wire}: {remarks}");
         assert!(remarks.contains("asked again"), "{wire}: {remarks}");
-        assert_eq!(model.received().len(), 3, "{wire}");
+        assert_eq!(model.received_requests().len(), 3, "{wire}");
         let detail = daemon.last_session().await;
         assert_eq!(super::texts(&detail), ["Count", "One two three"], "{wire}");
         // What the attempts before used is paid for too, where it was told.
@@ -72,8 +81,11 @@ async fn what_is_declined_stays_to_be_read_and_the_conversation_goes_on() {
         (WIRES[2], stream!("gemini/blocked"), "PROHIBITED_CONTENT"),
     ] {
         let home = Home::new();
-        let replies = vec![Reply::raw(stream, Ending::Whole), Reply::Say(Answer::text("Gladly."))];
-        let model = FakeModel::replying(replies).await.unwrap();
+        let replies = vec![
+            FakeReply::raw_stream(stream, StreamEnding::Complete),
+            FakeReply::Completion(FakeCompletion::from_text("Gladly.")),
+        ];
+        let model = FakeModelServer::start_with_replies(replies).await.unwrap();
         let daemon = home.with_model(&model, at, "");
         let (status, said, remarks) = chat(&home, &["--project", "app", "-p", "Question one"]);
         assert_eq!(status, 8, "{at:?}: {said} {remarks}");
@@ -85,11 +97,15 @@ async fn what_is_declined_stays_to_be_read_and_the_conversation_goes_on() {
         let id = detail["session"]["id"].as_str().unwrap();
         let (status, said, _) = chat(&home, &["--session", id, "-p", "Question two"]);
         assert_eq!((status, said.as_str()), (0, "Gladly.\n"), "{at:?}");
-        let again = model.received()[1].body.to_string();
+        let again = model.received_requests()[1].body.to_string();
         assert!(again.contains("Question two"), "{at:?}: {again}");
         // Messages would go on to decline; what a filter said is nobody's words.
-        assert_eq!(again.contains("Question one"), at.0 != Format::Messages, "{at:?}: {again}");
-        assert!(at.0 == Format::Responses || !again.contains(why), "{at:?}: {again}");
+        assert_eq!(
+            again.contains("Question one"),
+            at.0 != FakeWireFormat::Messages,
+            "{at:?}: {again}"
+        );
+        assert!(at.0 == FakeWireFormat::Responses || !again.contains(why), "{at:?}: {again}");
     }
 }
 
@@ -97,10 +113,10 @@ async fn what_is_declined_stays_to_be_read_and_the_conversation_goes_on() {
 async fn a_call_that_gemini_could_not_read_is_made_again() {
     let home = Home::new();
     let replies = vec![
-        Reply::raw(stream!("gemini/a-malformed-call"), Ending::Whole),
-        Reply::Say(Answer::text("Without a call.")),
+        FakeReply::raw_stream(stream!("gemini/a-malformed-call"), StreamEnding::Complete),
+        FakeReply::Completion(FakeCompletion::from_text("Without a call.")),
     ];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, WIRES[2], "");
     let (status, said, remarks) = chat(&home, &["--project", "app", "-p", "Call"]);
     assert_eq!(status, 0, "{said}");
@@ -113,12 +129,15 @@ async fn a_call_that_gemini_could_not_read_is_made_again() {
 async fn what_is_thought_in_secret_goes_back_with_the_results_of_both_calls() {
     let home = Home::new();
     let stream = stream!("messages/thoughts-and-two-calls");
-    let replies = vec![Reply::raw(stream, Ending::Whole), Reply::Say(Answer::text("Done."))];
-    let model = FakeModel::replying(replies).await.unwrap();
+    let replies = vec![
+        FakeReply::raw_stream(stream, StreamEnding::Complete),
+        FakeReply::Completion(FakeCompletion::from_text("Done.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, WIRES[1], "");
     let (status, said, _) = chat(&home, &["--project", "app", "-p", "Think"]);
     assert_eq!(status, 0, "{said}");
-    let messages = model.received()[1].body["messages"].clone();
+    let messages = model.received_requests()[1].body["messages"].clone();
     let kinds = |n: usize| -> Vec<String> {
         let blocks = messages[n]["content"].as_array().unwrap().iter();
         blocks.map(|block| block["type"].as_str().unwrap().to_owned()).collect()
@@ -134,27 +153,28 @@ async fn what_is_thought_in_secret_goes_back_with_the_results_of_both_calls() {
 async fn a_provider_that_is_busy_is_asked_again_when_it_says_so() {
     for (status, wire) in [(429, WIRES[0]), (529, WIRES[1]), (503, WIRES[2])] {
         let home = Home::new();
-        let busy = Reply::Status {
+        let busy = FakeReply::Status {
             status,
             headers: vec![("retry-after", "1".to_owned())],
             body: json!({ "error": { "type": "overloaded_error", "message": "Busy" } }),
         };
         let read = call("c", "fs_readFile", json!({ "path": "hello.txt" }));
-        let think = Said::Think { text: "Hm.".to_owned(), signature: "c2ln".to_owned() };
+        let think =
+            FakeCompletionPart::Reasoning { text: "Hm.".to_owned(), signature: "c2ln".to_owned() };
         let replies = vec![
             busy.clone(),
-            Reply::Say(Answer::new(vec![think, read])),
+            FakeReply::Completion(FakeCompletion::new(vec![think, read])),
             busy,
-            Reply::Say(Answer::text("Hello.")),
+            FakeReply::Completion(FakeCompletion::from_text("Hello.")),
         ];
-        let model = FakeModel::replying(replies).await.unwrap();
+        let model = FakeModelServer::start_with_replies(replies).await.unwrap();
         let _daemon = home.with_model(&model, wire, "");
         let began = std::time::Instant::now();
         let (status, said, remarks) = chat(&home, &["--project", "app", "-p", "Read"]);
         assert_eq!((status, said.as_str()), (0, "Hello.\n"), "{wire:?}: {remarks}");
         assert!(began.elapsed().as_secs() >= 2, "{wire:?} was not left alone");
         assert!(remarks.contains("Busy"), "{wire:?}: {remarks}");
-        let last = model.received()[3].body.to_string();
+        let last = model.received_requests()[3].body.to_string();
         assert!(last.contains("c2ln") && last.contains("hello from the file"), "{wire:?}: {last}");
     }
 }

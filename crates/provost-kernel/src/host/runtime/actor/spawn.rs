@@ -8,7 +8,7 @@ use provost_core::runtime::plan::RuntimePlan;
 use provost_core::runtime::state_machine::{RuntimeInput, RuntimeProcessKind};
 use provost_proto::ActionId;
 use provost_proto::kernel::ErrorInfo;
-use provost_sandbox::confine::Stdio;
+use provost_sandbox::confine::SandboxStdio;
 
 use super::super::super::commands::refused;
 use super::super::super::preview::{self, Watched};
@@ -59,14 +59,15 @@ impl Actor {
         let policy = wall.policy();
         let space = Space::new([policy.project.clone(), policy.scratch.clone()]);
         space.check().map_err(|ErrorInfo { message, .. }| message)?;
-        let absent = policy.absent();
+        let absent = policy.find_missing_paths();
         let environment: &[(OsString, OsString)] = self.means.commands.environment();
         let mut command = plan::command(plan, which, &self.means.own, environment);
         let failed = |error: io::Error| format!("no pipe for what it prints: {error}");
         // One pipe for both, so that lines keep the order in which they were printed.
         let (output, input) = io::pipe().map_err(failed)?;
         let second = input.try_clone().map_err(failed)?;
-        command.stdio = [Stdio::Null, Stdio::Given(input.into()), Stdio::Given(second.into())];
+        command.stdio =
+            [SandboxStdio::Null, SandboxStdio::Fd(input.into()), SandboxStdio::Fd(second.into())];
         let what = match which {
             RuntimeProcessKind::Build => "build",
             RuntimeProcessKind::Dev => "run",

@@ -7,7 +7,7 @@ use alacritty_terminal::event::{Event, EventListener, WindowSize};
 use alacritty_terminal::term::color::Colors;
 use alacritty_terminal::vte::ansi::Rgb;
 use provost_proto::limits::MAX_TERMINAL_TITLE_BYTES;
-use provost_sandbox::pty::Size;
+use provost_sandbox::pty::PtySize;
 
 use super::Said;
 use super::colors::color_of;
@@ -26,7 +26,7 @@ type Answer = std::sync::Arc<dyn Fn(Rgb) -> String + Sync + Send>;
 struct Heard {
     said: Said,
     asked: Vec<(usize, Answer)>,
-    size: Option<Size>,
+    size: Option<PtySize>,
 }
 
 impl EventListener for Events {
@@ -41,7 +41,7 @@ impl EventListener for Events {
                 heard.asked.push((index, answer));
             }
             Event::TextAreaSizeRequest(answer) => {
-                let size = heard.size.unwrap_or(Size { cols: 80, rows: 24 });
+                let size = heard.size.unwrap_or(PtySize { cols: 80, rows: 24 });
                 let window = WindowSize {
                     num_lines: size.rows,
                     num_cols: size.cols,
@@ -81,7 +81,7 @@ fn cut(title: &str) -> String {
 
 impl Events {
     /// The terminal has this size.
-    pub(super) fn fit(&self, size: Size) {
+    pub(super) fn fit(&self, size: PtySize) {
         self.0.borrow_mut().size = Some(size);
     }
 

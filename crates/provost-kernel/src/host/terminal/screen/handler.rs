@@ -16,7 +16,7 @@ use alacritty_terminal::vte::ansi::{
     NamedPrivateMode, PrivateMode, Rgb, StandardCharset, TabulationClearMode,
 };
 use provost_proto::limits::TERMINAL_SCROLLBACK_LINES;
-use provost_sandbox::pty::Size;
+use provost_sandbox::pty::PtySize;
 
 use super::events::Events;
 use super::{Cells, Said};
@@ -32,11 +32,11 @@ pub(super) struct Handling {
     pub(super) title: Option<String>,
     /// Whether the last thing was a character, which a mark may still join.
     pub(super) joins: bool,
-    size: Size,
+    size: PtySize,
 }
 
 impl Handling {
-    pub(super) fn new(size: Size) -> Self {
+    pub(super) fn new(size: PtySize) -> Self {
         let config = Config {
             scrolling_history: TERMINAL_SCROLLBACK_LINES,
             osc52: Osc52::Disabled,
@@ -68,7 +68,7 @@ impl Handling {
         said
     }
 
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: PtySize) {
         self.events.fit(size);
         (self.size, self.joins) = (size, false);
         let (cols, before) = (usize::from(size.cols), self.tabs.len());
@@ -78,7 +78,7 @@ impl Handling {
         self.tabs.extend((before.min(cols)..cols).map(|column| column % 8 == 0));
     }
 
-    pub(super) fn size(&self) -> Size {
+    pub(super) fn size(&self) -> PtySize {
         self.size
     }
 

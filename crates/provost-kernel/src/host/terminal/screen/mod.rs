@@ -19,7 +19,7 @@ mod unfinished;
 
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::vte::ansi::{Processor, StdSyncHandler};
-use provost_sandbox::pty::Size;
+use provost_sandbox::pty::PtySize;
 
 use handler::Handling;
 pub(super) use text::Text;
@@ -55,7 +55,7 @@ pub(super) struct Said {
 
 /// A size, as the grid wants it.
 #[derive(Clone, Copy)]
-struct Cells(Size);
+struct Cells(PtySize);
 
 impl Dimensions for Cells {
     fn total_lines(&self) -> usize {
@@ -73,7 +73,7 @@ impl Dimensions for Cells {
 }
 
 impl Screen {
-    pub(super) fn new(size: Size) -> Self {
+    pub(super) fn new(size: PtySize) -> Self {
         Self { parser: Processor::new(), handling: Handling::new(size), held: Vec::new() }
     }
 
@@ -126,11 +126,11 @@ impl Screen {
         }
     }
 
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: PtySize) {
         self.handling.resize(size);
     }
 
-    pub(super) fn size(&self) -> Size {
+    pub(super) fn size(&self) -> PtySize {
         self.handling.size()
     }
 }

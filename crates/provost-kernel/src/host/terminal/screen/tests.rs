@@ -2,14 +2,14 @@
 
 mod fidelity;
 
-use provost_sandbox::pty::Size;
+use provost_sandbox::pty::PtySize;
 
 use proptest::prelude::*;
 
 use super::Screen;
 
 fn screen(bytes: &[u8]) -> Screen {
-    let mut screen = Screen::new(Size { cols: 20, rows: 5 });
+    let mut screen = Screen::new(PtySize { cols: 20, rows: 5 });
     screen.draw(bytes);
     screen
 }
@@ -29,7 +29,7 @@ fn what_programs_ask_is_answered_here() {
         ("\x1b]52;c;aGk=\x07\x1b]52;c;?\x07", ""),
         ("plain", ""),
     ] {
-        let mut screen = Screen::new(Size { cols: 20, rows: 5 });
+        let mut screen = Screen::new(PtySize { cols: 20, rows: 5 });
         let said = screen.draw(asked.as_bytes());
         assert_eq!(String::from_utf8_lossy(&said.answers), answer, "{asked:?}");
     }
@@ -37,7 +37,7 @@ fn what_programs_ask_is_answered_here() {
 
 #[test]
 fn titles_and_the_bell_are_told_once() {
-    let mut screen = Screen::new(Size { cols: 20, rows: 5 });
+    let mut screen = Screen::new(PtySize { cols: 20, rows: 5 });
     let said = screen.draw(b"\x1b]0;one\x07\x1b]2;two\x07\x07");
     assert_eq!((said.title.as_deref(), said.bell), (Some("two"), true));
     let said = screen.draw(b"x");
@@ -89,9 +89,9 @@ fn looking_at_the_main_screen_changes_nothing_of_the_other() {
 #[test]
 fn a_screen_of_any_size_is_drawn_without_harm() {
     for (cols, rows) in [(1, 1), (1, 5), (5, 1), (2, 2), (1000, 500)] {
-        let mut screen = Screen::new(Size { cols, rows });
+        let mut screen = Screen::new(PtySize { cols, rows });
         screen.draw("漢字😀abc\r\n\t\x1b[5;5Hx\x1b[2J\x1b[?1049h漢".as_bytes());
-        screen.resize(Size { cols: rows, rows: cols });
+        screen.resize(PtySize { cols: rows, rows: cols });
         screen.draw("漢x\x1b[?1049l".as_bytes());
         assert!(!screen.snapshot().is_empty());
     }

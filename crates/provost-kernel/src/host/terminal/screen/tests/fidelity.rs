@@ -9,7 +9,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use provost_sandbox::pty::Size;
+use provost_sandbox::pty::PtySize;
 use serde_json::json;
 
 use super::super::{Screen, unfinished};
@@ -124,7 +124,7 @@ fn a_client_that_comes_late_sees_what_it_would_have_seen() {
     for (name, bytes, cols) in streams() {
         for cut in cuts(bytes.len()) {
             let (raw, rest) = bytes.split_at(cut);
-            let mut screen = Screen::new(Size { cols, rows: 24 });
+            let mut screen = Screen::new(PtySize { cols, rows: 24 });
             screen.draw(raw);
             screen.settle();
             let mut snapshot = screen.snapshot();

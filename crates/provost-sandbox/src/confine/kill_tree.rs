@@ -1,0 +1,187 @@
+//! In the child: ending a tree without a process id namespace.
+//!
+//! The warden is a subreaper, so whatever double-forked and left its session is
+//! still its descendant. Descendants are found by reading `/proc`; first all are
+//! stopped, again and again until no new one appears, because stopped processes
+//! cannot fork and keep their places under a process limit; then all are killed.
+
+use std::ffi::{CStr, c_int};
+
+use rustix::fs::{Mode, OFlags, RawDir};
+
+use super::raw_syscall::{int_arg, ptr_arg, syscall};
+
+/// The highest process id the kernel gives.
+const MAX_PID: usize = 1 << 22;
+/// Processes looked at in one pass.
+const MAX_PROCESSES: usize = 1 << 16;
+/// Passes until we stop hoping that no new process appears.
+const STOP_PASSES: u32 = 200;
+
+/// Memory for one pass, from the kernel: the child must not use the heap.
+struct DescendantTable {
+    seen: &'static mut [(u32, u32)],
+    ours: &'static mut [u64],
+}
+
+/// Kills every descendant and waits until none is left.
+pub(super) fn kill_descendants(command: c_int, tell_status: fn(c_int)) {
+    if reap_children(command, tell_status) {
+        return;
+    }
+    let Some(mut table) = DescendantTable::new() else {
+        return;
+    };
+    let mut before = 0;
+    for _ in 0..STOP_PASSES {
+        let now = table.signal_descendants(libc::SIGSTOP);
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    loop {
+        table.signal_descendants(libc::SIGKILL);
+        if reap_children(command, tell_status) {
+            return;
+        }
+        // Killed processes take a moment to become ours to collect.
+        let moment = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        // SAFETY: the time outlives the call, which waits for nothing else.
+        let _ = unsafe { syscall(libc::SYS_ppoll, [0, 0, ptr_arg(&raw const moment)]) };
+    }
+}
+
+/// Signals every descendant once.
+pub(super) fn signal_descendants(signal: c_int) {
+    if let Some(mut table) = DescendantTable::new() {
+        table.signal_descendants(signal);
+    }
+}
+
+/// Collects one child that ended, if there is one.
+pub(super) fn try_reap_one() -> Result<Option<(c_int, c_int)>, i32> {
+    let mut status: c_int = 0;
+    let options = int_arg(libc::WNOHANG | libc::__WALL);
+    // SAFETY: `status` is a valid place for the answer.
+    let pid =
+        unsafe { syscall(libc::SYS_wait4, [int_arg(-1), ptr_arg(&raw mut status), options])? };
+    Ok(c_int::try_from(pid).ok().filter(|pid| *pid != 0).map(|pid| (pid, status)))
+}
+
+/// Collects whoever ended; true if no child is left.
+fn reap_children(command: c_int, tell_status: fn(c_int)) -> bool {
+    loop {
+        match try_reap_one() {
+            Ok(None) => return false,
+            Ok(Some((pid, status))) if pid == command => tell_status(status),
+            Ok(Some(_)) | Err(libc::EINTR) => {}
+            Err(_) => return true,
+        }
+    }
+}
+
+impl Drop for DescendantTable {
+    fn drop(&mut self) {
+        let size = size_of_val(self.ours) + size_of_val(self.seen);
+        // SAFETY: exactly what was mapped; the memory may be the parent's too, so
+        // it must not be left behind.
+        let _ = unsafe { syscall(libc::SYS_munmap, [ptr_arg(self.ours.as_ptr()), size]) };
+    }
+}
+
+impl DescendantTable {
+    fn new() -> Option<Self> {
+        let (n_seen, n_words) = (MAX_PROCESSES, MAX_PID / 64);
+        let size = n_seen * size_of::<(u32, u32)>() + n_words * size_of::<u64>();
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: fresh memory, zeroed by the kernel and ours until the drop; the
+        // two parts do not overlap, and zero is a valid value of both types.
+        unsafe {
+            let arguments = [0, size, int_arg(protection), int_arg(flags), int_arg(-1), 0];
+            let memory = syscall(libc::SYS_mmap, arguments).ok()?;
+            // The stricter alignment first.
+            let ours = std::ptr::with_exposed_provenance_mut::<u64>(memory);
+            let seen = ours.add(n_words).cast::<(u32, u32)>();
+            Some(Self {
+                seen: std::slice::from_raw_parts_mut(seen, n_seen),
+                ours: std::slice::from_raw_parts_mut(ours, n_words),
+            })
+        }
+    }
+
+    /// Signals all descendants; how many there were.
+    fn signal_descendants(&mut self, signal: c_int) -> usize {
+        let n_seen = self.read_processes();
+        self.ours.fill(0);
+        self.mark_descendant(rustix::process::getpid().as_raw_nonzero().get().cast_unsigned());
+        let mut n_found = 0;
+        loop {
+            let before = n_found;
+            for index in 0..n_seen {
+                let (pid, parent) = self.seen[index];
+                if self.is_descendant(parent) && !self.is_descendant(pid) {
+                    self.mark_descendant(pid);
+                    n_found += 1;
+                    // SAFETY: plain numbers. A number in use again is not ours to
+                    // fear: what we see is a live descendant of ours.
+                    let _ = unsafe { syscall(libc::SYS_kill, [pid as usize, int_arg(signal)]) };
+                }
+            }
+            if n_found == before {
+                return n_found;
+            }
+        }
+    }
+
+    fn mark_descendant(&mut self, pid: u32) {
+        if let Some(word) = self.ours.get_mut(pid as usize / 64) {
+            *word |= 1 << (pid % 64);
+        }
+    }
+
+    fn is_descendant(&self, pid: u32) -> bool {
+        self.ours.get(pid as usize / 64).is_some_and(|word| word & (1 << (pid % 64)) != 0)
+    }
+
+    /// Reads who is whose child.
+    fn read_processes(&mut self) -> usize {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(proc) = rustix::fs::open(c"/proc", flags, Mode::empty()) else { return 0 };
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 8192];
+        let mut names = RawDir::new(&proc, &mut buffer);
+        let mut n_seen = 0;
+        while let Some(Ok(entry)) = names.next() {
+            let Some(pid) = parse_decimal(entry.file_name().to_bytes()) else { continue };
+            let Some(parent) = read_parent_pid(&proc, entry.file_name()) else { continue };
+            if let Some(slot) = self.seen.get_mut(n_seen) {
+                *slot = (pid, parent);
+                n_seen += 1;
+            }
+        }
+        n_seen
+    }
+}
+
+fn parse_decimal(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0u32, |value, digit| {
+        digit.is_ascii_digit().then(|| value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')))
+    })
+}
+
+/// The fourth field of `stat`, counted from the last parenthesis, because the
+/// second is a name that may contain anything.
+fn read_parent_pid(proc: &std::os::fd::OwnedFd, pid: &CStr) -> Option<u32> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(proc, pid, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    let stat = rustix::fs::openat(folder.ok()?, c"stat", flags, Mode::empty()).ok()?;
+    let mut text = [0u8; 512];
+    let n_read = rustix::io::read(stat, &mut text).ok()?;
+    let text = text.get(..n_read)?;
+    let after = text.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = text.get(after + 2..)?.split(|byte| *byte == b' ');
+    // Also of the dead: a process whose first thread ended looks like one of
+    // them while its other threads live and fork.
+    parse_decimal(fields.nth(1)?)
+}

@@ -1,0 +1,273 @@
+//! A policy made ready.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use libc::sock_filter;
+use rustix::process::{Resource, getrlimit};
+
+use super::cgroup_pool::CgroupPool;
+use super::layers::{
+    AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup,
+};
+use super::prepared_policy::PreparedPolicy;
+use super::seccomp_filter::{self, SocketAccess};
+use super::spawn_plan::UserMaps;
+use super::standby_supervisor::StandbySupervisor;
+use super::{ResourceLimits, SandboxError, prepared_policy};
+use crate::probe::MachineFeatures;
+use crate::root_dir::RootDir;
+use crate::sandbox_policy::{NetworkAccess, SandboxPolicy, SandboxProfile};
+
+/// A policy made ready to put commands behind.
+///
+/// Make one per project and profile and keep it: the rules and the filter are
+/// made once, a run only uses them.
+#[derive(Debug)]
+pub struct Sandbox {
+    pub(super) policy: SandboxPolicy,
+    pub(super) extra: OptionalLayers,
+    pub(super) applied: AppliedLayers,
+    pub(super) root: RootDir,
+    pub(super) identity: (u64, u64),
+    pub(super) filter: Vec<sock_filter>,
+    pub(super) maps: Option<UserMaps>,
+    pub(super) groups: Option<Arc<CgroupPool>>,
+    pub(super) limits: Vec<(u32, u64)>,
+    /// `/dev/null`, open, since most runs need it.
+    pub(super) null: File,
+    ready: Mutex<PreparedPolicy>,
+    standby: Mutex<Option<StandbySupervisor>>,
+}
+
+impl Sandbox {
+    /// Makes a policy ready with the layers that are wanted and to be had.
+    pub fn new(
+        policy: SandboxPolicy,
+        machine: &MachineFeatures,
+        layers: LayerSelection,
+        limits: ResourceLimits,
+    ) -> Result<Self, SandboxError> {
+        check_required_layers(&policy, machine)?;
+        let extra = OptionalLayers::choose(layers, &policy, machine)?;
+        let root = RootDir::open(&policy.project).map_err(SandboxError::WorkingDirectory)?;
+        let found = rustix::fs::fstat(root.as_fd())
+            .map_err(SandboxError::wrap_errno("find the project"))?;
+        let applied = AppliedLayers::for_policy(&policy, machine, extra);
+        let ready = PreparedPolicy::new(Arc::new(policy.clone()), &applied)?;
+        let groups =
+            extra.cgroup.then(|| Arc::new(CgroupPool::new(machine.cgroups.clone(), limits)));
+        let null = File::options().read(true).write(true).open("/dev/null");
+        let maps = applied.user_namespace.then(build_user_maps);
+        Ok(Self {
+            identity: (found.st_dev, found.st_ino),
+            filter: compile_filter(&policy, extra, applied.own_ports),
+            limits: compute_rlimits(limits, machine, &applied),
+            ready: Mutex::new(ready),
+            standby: Mutex::new(None),
+            null: null.map_err(SandboxError::wrap_io("open /dev/null"))?,
+            policy,
+            extra,
+            applied,
+            root,
+            maps,
+            groups,
+        })
+    }
+
+    /// The policy behind it.
+    pub fn policy(&self) -> &SandboxPolicy {
+        &self.policy
+    }
+
+    /// The layers that every run gets.
+    pub fn applied(&self) -> &AppliedLayers {
+        &self.applied
+    }
+
+    /// Has the next run's warden made beforehand, which makes that run's start
+    /// shorter. Where the warden must be a copy of our memory, it cannot be.
+    pub fn start_standby(&self) -> Result<(), SandboxError> {
+        let mut held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none() && self.maps.is_none() && self.extra.pid {
+            let mounts = self.applied.mount_namespace.then_some(self.applied.pid_namespace);
+            let groups = self.groups.as_ref();
+            let groups = groups.and_then(|all| Some((Arc::clone(all), all.acquire_for_standby()?)));
+            *held =
+                Some(StandbySupervisor::new(self.clone_flags(), self.extra.net, mounts, groups)?);
+        }
+        Ok(())
+    }
+
+    /// Ends one that has waited so long, or tells how much longer it may; `None` if
+    /// none is left.
+    pub fn expire_standby(&self, after: Duration) -> Option<Duration> {
+        let mut held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = after.saturating_sub(held.as_ref()?.age());
+        if left.is_zero() {
+            *held = None;
+            return None;
+        }
+        Some(left)
+    }
+
+    /// The process that waits.
+    #[cfg(test)]
+    pub(super) fn standby_pid(&self) -> Option<u32> {
+        let held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().map(|standby| standby.pid)
+    }
+
+    /// The one that waits, for the run that comes now.
+    pub(super) fn take_standby(&self) -> Option<StandbySupervisor> {
+        self.standby.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What a run needs, as it must be now.
+    pub(super) fn refresh_prepared_policy(&self) -> Result<PreparedPolicy, SandboxError> {
+        let mut held = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        held.refresh(&self.applied)?;
+        held.runs += u32::from(self.extra.pid);
+        Ok(held.clone())
+    }
+}
+
+/// The least that makes a wall. Above it, more is better; below it, nothing runs.
+fn check_required_layers(
+    policy: &SandboxPolicy,
+    machine: &MachineFeatures,
+) -> Result<(), SandboxError> {
+    let refused = |layer, support: &crate::probe::LayerSupport| match support {
+        crate::probe::LayerSupport::Available => Ok(()),
+        crate::probe::LayerSupport::Refused { reason } => {
+            Err(SandboxError::unavailable(layer, reason.as_str()))
+        }
+    };
+    refused("no_new_privs", &machine.no_new_privs)?;
+    refused("seccomp", &machine.seccomp)?;
+    if machine.landlock_abi == 0 {
+        return Err(SandboxError::unavailable("Landlock", "the kernel has none, or it is off"));
+    }
+    if !policy.scratch.is_dir() {
+        return Err(SandboxError::unavailable("private /tmp", "the scratch folder is missing"));
+    }
+    Ok(())
+}
+
+fn compile_filter(
+    policy: &SandboxPolicy,
+    extra: OptionalLayers,
+    own_ports: bool,
+) -> Vec<sock_filter> {
+    if !policy.is_confined() {
+        return seccomp_filter::compile_terminal();
+    }
+    seccomp_filter::compile_confined(match policy.network {
+        NetworkAccess::None if extra.net => SocketAccess::Isolated,
+        NetworkAccess::None => SocketAccess::None,
+        NetworkAccess::Listen if own_ports => SocketAccess::ListenWithBroker,
+        NetworkAccess::Listen => SocketAccess::Listen,
+        NetworkAccess::Full => SocketAccess::Internet,
+    })
+}
+
+fn build_user_maps() -> UserMaps {
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    UserMaps { uid: format!("{uid} {uid} 1\n"), gid: format!("{gid} {gid} 1\n") }
+}
+
+/// The limits of each process, as the kernel numbers them; never above our own.
+fn compute_rlimits(
+    limits: ResourceLimits,
+    machine: &MachineFeatures,
+    applied: &AppliedLayers,
+) -> Vec<(u32, u64)> {
+    let mut all = vec![
+        (libc::RLIMIT_CORE, Resource::Core, 0),
+        (libc::RLIMIT_NOFILE, Resource::Nofile, limits.open_files),
+    ];
+    if applied.profile != SandboxProfile::Terminal {
+        all.push((libc::RLIMIT_FSIZE, Resource::Fsize, limits.file_size));
+        if !applied.cgroup_memory {
+            all.push((libc::RLIMIT_DATA, Resource::Data, limits.memory));
+        }
+        // The kernel does not count root. A user namespace counts from zero, else
+        // what the user runs already is counted too.
+        if !machine.root {
+            let running = if applied.user_namespace { 0 } else { count_user_tasks() };
+            let processes = u64::from(limits.processes) + running;
+            all.push((libc::RLIMIT_NPROC, Resource::Nproc, processes));
+        }
+    }
+    let hard = |resource| getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    all.into_iter().map(|(number, resource, limit)| (number, limit.min(hard(resource)))).collect()
+}
+
+fn count_user_tasks() -> u64 {
+    let own = format!("\nUid:\t{}\t", rustix::process::getuid().as_raw());
+    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
+    let is_process =
+        |name: &OsStr| name.to_str().is_some_and(|name| name.bytes().all(|b| b.is_ascii_digit()));
+    let processes = entries.filter_map(Result::ok).filter(|entry| is_process(&entry.file_name()));
+    let threads = processes.filter_map(|entry| {
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("Threads:\t"))?;
+        if status.contains(&own) { line.parse::<u64>().ok() } else { None }
+    });
+    threads.sum()
+}
+
+impl AppliedLayers {
+    fn for_policy(
+        policy: &SandboxPolicy,
+        machine: &MachineFeatures,
+        extra: OptionalLayers,
+    ) -> Self {
+        let confined = policy.is_confined();
+        let denied = match policy.network {
+            NetworkAccess::Full => vec![],
+            // Inside it may talk to itself; the namespace alone keeps it there.
+            NetworkAccess::None | NetworkAccess::Listen if extra.net => vec!["network namespace"],
+            NetworkAccess::None | NetworkAccess::Listen if machine.landlock_abi >= 4 => {
+                vec!["seccomp", "Landlock"]
+            }
+            NetworkAccess::None | NetworkAccess::Listen => vec!["seccomp"],
+        };
+        Self {
+            profile: policy.profile,
+            no_new_privs: true,
+            capabilities_dropped: confined,
+            landlock_abi: machine.landlock_abi,
+            seccomp: true,
+            user_namespace: extra.namespace_flags() != 0
+                && machine.namespaces.through_user_namespace,
+            pid_namespace: extra.pid,
+            net_namespace: extra.net,
+            ipc_namespace: extra.ipc,
+            mount_namespace: extra.mount,
+            uts_namespace: extra.uts,
+            private_tmp: extra.mount && confined && prepared_policy::can_use_private_tmp(policy),
+            protected_by: match (policy.protected.is_empty() && confined, extra.mount) {
+                (true, _) => PathProtection::Nothing,
+                (false, true) => PathProtection::Mounts,
+                (false, false) => PathProtection::Landlock,
+            },
+            network_denied_by: denied,
+            // In a network of its own it needs nobody to ask.
+            own_ports: confined
+                && policy.network == NetworkAccess::Listen
+                && !extra.net
+                && machine.notification.is_available(),
+            cgroup_pids: extra.cgroup && machine.cgroups.pids.is_some(),
+            cgroup_memory: extra.cgroup && machine.cgroups.memory.is_some(),
+            ended_by: if extra.pid {
+                ProcessCleanup::PidNamespace
+            } else {
+                ProcessCleanup::Subreaper
+            },
+        }
+    }
+}

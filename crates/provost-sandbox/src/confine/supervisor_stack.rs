@@ -1,0 +1,75 @@
+//! Memory for the warden to stand on when it shares ours.
+
+use std::io;
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Mutex, PoisonError};
+
+/// Enough for the warden and the command's child together.
+const STACK_SIZE: usize = 256 * 1024;
+/// Below the stack, so that one that grows too far ends the warden instead of
+/// writing into our memory.
+const GUARD_SIZE: usize = 64 * 1024;
+
+/// A stack. It must live as long as the process that stands on it.
+#[derive(Debug)]
+pub(super) struct SupervisorStack(NonNull<libc::c_void>);
+
+// SAFETY: the memory belongs to the value alone and is not looked at through it.
+unsafe impl Send for SupervisorStack {}
+// SAFETY: as above; a shared reference gives access to nothing.
+unsafe impl Sync for SupervisorStack {}
+
+impl SupervisorStack {
+    fn new() -> io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
+        // SAFETY: fresh memory of our own, of which a part is then made accessible.
+        unsafe {
+            let memory = libc::mmap(null_mut(), STACK_SIZE, libc::PROT_NONE, flags, -1, 0);
+            if memory == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let stack = Self(NonNull::new(memory).ok_or(io::ErrorKind::OutOfMemory)?);
+            let usable = memory.cast::<u8>().add(GUARD_SIZE).cast();
+            if libc::mprotect(usable, STACK_SIZE - GUARD_SIZE, libc::PROT_READ | libc::PROT_WRITE)
+                != 0
+            {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(stack)
+        }
+    }
+
+    /// Where the stack begins; it grows down from here.
+    pub(super) fn top(&self) -> *mut libc::c_void {
+        // SAFETY: the end of our own memory.
+        unsafe { self.0.as_ptr().cast::<u8>().add(STACK_SIZE).cast() }
+    }
+}
+
+/// Stacks that nobody stands on, kept for the next run.
+static FREE_STACKS: Mutex<Vec<SupervisorStack>> = Mutex::new(Vec::new());
+/// How many are kept.
+const MAX_FREE_STACKS: usize = 8;
+
+impl SupervisorStack {
+    /// One that is free, or a new one.
+    pub(super) fn acquire() -> io::Result<Self> {
+        let free = FREE_STACKS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.map_or_else(Self::new, Ok)
+    }
+
+    /// Keeps it for the next run. Whoever stood on it must be gone.
+    pub(super) fn release(self) {
+        let mut free = FREE_STACKS.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < MAX_FREE_STACKS {
+            free.push(self);
+        }
+    }
+}
+
+impl Drop for SupervisorStack {
+    fn drop(&mut self) {
+        // SAFETY: the memory is ours, and whoever stood on it is gone (see `CommandInvocation`).
+        unsafe { libc::munmap(self.0.as_ptr(), STACK_SIZE) };
+    }
+}

@@ -1,0 +1,312 @@
+//! What a child may reach, as plain data.
+//!
+//! A [`SandboxPolicy`] says, for one profile in one project, what can be read, written,
+//! connected to. It is made here and enforced in `confine`; nothing is
+//! decided, and `provost sandbox --explain` prints exactly what is enforced.
+//!
+//! # Hidden inside readable, protected inside writable
+//!
+//! Landlock only allows: a rule on a folder holds for everything beneath it, and
+//! no second rule can take a part back. "Everything except `~/.ssh`" therefore
+//! becomes a rule for every sibling along the way: all of `/` but `/home`, all of
+//! `/home/u` but `.ssh`. It follows that a folder on such a way can be passed
+//! through but not listed, and that what is made in it later is not reachable
+//! until the rules are built again, which happens when the folder changes.
+//!
+//! Protected paths inside the writable project (`.git/hooks`, `.provost` …) would
+//! cost more in this way: without a rule on the project itself, nothing new can
+//! be made at its top, not even `target` or `node_modules`. So:
+//!
+//! - where the machine permits a mount namespace, the project is one writable
+//!   rule, each protected path is mounted read-only onto itself, and the folders
+//!   between it and the project are mounted onto themselves, so that they cannot
+//!   be renamed away and replaced. A protected path that does not exist cannot be
+//!   mounted: a command can make it. [`MissingProtectedPaths::find_created`] tells afterwards.
+//!   Repositories inside the project are treated the same, as far as they are
+//!   found (see [`NestedRepositories`]).
+//! - else the siblings get the rules. Then a command can change everything that
+//!   is there, and make new files everywhere but at the project's top (and in the
+//!   other folders on the way to a protected path, such as `.git`). Give the
+//!   folders a build makes as [`SandboxPolicy::outputs`]; they are made before it starts.
+//!
+//! The person's own shell must not pay that price: where there is a mount
+//! namespace, Provost's data is an empty folder there and all else is as it was;
+//! where there is none, the siblings get the rules. Either way `no_new_privs` is
+//! set, so `sudo` does not work in it, and root keeps its capabilities, with which
+//! it can read a disk. It is a shell for a person, not a wall against one.
+//!
+//! The safe half of the trade was taken: a build that cannot make `dist` says so,
+//! a hook that was planted does not.
+
+mod explain;
+mod nested_repositories;
+mod path_lists;
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+pub use nested_repositories::NestedRepositories;
+pub use path_lists::list_home_secrets;
+use provost_core::action::protected_paths::REPOSITORY;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+/// How much a child may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SandboxProfile {
+    /// The project can be read; no network.
+    Read,
+    /// The project and the tools' caches can be written; no network unless granted.
+    Build,
+    /// As build, and it may listen on TCP ports that the machine can reach.
+    Serve,
+    /// The person's own shell: their rights, but Provost's own data is unreachable.
+    Terminal,
+}
+
+/// What of the network a child gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum NetworkAccess {
+    /// Nothing that leaves the sandbox. In a network namespace it has a loopback of its own.
+    None,
+    /// TCP ports to listen on, and no connection but to these; see `confine::exchange`.
+    Listen,
+    /// Whatever the user has.
+    Full,
+}
+
+/// The places a policy is made from. Found by the caller; nothing is read from the environment.
+#[derive(Clone, Copy, Debug)]
+pub struct SandboxPaths<'a> {
+    /// The project's root.
+    pub project: &'a Path,
+    /// The user's home.
+    pub home: &'a Path,
+    /// Provost's own data: token, log, sockets. Never reachable.
+    pub data: &'a Path,
+    /// An existing private folder for temporary files; it becomes `/tmp` where possible.
+    pub scratch: &'a Path,
+}
+
+/// What one profile may reach in one project.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxPolicy {
+    /// The profile it is for.
+    pub profile: SandboxProfile,
+    /// The project's root.
+    pub project: PathBuf,
+    /// The private folder for temporary files, always writable.
+    pub scratch: PathBuf,
+    /// What can be written, apart from the scratch folder.
+    pub writable: Vec<PathBuf>,
+    /// What can be read though it is inside something hidden.
+    pub readable: Vec<PathBuf>,
+    /// What can be neither read nor written, though the rest can be read.
+    pub hidden: Vec<PathBuf>,
+    /// What cannot be written though it is inside something writable: at the top
+    /// of the project, and of the repositories inside it.
+    pub protected: Vec<PathBuf>,
+    /// The repositories inside the project, as they were when it was looked at last.
+    pub nested: NestedRepositories,
+    /// Folders beneath the project that are made before a run where new names at
+    /// the top cannot be made during it (see the module's documentation).
+    pub outputs: Vec<PathBuf>,
+    /// What of the network it gets.
+    pub network: NetworkAccess,
+}
+
+impl SandboxPolicy {
+    /// The policy of a profile, with the network the profile has by itself.
+    pub fn new(profile: SandboxProfile, places: &SandboxPaths<'_>) -> Self {
+        // The rules are found by walking real folders, so links are resolved first;
+        // else a home behind a link would be read under its other name.
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (project, home) = (&*real(places.project), &*real(places.home));
+        let (data, scratch) = (&*real(places.data), &*real(places.scratch));
+        let mut hidden = match profile {
+            SandboxProfile::Read | SandboxProfile::Build | SandboxProfile::Serve => {
+                path_lists::list_hidden_paths(home, data)
+            }
+            SandboxProfile::Terminal => vec![data.to_owned()],
+        };
+        let behind_links: Vec<PathBuf> = hidden.iter().map(|path| real(path)).collect();
+        hidden.extend(behind_links);
+        hidden.sort();
+        hidden.dedup();
+        let writable = match profile {
+            SandboxProfile::Read => Vec::new(),
+            SandboxProfile::Build | SandboxProfile::Serve => {
+                let caches =
+                    path_lists::list_tool_caches(home).into_iter().filter(|cache| cache.exists());
+                caches.chain([project.to_owned()]).collect()
+            }
+            SandboxProfile::Terminal => vec![PathBuf::from("/")],
+        };
+        let nested = match profile {
+            SandboxProfile::Build | SandboxProfile::Serve => {
+                NestedRepositories::scan_project(project)
+            }
+            SandboxProfile::Read | SandboxProfile::Terminal => {
+                NestedRepositories { complete: true, ..NestedRepositories::default() }
+            }
+        };
+        let network = match profile {
+            SandboxProfile::Read | SandboxProfile::Build => NetworkAccess::None,
+            SandboxProfile::Serve => NetworkAccess::Listen,
+            SandboxProfile::Terminal => NetworkAccess::Full,
+        };
+        Self {
+            profile,
+            project: project.to_owned(),
+            scratch: scratch.to_owned(),
+            writable,
+            readable: Vec::new(),
+            hidden,
+            protected: list_protected_paths(profile, project, &nested),
+            nested,
+            outputs: Vec::new(),
+            network,
+        }
+    }
+
+    /// The same with the repositories that are inside the project now; `None` if
+    /// they are those that were.
+    pub(crate) fn rescan_repositories(&self) -> Option<Self> {
+        if self.protected.is_empty() {
+            return None;
+        }
+        let nested = NestedRepositories::scan_project(&self.project);
+        let protected = list_protected_paths(self.profile, &self.project, &nested);
+        (nested != self.nested).then(|| Self { protected, nested, ..self.clone() })
+    }
+
+    /// The same with the whole network, for a run that was granted it.
+    #[must_use]
+    pub fn with_full_network(mut self) -> Self {
+        self.network = NetworkAccess::Full;
+        // Where `/etc/resolv.conf` leads on most systems.
+        let resolvers = ["/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"];
+        self.readable.extend(resolvers.iter().map(PathBuf::from).filter(|path| path.exists()));
+        self
+    }
+
+    /// The protected paths that do not exist now, and which a command may
+    /// therefore be able to make. Ask before a run, and [`MissingProtectedPaths::find_created`] after.
+    pub fn find_missing_paths(&self) -> MissingProtectedPaths {
+        // A repository that is made, or a file that says where one is, brings hooks along.
+        let repository = self.project.join(REPOSITORY);
+        let repository = (!self.protected.is_empty()).then_some(&repository);
+        let all = self.protected.iter().chain(repository);
+        let there = ProjectPathLookup::open(&self.project);
+        let paths = all.filter(|path| !there.exists(path)).cloned().collect();
+        MissingProtectedPaths { project: self.project.clone(), paths }
+    }
+
+    /// Whether the profile is behind the wall, rather than the person's own shell.
+    pub fn is_confined(&self) -> bool {
+        self.profile != SandboxProfile::Terminal
+    }
+}
+
+/// Paths that govern others and were not there before a run.
+#[derive(Clone, Debug)]
+pub struct MissingProtectedPaths {
+    project: PathBuf,
+    paths: Vec<PathBuf>,
+}
+
+impl MissingProtectedPaths {
+    /// Which of them exist by now.
+    pub fn find_created(&self) -> Vec<PathBuf> {
+        let there = ProjectPathLookup::open(&self.project);
+        self.paths.iter().filter(|path| there.exists(path)).cloned().collect()
+    }
+}
+
+/// A folder to look for paths in, opened once: there are many, and most are missing.
+struct ProjectPathLookup<'a> {
+    project: &'a Path,
+    opened: Option<OwnedFd>,
+}
+
+impl<'a> ProjectPathLookup<'a> {
+    fn open(project: &'a Path) -> Self {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Self { project, opened: rustix::fs::open(project, flags, Mode::empty()).ok() }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        match (&self.opened, path.strip_prefix(self.project)) {
+            (Some(project), Ok(inside)) => {
+                rustix::fs::statat(project, inside, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            }
+            (None, _) | (_, Err(_)) => path.symlink_metadata().is_ok(),
+        }
+    }
+}
+
+fn list_protected_paths(
+    profile: SandboxProfile,
+    project: &Path,
+    nested: &NestedRepositories,
+) -> Vec<PathBuf> {
+    match profile {
+        SandboxProfile::Build | SandboxProfile::Serve => {
+            path_lists::list_project_protected_paths(project)
+                .into_iter()
+                .chain(nested.protected_paths())
+                .collect()
+        }
+        SandboxProfile::Read | SandboxProfile::Terminal => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(profile: SandboxProfile) -> SandboxPolicy {
+        SandboxPolicy::new(
+            profile,
+            &SandboxPaths {
+                project: Path::new("/home/u/p"),
+                home: Path::new("/home/u"),
+                data: Path::new("/home/u/.local/share/provost"),
+                scratch: Path::new("/home/u/.scratch"),
+            },
+        )
+    }
+
+    #[test]
+    fn credentials_are_hidden_from_all_but_the_persons_shell() {
+        for profile in [SandboxProfile::Read, SandboxProfile::Build, SandboxProfile::Serve] {
+            let hidden = policy(profile).hidden;
+            for path in ["/home/u/.ssh", "/home/u/.cargo/credentials.toml", "/etc/shadow"] {
+                assert!(hidden.contains(&PathBuf::from(path)), "{path} in {profile:?}");
+            }
+        }
+        let data = PathBuf::from("/home/u/.local/share/provost");
+        assert_eq!(policy(SandboxProfile::Terminal).hidden, std::slice::from_ref(&data));
+        assert!(policy(SandboxProfile::Read).hidden.contains(&data));
+    }
+
+    #[test]
+    fn only_what_writes_needs_protected_paths() {
+        assert!(policy(SandboxProfile::Read).writable.is_empty());
+        let hooks = PathBuf::from("/home/u/p/.git/hooks");
+        for profile in [SandboxProfile::Build, SandboxProfile::Serve] {
+            assert!(policy(profile).protected.contains(&hooks));
+        }
+    }
+
+    #[test]
+    fn the_explanation_names_what_matters() {
+        let text = policy(SandboxProfile::Build).explain();
+        for part in ["build", "/home/u/p", "/home/u/.ssh", ".git/hooks", "no network"] {
+            assert!(text.contains(part), "{part} is missing in:\n{text}");
+        }
+    }
+}

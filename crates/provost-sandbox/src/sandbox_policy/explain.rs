@@ -1,0 +1,61 @@
+//! A policy in words, for people.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use super::{NetworkAccess, SandboxPolicy, SandboxProfile};
+
+impl SandboxPolicy {
+    /// What the policy allows and forbids, for `provost sandbox --explain`.
+    pub fn explain(&self) -> String {
+        let (name, gist) = match self.profile {
+            SandboxProfile::Read => ("read", "the project can be read"),
+            SandboxProfile::Build => ("build", "the project and the caches can be written"),
+            SandboxProfile::Serve => ("serve", "as build, and it may listen"),
+            SandboxProfile::Terminal => {
+                ("terminal", "the user's own rights, without Provost's data")
+            }
+        };
+        let network = match self.network {
+            NetworkAccess::None => "no network",
+            NetworkAccess::Listen => {
+                "may listen on TCP ports and connect to its own, nowhere else, no UDP"
+            }
+            NetworkAccess::Full => "the whole network",
+        };
+        let mut text = format!("profile {name}: {gist}\n\nproject\n  {}\n", self.project.display());
+        write_path_list(&mut text, "writable", &self.writable);
+        write_path_list(&mut text, "writable, private, for temporary files", [&self.scratch]);
+        write_path_list(
+            &mut text,
+            "read-only inside what is writable (one that is not there can be made, and is reported)",
+            &self.protected,
+        );
+        if !self.nested.complete {
+            text.push_str(
+                "  … there may be more repositories in the project, which are not protected\n",
+            );
+        }
+        write_path_list(&mut text, "readable inside what is hidden", &self.readable);
+        write_path_list(&mut text, "neither readable nor writable", &self.hidden);
+        text.push_str("\neverything else\n  readable, as far as the user may\n");
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\nnetwork\n  {network}\n");
+        text
+    }
+}
+
+fn write_path_list<'a>(
+    text: &mut String,
+    title: &str,
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) {
+    let mut paths = paths.into_iter().peekable();
+    if paths.peek().is_none() {
+        return;
+    }
+    let _ = writeln!(text, "\n{title}");
+    for path in paths {
+        let _ = writeln!(text, "  {}", path.display());
+    }
+}

@@ -1,0 +1,173 @@
+//! The lists: what is secret, what tools cache, what governs a project.
+
+use std::path::{Path, PathBuf};
+
+use provost_core::action::protected_paths::command_read_only_paths;
+
+/// Below the home: keys, tokens, cookies and what was typed.
+const HOME_SECRETS: &[&str] = &[
+    // Keys and tokens of tools.
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".oci",
+    ".kube",
+    ".docker",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/hub",
+    ".config/gcloud",
+    ".config/doctl",
+    ".config/rclone",
+    ".config/containers/auth.json",
+    ".config/op",
+    ".config/sops",
+    ".config/age",
+    ".config/git/credentials",
+    ".config/provost",
+    ".terraform.d/credentials.tfrc.json",
+    ".netrc",
+    ".git-credentials",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".config/pip",
+    ".gem/credentials",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet/NuGet.Config",
+    ".vault-token",
+    ".pgpass",
+    ".my.cnf",
+    ".databrickscfg",
+    // Tokens of other agents.
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".gemini",
+    ".config/github-copilot",
+    // Keyrings and password stores.
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".password-store",
+    ".1password",
+    ".config/1Password",
+    ".config/Bitwarden",
+    ".config/keepassxc",
+    // Browser profiles hold the cookies of every login.
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    ".thunderbird",
+    "snap/firefox",
+    "snap/chromium",
+    // What was typed holds passwords sooner or later.
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".lesshst",
+    ".viminfo",
+    ".local/share/fish/fish_history",
+    // Doors to the desktop.
+    ".Xauthority",
+    ".ICEauthority",
+];
+
+/// On the machine: password hashes, keys, and folders that others leave sockets
+/// and temporary files in.
+const MACHINE_SECRETS: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/krb5.keytab",
+    "/etc/NetworkManager/system-connections",
+    "/etc/wireguard",
+    "/run",
+    "/tmp",
+    "/var/tmp",
+    "/var/run",
+    // Disks above all: whoever reads one reads everything. The harmless devices
+    // are named where the rules are built.
+    "/dev",
+    "/var/spool/cron",
+    "/var/lib/docker",
+    "/var/lib/containerd",
+];
+
+/// What is secret below a home.
+pub fn list_home_secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
+    HOME_SECRETS.iter().map(|path| home.join(path))
+}
+
+pub(super) fn list_hidden_paths(home: &Path, data: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = MACHINE_SECRETS.iter().map(PathBuf::from).collect();
+    all.extend(list_host_keys());
+    all.extend(list_home_secrets(home));
+    all.push(data.to_owned());
+    // Another user's home is no business of ours, whatever its permissions.
+    all.extend(["/root", "/home"].iter().map(PathBuf::from).filter(|top| !home.starts_with(top)));
+    all
+}
+
+/// `/etc/ssh/ssh_host_*_key`, as they are now.
+fn list_host_keys() -> Vec<PathBuf> {
+    let Ok(folder) = std::fs::read_dir("/etc/ssh") else { return Vec::new() };
+    let paths = folder.filter_map(Result::ok).map(|entry| entry.path());
+    paths.filter(|path| path.to_string_lossy().ends_with("_key")).collect()
+}
+
+/// What tools keep between runs. Writable for builds, so that they need no network.
+///
+/// Folders of data only: none that holds programs which a person runs outside
+/// the sandbox, such as all of `.cache`, `.deno` or pnpm's home.
+pub(super) fn list_tool_caches(home: &Path) -> Vec<PathBuf> {
+    const CACHES: &[&str] = &[
+        ".cache/pip",
+        ".cache/uv/wheels-v0",
+        ".cache/go-build",
+        ".cache/yarn",
+        ".cache/node/http",
+        ".cache/sccache",
+        ".cache/ccache",
+        ".cache/mypy",
+        ".cache/deno/deps",
+        ".cargo/registry",
+        ".cargo/git",
+        // Locks and an index that cargo opens for writing even offline.
+        ".cargo/.package-cache",
+        ".cargo/.package-cache-mutate",
+        ".cargo/.global-cache",
+        ".npm/_cacache",
+        ".npm/_logs",
+        ".local/share/pnpm/store",
+        ".pnpm-store",
+        ".yarn/cache",
+        ".bun/install/cache",
+        "go/pkg/mod/cache",
+        ".m2/repository",
+        ".gradle/caches",
+        ".nuget/packages",
+    ];
+    CACHES.iter().map(|path| home.join(path)).collect()
+}
+
+/// What governs a project or runs by itself outside the sandbox, at its top:
+/// never written by commands.
+pub(super) fn list_project_protected_paths(project: &Path) -> Vec<PathBuf> {
+    command_read_only_paths().map(|path| project.join(path)).collect()
+}

@@ -1,0 +1,53 @@
+//! Following the log: history from disk, then live.
+
+use std::sync::Arc;
+
+use provost_proto::Seq;
+use tokio::sync::watch;
+
+use crate::{EventScope, EventStore, RecordedEvent, StoreError};
+
+/// Events handed out at once, at most.
+const MAX_BATCH_EVENTS: usize = 512;
+
+/// A cursor in the log.
+///
+/// It holds a place and nothing else, so it neither misses nor repeats an
+/// event, however slow its reader is and however fast the log grows.
+#[derive(Debug)]
+pub struct LogTail {
+    store: Arc<dyn EventStore>,
+    scope: EventScope,
+    after: Seq,
+    head: watch::Receiver<Seq>,
+}
+
+impl LogTail {
+    /// Follows the scope from behind a place; 0 is the beginning.
+    pub fn new(store: Arc<dyn EventStore>, scope: EventScope, after: Seq) -> Self {
+        let head = store.watch_head();
+        Self { store, scope, after, head }
+    }
+
+    /// The next events that are there already; none if the reader has seen all.
+    pub async fn next_available(&mut self) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
+        let page = self.store.read_events(self.scope, self.after, MAX_BATCH_EVENTS).await?;
+        self.after = page.up_to;
+        Ok(page.events)
+    }
+
+    /// The next events, at least one; waits for them if need be. Dropping the
+    /// future loses nothing.
+    pub async fn next(&mut self) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
+        loop {
+            let events = self.next_available().await?;
+            if !events.is_empty() {
+                return Ok(events);
+            }
+            let after = self.after;
+            if self.head.wait_for(|head| *head > after).await.is_err() {
+                return Err(StoreError::Closed);
+            }
+        }
+    }
+}

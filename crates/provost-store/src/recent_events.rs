@@ -1,0 +1,73 @@
+//! The newest events, in memory, for the many readers that are nearly at the
+//! end of the log. A bounded window: whoever is behind it reads from disk.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use provost_proto::Seq;
+
+use crate::{EventPage, EventScope, RecordedEvent};
+
+/// Events kept at most.
+const MAX_WINDOW_EVENTS: usize = 4096;
+
+/// Bytes of records kept at most.
+const MAX_WINDOW_BYTES: usize = 2 * 1024 * 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct RecentEvents(RwLock<EventWindow>);
+
+#[derive(Debug, Default)]
+struct EventWindow {
+    events: VecDeque<Arc<RecordedEvent>>,
+    bytes: usize,
+}
+
+impl RecentEvents {
+    /// Adds what was just committed.
+    pub(crate) fn push(&self, events: impl IntoIterator<Item = Arc<RecordedEvent>>) {
+        let mut window = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        for event in events {
+            window.bytes += event.record_bytes().len();
+            window.events.push_back(event);
+        }
+        while window.events.len() > MAX_WINDOW_EVENTS || window.bytes > MAX_WINDOW_BYTES {
+            let Some(old) = window.events.pop_front() else { break };
+            window.bytes -= old.record_bytes().len();
+        }
+    }
+
+    /// Reads from the window; `None` if it begins too late for this reader.
+    pub(crate) fn read_after(
+        &self,
+        scope: EventScope,
+        after: Seq,
+        limit: usize,
+    ) -> Option<EventPage> {
+        let window = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let first = window.events.front()?.seq;
+        let last = window.events.back()?.seq;
+        let next = after.saturating_add(1);
+        if next < first {
+            return None;
+        }
+        // Places are gap-free, so the index follows from the place.
+        let start = usize::try_from(next.saturating_sub(first)).unwrap_or(usize::MAX);
+        let mut page = EventPage { events: Vec::new(), up_to: after.max(last) };
+        for event in window.events.iter().skip(start) {
+            let wanted = match scope {
+                EventScope::All => true,
+                EventScope::Stream(stream) => event.stream == stream,
+            };
+            if !wanted {
+                continue;
+            }
+            if page.events.len() == limit {
+                page.up_to = page.events.last().map_or(after, |event| event.seq);
+                break;
+            }
+            page.events.push(Arc::clone(event));
+        }
+        Some(page)
+    }
+}

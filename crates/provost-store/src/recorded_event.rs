@@ -1,0 +1,68 @@
+//! An event as it rests in the log: the bytes that were hashed.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use provost_core::hash_chain::{self, EventRecord};
+use provost_proto::{BlobRef, Event, Fact, Hash, Seq, Stream};
+
+use crate::{EventStore, StoreError};
+
+/// One event, not yet read.
+///
+/// Most events are passed on to clients without anyone looking inside, so the
+/// record stays bytes until it is asked for.
+#[derive(Debug)]
+pub struct RecordedEvent {
+    /// Place in the whole log.
+    pub seq: Seq,
+    /// Whose event it is.
+    pub stream: Stream,
+    /// The hash of the event before.
+    pub prev: Hash,
+    /// Its own.
+    pub hash: Hash,
+    record: Vec<u8>,
+    wire: OnceLock<Bytes>,
+}
+
+impl RecordedEvent {
+    pub(crate) fn new(seq: Seq, stream: Stream, prev: Hash, hash: Hash, record: Vec<u8>) -> Self {
+        Self { seq, stream, prev, hash, record, wire: OnceLock::new() }
+    }
+
+    /// The bytes that were hashed.
+    pub fn record_bytes(&self) -> &[u8] {
+        &self.record
+    }
+
+    /// The JSON that clients see; made once, however many clients there are.
+    pub fn wire_json(&self) -> Bytes {
+        self.wire
+            .get_or_init(|| hash_chain::encode_event(&self.record, &self.prev, &self.hash).into())
+            .clone()
+    }
+
+    /// The event, read.
+    pub fn decode_event(&self) -> Result<Event, StoreError> {
+        let record = EventRecord::parse(&self.record)
+            .map_err(|error| StoreError::Damaged(format!("event {}: {error}", self.seq)))?;
+        Ok(record.into_event(self.prev, self.hash))
+    }
+}
+
+/// The fact of an event, also when its body is kept beside the log; `None` for what is
+/// unknown.
+pub async fn hydrate_fact(
+    store: &dyn EventStore,
+    event: &Event,
+) -> Result<Option<Fact>, StoreError> {
+    if let Some(fact) = event.fact() {
+        return Ok(Some(fact));
+    }
+    let Ok(kept) = serde_json::from_value::<BlobRef>(event.body.clone()) else { return Ok(None) };
+    let bytes = store.get_blob(kept.hash).await?.unwrap_or_default();
+    Ok(serde_json::from_slice(&bytes)
+        .ok()
+        .and_then(|body| Fact::from_kind_and_body(&event.kind, &body)))
+}

@@ -1,0 +1,68 @@
+//! An append that is written by one of those who brought some.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures::FutureExt as _;
+use tokio::sync::oneshot;
+
+use super::write_request::AppendReceipt;
+use super::{SqliteStore, append_result};
+use crate::{AppendOutcome, StoreError};
+
+/// An append that was gathered. When it is waited for, it first lets everybody run who can:
+/// some of them append, too. Then it writes for all of them, unless another has.
+pub(super) struct BatchedAppend<'a> {
+    store: &'a SqliteStore,
+    answer: oneshot::Receiver<AppendReceipt>,
+    turn: BatchedAppendState,
+}
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BatchedAppendState {
+    Yielding,
+    Writing,
+    Done,
+}
+
+impl<'a> BatchedAppend<'a> {
+    pub(super) fn new(store: &'a SqliteStore, answer: oneshot::Receiver<AppendReceipt>) -> Self {
+        Self { store, answer, turn: BatchedAppendState::Yielding }
+    }
+
+    fn poll_receipt(&mut self, cx: &mut Context<'_>) -> Poll<Result<AppendOutcome, StoreError>> {
+        let answer = self.answer.poll_unpin(cx).map(append_result);
+        if answer.is_ready() {
+            self.turn = BatchedAppendState::Done;
+        }
+        answer
+    }
+}
+
+impl Future for BatchedAppend<'_> {
+    type Output = Result<AppendOutcome, StoreError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.turn == BatchedAppendState::Yielding {
+            self.turn = BatchedAppendState::Writing;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let answer = self.poll_receipt(cx);
+        if answer.is_ready() {
+            return answer;
+        }
+        self.store.write_batched();
+        self.poll_receipt(cx)
+    }
+}
+
+impl Drop for BatchedAppend<'_> {
+    /// Whoever does not wait for the end wants it to come all the same.
+    fn drop(&mut self) {
+        if self.turn != BatchedAppendState::Done {
+            self.store.write_batched();
+        }
+    }
+}

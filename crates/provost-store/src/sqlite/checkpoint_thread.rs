@@ -1,0 +1,145 @@
+//! Moving what was committed from the WAL into the database file, beside the
+//! writer and not in it: this waits for the disk, and events should not.
+//!
+//! While the log is written all the time, what is moved is never quite all, and
+//! only a WAL of which all was moved begins anew. So what came meanwhile, which is
+//! little, is moved with the writer kept out; else the WAL would grow until SQLite
+//! lost patience and had the writer move all of it.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::schema;
+use crate::StoreError;
+
+/// Bytes in the WAL, about, after which they are moved. Each time costs the writer some
+/// milliseconds, and after a crash all of them must be read.
+const CHECKPOINT_THRESHOLD_BYTES: usize = 32 * 1024 * 1024;
+
+/// What a commit writes beside its events, about: a few pages of indexes and documents.
+const COMMIT_OVERHEAD_BYTES: usize = 5 * 4096;
+
+/// How long the writer and readers are waited for, each with the other kept waiting.
+const CHECKPOINT_BUSY_TIMEOUT: Duration = Duration::from_millis(20);
+
+/// The thread that does it.
+#[derive(Debug)]
+pub(super) struct CheckpointThread {
+    /// `None` only while it is being dropped.
+    wake: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+    since: usize,
+}
+
+impl CheckpointThread {
+    /// Starts the thread, with a connection of its own.
+    pub(super) fn start(path: &Path) -> Result<Self, StoreError> {
+        let db = schema::open_for_checkpoints(path)?;
+        db.busy_timeout(CHECKPOINT_BUSY_TIMEOUT)?;
+        let (wake, woken): (SyncSender<()>, Receiver<()>) = sync_channel(1);
+        let work = move || {
+            while woken.recv().is_ok() {
+                if let Err(error) = checkpoint_wal(&db) {
+                    tracing::warn!(%error, "the log's WAL could not be shortened");
+                }
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("log-checkpoint".to_owned())
+            .spawn(work)
+            .map_err(|error| StoreError::io("the log's thread", &error))?;
+        Ok(Self { wake: Some(wake), thread: Some(thread), since: 0 })
+    }
+
+    /// So many bytes were committed.
+    pub(super) fn record_committed(&mut self, bytes: usize) {
+        self.since += bytes + COMMIT_OVERHEAD_BYTES;
+        // If it is at work still, it is asked again with the next commit.
+        if self.since >= CHECKPOINT_THRESHOLD_BYTES
+            && let Some(wake) = &self.wake
+            && wake.try_send(()).is_ok()
+        {
+            self.since = 0;
+        }
+    }
+}
+
+/// Moves all there is, nearly all of it beside the writer: what came while much was moved
+/// is less, and what came while that was moved is little. If someone reads an old state,
+/// what can be moved is, and the rest next time.
+fn checkpoint_wal(db: &Connection) -> rusqlite::Result<()> {
+    for how in ["PASSIVE", "PASSIVE", "FULL"] {
+        db.pragma(None, "wal_checkpoint", how, |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+impl Drop for CheckpointThread {
+    fn drop(&mut self) {
+        self.wake = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that shortens the log's WAL ended with a panic");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    use super::*;
+
+    const ROUNDS: usize = 8;
+
+    /// How often a WAL has begun anew: its header says so.
+    fn beginnings(path: &Path) -> u32 {
+        let wal = fs::read(path.with_extension("db-wal")).unwrap();
+        u32::from_be_bytes(*wal[12..].first_chunk().unwrap())
+    }
+
+    #[test]
+    fn the_wal_begins_anew_though_the_log_is_written_all_the_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.db");
+        let writer = schema::open_and_migrate(&path).unwrap();
+        writer.pragma_update(None, "synchronous", "NORMAL").unwrap();
+        // With more patience than usual: on a busy machine the writer can be put aside for long.
+        let beside = schema::open_for_checkpoints(&path).unwrap();
+        let (written, enough) = (AtomicU32::new(0), AtomicBool::new(false));
+        let anew = thread::scope(|scope| {
+            let (count, stop) = (&written, &enough);
+            scope.spawn(move || {
+                let sql = "INSERT INTO blobs VALUES (randomblob(32), randomblob(4096))";
+                while !stop.load(Ordering::Relaxed) {
+                    writer.execute(sql, []).unwrap();
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            let wait_for = |more: u32| {
+                let begin = written.load(Ordering::Relaxed);
+                while written.load(Ordering::Relaxed) < begin + more {
+                    thread::yield_now();
+                }
+            };
+            let round = |_: &usize| {
+                // So much that more is written while it is moved.
+                wait_for(500);
+                let before = beginnings(&path);
+                checkpoint_wal(&beside).unwrap();
+                wait_for(2);
+                beginnings(&path) > before
+            };
+            let anew = (0..ROUNDS).filter(round).count();
+            enough.store(true, Ordering::Relaxed);
+            anew
+        });
+        assert!(anew >= ROUNDS / 2, "in {anew} of {ROUNDS} rounds");
+    }
+}

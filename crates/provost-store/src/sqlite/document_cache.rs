@@ -1,0 +1,136 @@
+//! The documents that were touched lately, in memory.
+//!
+//! An action is asked for, allowed and finished within a moment, and each time its
+//! document changes. So documents are not written with every event but many at
+//! once, into the transaction of a later one; until then they are here, where
+//! readers look first. Nothing hangs on that: the file says up to which event its
+//! documents go, and what lies behind is folded again when it is opened.
+//!
+//! Only the writer changes anything here.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
+use provost_proto::Seq;
+use rusqlite::{Connection, params};
+use uuid::Uuid;
+
+use crate::StoreError;
+
+/// Documents that may wait to be written: few enough that whoever appends next can.
+const MAX_DIRTY_DOCUMENTS: usize = 128;
+
+#[derive(Debug, Default)]
+pub(super) struct DocumentCache(RwLock<CacheEntries>);
+
+#[derive(Debug, Default)]
+struct CacheEntries {
+    docs: HashMap<DocumentKey, CachedDocument>,
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct CachedDocument {
+    doc: ViewDocument,
+    /// The end of the log when it was last touched.
+    seq: Seq,
+    place: CachedDocumentState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CachedDocumentState {
+    /// Not on disk as it is here.
+    Dirty,
+    /// On disk, and still here because it may be touched again.
+    Clean,
+}
+
+impl DocumentCache {
+    fn lock_read(&self) -> RwLockReadGuard<'_, CacheEntries> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_write(&self) -> RwLockWriteGuard<'_, CacheEntries> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest state of a document; `None` if only the disk has it.
+    pub(super) fn get(&self, key: &DocumentKey) -> Option<ViewDocument> {
+        self.lock_read().docs.get(key).map(|hot| hot.doc.clone())
+    }
+
+    /// The documents of a view that are not on disk as they are here.
+    pub(super) fn dirty_documents(&self, view: ViewKind) -> HashMap<Uuid, (Seq, ViewDocument)> {
+        let held = self.lock_read();
+        let all = held.docs.iter().filter(|(key, hot)| key.view == view && hot.is_dirty());
+        all.map(|(key, hot)| (key.key, (hot.seq, hot.doc.clone()))).collect()
+    }
+
+    /// Whether so many wait that they must be written now.
+    pub(super) fn is_full(&self) -> bool {
+        self.lock_read().waiting >= MAX_DIRTY_DOCUMENTS
+    }
+
+    /// Takes over what a committed transaction touched.
+    pub(super) fn insert_dirty(
+        &self,
+        seq: Seq,
+        docs: impl IntoIterator<Item = (DocumentKey, ViewDocument)>,
+    ) {
+        let mut held = self.lock_write();
+        for (key, doc) in docs {
+            let had = held
+                .docs
+                .insert(key, CachedDocument { doc, seq, place: CachedDocumentState::Dirty });
+            held.waiting += usize::from(!had.is_some_and(|hot| hot.is_dirty()));
+        }
+    }
+
+    /// Writes all that wait, in the order in which they lie on disk.
+    pub(super) fn write_dirty(&self, db: &Connection) -> Result<(), StoreError> {
+        let held = self.lock_read();
+        let mut waiting: Vec<_> = held.docs.iter().filter(|(_, hot)| hot.is_dirty()).collect();
+        waiting.sort_unstable_by_key(|(key, _)| **key);
+        write_documents(db, waiting.into_iter().map(|(key, hot)| (*key, hot.seq, &hot.doc)))
+    }
+
+    /// All that waited has been written and committed. What was not touched since
+    /// the time before is forgotten.
+    pub(super) fn mark_clean(&self) {
+        let mut held = self.lock_write();
+        held.waiting = 0;
+        held.docs.retain(|_, hot| {
+            let keep = hot.is_dirty();
+            hot.place = CachedDocumentState::Clean;
+            keep
+        });
+    }
+
+    /// Forgets everything: the disk has it better.
+    pub(super) fn clear(&self) {
+        *self.lock_write() = CacheEntries::default();
+    }
+}
+
+impl CachedDocument {
+    fn is_dirty(&self) -> bool {
+        self.place == CachedDocumentState::Dirty
+    }
+}
+
+/// Writes documents, which should come in the order of their keys.
+pub(super) fn write_documents<'d>(
+    db: &Connection,
+    docs: impl Iterator<Item = (DocumentKey, Seq, &'d ViewDocument)>,
+) -> Result<(), StoreError> {
+    let mut put = db.prepare_cached("REPLACE INTO docs VALUES (?1, ?2, ?3, ?4)")?;
+    let mut bytes = Vec::with_capacity(512);
+    for (key, seq, doc) in docs {
+        bytes.clear();
+        serde_json::to_writer(&mut bytes, doc)
+            .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
+        put.execute(params![key.view.storage_id(), key.key.as_bytes(), seq, bytes])?;
+    }
+    Ok(())
+}

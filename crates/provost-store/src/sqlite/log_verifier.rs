@@ -1,0 +1,215 @@
+//! Walking the hash chain, and what hangs on it: blobs and views.
+
+use std::collections::{BTreeMap, HashMap};
+
+use provost_core::fold::{DocumentKey, EventMetadata, MemoryViews, ViewDocument, ViewKind};
+use provost_core::hash_chain::{self, EventRecord};
+use provost_proto::kernel::OutputData;
+use provost_proto::{AuditReport, BlobRef, CorruptEvent, Fact, Hash, Seq, Stream, StreamVersion};
+use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
+
+use super::reader;
+use crate::StoreError;
+
+/// Walks the log from the first event to the last and stops at the first that
+/// is not what it was; where the views end, compares them with what it has folded.
+/// Where the log was cut off and continued it goes on, so that what was done since is found too.
+/// Memory does not grow with the log, only with the number of streams and documents.
+pub(super) fn verify_log(db: &mut Connection) -> Result<AuditReport, StoreError> {
+    let step = db.transaction()?;
+    let mut walk = LogVerifier::new(&step)?;
+    if let Some(why) = walk.verify_events()? {
+        walk.record_corruption(why);
+    }
+    let LogVerifier { seq: events, hash: head, found: views, bad, .. } = walk;
+    Ok(bad.unwrap_or(AuditReport { events, head, bad: None, views }))
+}
+
+/// Where the log was cut off, as far as a file of its age can know.
+fn load_truncations(db: &Connection) -> rusqlite::Result<HashMap<Seq, Seq>> {
+    let known = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cuts'";
+    if db.query_row(known, [], |row| row.get::<_, u32>(0))? == 0 {
+        return Ok(HashMap::new());
+    }
+    let mut all = db.prepare("SELECT seq, max(reached) FROM cuts GROUP BY seq")?;
+    all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+struct LogVerifier<'a> {
+    db: &'a Connection,
+    seq: Seq,
+    hash: Hash,
+    versions: HashMap<Stream, StreamVersion>,
+    world: MemoryViews,
+    /// Up to which event the documents on disk go.
+    folded: Seq,
+    /// What is wrong with them.
+    found: Option<String>,
+    /// The events after which the log was cut off, and how far it had reached.
+    cuts: HashMap<Seq, Seq>,
+    /// What is to be told, if an event is bad.
+    bad: Option<AuditReport>,
+}
+
+impl<'a> LogVerifier<'a> {
+    fn new(db: &'a Connection) -> Result<Self, StoreError> {
+        let (versions, world) = (HashMap::new(), MemoryViews::default());
+        // In older files they go to the end.
+        let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
+        let folded = folded.unwrap_or(Seq::MAX);
+        let (seq, hash, cuts) = (0, Hash::ZERO, load_truncations(db)?);
+        Ok(Self { db, seq, hash, versions, world, folded, found: None, cuts, bad: None })
+    }
+
+    /// Notes that the event after the last good one is bad. The first such is the one that
+    /// is reported; further ones are told with it.
+    fn record_corruption(&mut self, why: String) {
+        let seq = self.seq + 1;
+        if let Some(known) = self.bad.as_mut().and_then(|report| report.bad.as_mut()) {
+            known.why = format!("{}; and so is event {seq}: {why}", known.why);
+            return;
+        }
+        let bad = Some(CorruptEvent { seq, why });
+        self.bad = Some(AuditReport { events: self.seq, head: self.hash, bad, views: None });
+    }
+
+    /// What is wrong with the event after the last good one, if anything is.
+    fn verify_events(&mut self) -> Result<Option<String>, StoreError> {
+        let db = self.db;
+        let mut all = db.prepare(
+            "SELECT e.seq, s.name, e.hash, e.record FROM events e
+             LEFT JOIN streams s ON s.id = e.stream ORDER BY e.seq",
+        )?;
+        let mut rows = all.query([])?;
+        loop {
+            if self.seq == self.folded {
+                self.found = self.verify_views();
+            }
+            if let Some(reached) = self.cuts.remove(&self.seq) {
+                self.record_corruption(format!(
+                    "the log was cut off here, but it once reached event {reached}"
+                ));
+            }
+            match rows.next() {
+                Ok(Some(row)) => {
+                    if let Err(why) = self.verify_event(row) {
+                        return Ok(Some(why));
+                    }
+                }
+                Ok(None) => break,
+                // SQLite itself cannot read the page any more.
+                Err(error) => return Ok(Some(format!("it cannot be read: {error}"))),
+            }
+        }
+        if self.seq < self.folded {
+            self.found = self.verify_views();
+        }
+        // The log must end where it once reached, or its tail was cut off.
+        let ask = |sql| db.query_row(sql, [], |row| row.get::<_, Seq>(0));
+        let reached = match ask("SELECT seq FROM reached") {
+            Ok(reached) => reached,
+            Err(error) => return Ok(Some(format!("how far the log reached is unknown: {error}"))),
+        };
+        // If the views cannot be read, that is found below, and is no fault of the log.
+        let folded = ask("SELECT coalesce(max(seq), 0) FROM docs").unwrap_or(0);
+        let reached = reached.max(folded);
+        let cut = reached > self.seq;
+        Ok(cut.then(|| format!("the log ends here, but it once reached event {reached}")))
+    }
+
+    fn verify_event(&mut self, row: &Row<'_>) -> Result<(), String> {
+        let text = |error: rusqlite::Error| error.to_string();
+        let seq: Seq = row.get(0).map_err(text)?;
+        if seq != self.seq + 1 {
+            return Err(format!("it is missing; the next one is event {seq}"));
+        }
+        let record = row.get_ref(3).map_err(text)?.as_blob().map_err(|_| "it is not bytes")?;
+        let stored = row.get_ref(2).map_err(text)?.as_blob().map_err(|_| "it has no hash")?;
+        let hash = hash_chain::hash_record(&self.hash, record);
+        if stored != hash.as_bytes() {
+            return Err("its bytes do not match its hash".to_owned());
+        }
+        let read =
+            EventRecord::parse(record).map_err(|error| format!("it is not an event: {error}"))?;
+        if read.seq != seq {
+            return Err(format!("it says it is event {}", read.seq));
+        }
+        let stream = row.get_ref(1).map_err(text)?.as_str().unwrap_or_default();
+        if read.stream.to_string() != stream {
+            return Err(format!("it is filed under `{stream}` but belongs to {}", read.stream));
+        }
+        let version = self.versions.entry(read.stream).or_default();
+        if read.version != *version + 1 {
+            return Err(format!("it is version {} of {stream}, after {version}", read.version));
+        }
+        *version = read.version;
+        if let Some(fact) = self.read_fact(&read)? {
+            let EventRecord { seq, at, principal, actor, .. } = &read;
+            let stamp = EventMetadata { seq: *seq, at: *at, principal, actor };
+            self.world.apply_fact(stamp, &fact);
+        }
+        (self.seq, self.hash) = (seq, hash);
+        Ok(())
+    }
+
+    /// The fact of an event; a body that is kept as a blob must be the one
+    /// that was hashed.
+    fn read_fact(&self, record: &EventRecord) -> Result<Option<Fact>, String> {
+        let Some(reference) = record.body.get("$blob").and(Some(&record.body)) else {
+            let fact = Fact::from_kind_and_body(&record.kind, &record.body);
+            if let Some(Fact::ActionOutput { output, .. }) = &fact
+                && let OutputData::Blob(reference) = output.data
+            {
+                self.read_blob("output", &reference)?;
+            }
+            return Ok(fact);
+        };
+        let reference: BlobRef = serde_json::from_value(reference.clone())
+            .map_err(|error| format!("its reference to a blob is broken: {error}"))?;
+        let body = serde_json::from_slice(&self.read_blob("body", &reference)?)
+            .map_err(|error| format!("its body is not JSON: {error}"))?;
+        Ok(Fact::from_kind_and_body(&record.kind, &body))
+    }
+
+    /// The bytes of a blob, which must be the ones that were hashed.
+    fn read_blob(&self, what: &str, reference: &BlobRef) -> Result<Vec<u8>, String> {
+        let bytes: Option<Vec<u8>> = self
+            .db
+            .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
+            .and_then(|mut find| {
+                find.query_row([reference.hash.as_bytes()], |row| row.get(0)).optional()
+            })
+            .map_err(|error| error.to_string())?;
+        let bytes =
+            bytes.ok_or_else(|| format!("its {what}, blob {}, is missing", reference.hash))?;
+        if hash_chain::digest(&bytes) != reference.hash {
+            return Err(format!("its {what}, blob {}, was changed", reference.hash));
+        }
+        Ok(bytes)
+    }
+
+    /// What is wrong with the views, if anything is: the log is whole then, and
+    /// they can be folded from it again.
+    fn verify_views(&self) -> Option<String> {
+        for view in ViewKind::ALL {
+            let mut stored: BTreeMap<Uuid, ViewDocument> =
+                match reader::list_documents(self.db, view) {
+                    Ok(docs) => docs.into_iter().map(|filed| (filed.key, filed.doc)).collect(),
+                    Err(StoreError::UnreadableView { view, key, why }) => {
+                        return Some(format!("{view} {key} cannot be read: {why}"));
+                    }
+                    Err(error) => return Some(format!("{} cannot be read: {error}", view.name())),
+                };
+            for (DocumentKey { key, .. }, folded) in self.world.docs(view) {
+                if stored.remove(key).as_ref() != Some(folded) {
+                    return Some(format!("{} {key} is not what the log says", view.name()));
+                }
+            }
+            if let Some(key) = stored.keys().next() {
+                return Some(format!("{} {key} is not in the log", view.name()));
+            }
+        }
+        None
+    }
+}

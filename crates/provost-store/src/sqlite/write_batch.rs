@@ -1,0 +1,367 @@
+//! What one transaction adds, kept beside the state it started from, so that a
+//! failed transaction leaves no trace in memory either.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use provost_core::fold::{self, DocumentKey, EventMetadata, PriorDocument, ViewDocument};
+use provost_core::hash_chain::{self, RecordParts};
+use provost_proto::{Fact, Hash, Seq, Stream, StreamVersion, UnixMicros};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use uuid::Uuid;
+
+use super::document_cache::{self, DocumentCache};
+use super::reader;
+use super::write_request::PreparedAppend;
+use crate::append::PreparedEvent;
+use crate::clock::derive_event_id;
+use crate::{AppendOutcome, Clock, RecordedEvent, StoreError};
+
+/// Streams whose place is remembered; beyond it they are looked up again.
+const MAX_CACHED_STREAMS: usize = 4096;
+
+/// Where the log is.
+#[derive(Debug)]
+pub(super) struct LogState {
+    pub(super) seq: Seq,
+    hash: Hash,
+    at: UnixMicros,
+    streams: HashMap<Stream, StreamPosition>,
+    /// Makes the ids of this process's events different from all others'.
+    seed: [u8; 16],
+}
+
+/// Where a stream is.
+#[derive(Debug, Clone, Copy)]
+struct StreamPosition {
+    id: i64,
+    version: StreamVersion,
+}
+
+/// What a transaction has added.
+#[derive(Debug)]
+pub(super) struct BatchChanges {
+    seq: Seq,
+    hash: Hash,
+    at: UnixMicros,
+    streams: HashMap<Stream, StreamPosition>,
+    events: Vec<Arc<RecordedEvent>>,
+    blobs: usize,
+    docs: Vec<(DocumentKey, ViewDocument)>,
+    refolded: bool,
+}
+
+impl BatchChanges {
+    /// About how much was written.
+    pub(super) fn written_bytes(&self) -> usize {
+        self.blobs + self.events.iter().map(|event| event.record_bytes().len()).sum::<usize>()
+    }
+}
+
+impl LogState {
+    pub(super) fn load(db: &Connection, clock: &Clock) -> Result<Self, StoreError> {
+        let last: Option<(Seq, Vec<u8>, Vec<u8>)> = db
+            .query_row(
+                "SELECT seq, hash, record FROM events ORDER BY seq DESC LIMIT 1",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .optional()?;
+        let (seq, hash, at) = match last {
+            None => (0, Hash::ZERO, 0),
+            Some((seq, hash, record)) => {
+                let hash = Hash::try_from(hash.as_slice())
+                    .map_err(|_| StoreError::Damaged(format!("event {seq} has no hash")))?;
+                let record = hash_chain::EventRecord::parse(&record)
+                    .map_err(|error| StoreError::Damaged(format!("event {seq}: {error}")))?;
+                (seq, hash, record.at)
+            }
+        };
+        let mut seed = *clock.new_id::<Uuid>().as_bytes();
+        seed.reverse(); // the random part of the id first
+        Ok(Self { seq, hash, at, streams: HashMap::new(), seed })
+    }
+
+    /// Takes over what was committed, and hands out the new events.
+    pub(super) fn apply_committed(
+        &mut self,
+        written: BatchChanges,
+        hot: &DocumentCache,
+    ) -> Vec<Arc<RecordedEvent>> {
+        let BatchChanges { seq, hash, at, streams, events, docs, refolded, .. } = written;
+        if refolded {
+            hot.clear();
+        }
+        if !docs.is_empty() {
+            hot.insert_dirty(seq, docs);
+        }
+        (self.seq, self.hash, self.at) = (seq, hash, at);
+        if self.streams.len() + streams.len() > MAX_CACHED_STREAMS {
+            self.streams.clear();
+        }
+        self.streams.extend(streams);
+        events
+    }
+}
+
+/// A transaction in the making.
+pub(super) struct WriteBatch<'a> {
+    db: &'a Connection,
+    state: &'a LogState,
+    hot: &'a DocumentCache,
+    clock: &'a Clock,
+    written: BatchChanges,
+    insert: CachedStatement<'a>,
+    docs: TouchedDocuments,
+    /// Whether the documents on disk are newer than those in memory.
+    refolded: bool,
+}
+
+/// The documents that were touched, and which of them is whose.
+#[derive(Debug, Default)]
+struct TouchedDocuments {
+    docs: Vec<Option<ViewDocument>>,
+    /// Sorted, so that they are written in the order in which they lie on disk.
+    places: BTreeMap<DocumentKey, usize>,
+}
+
+impl<'a> WriteBatch<'a> {
+    pub(super) fn new(
+        db: &'a Connection,
+        state: &'a LogState,
+        hot: &'a DocumentCache,
+        clock: &'a Clock,
+    ) -> Result<Self, StoreError> {
+        let written = BatchChanges {
+            seq: state.seq,
+            hash: state.hash,
+            at: state.at,
+            streams: HashMap::new(),
+            events: Vec::new(),
+            blobs: 0,
+            docs: Vec::new(),
+            refolded: false,
+        };
+        let insert = db.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?;
+        Ok(Self {
+            db,
+            state,
+            hot,
+            clock,
+            written,
+            insert,
+            docs: TouchedDocuments::default(),
+            refolded: false,
+        })
+    }
+
+    /// Appends a job's events. Whatever is the job's own fault is found before
+    /// anything of it is written.
+    pub(super) fn append_events(
+        &mut self,
+        job: &PreparedAppend,
+    ) -> Result<AppendOutcome, StoreError> {
+        if let Some(command) = &job.command
+            && let Some(events) = reader::find_command_events(self.db, &job.principal, command)?
+        {
+            return Ok(AppendOutcome::Replayed(events));
+        }
+        for &(stream, expected) in &job.expect {
+            let actual = self.stream_position(stream)?.map_or(0, |place| place.version);
+            if actual != expected {
+                return Err(StoreError::Conflict { stream, expected, actual });
+            }
+        }
+        for (key, expected) in &job.unchanged {
+            if self.current_document(*key)?.as_ref() != Some(expected) {
+                return Err(StoreError::DocumentChanged { view: key.view.name(), key: key.key });
+            }
+        }
+        let first = self.written.seq + 1;
+        let events = job
+            .events
+            .iter()
+            .map(|event| self.append_event(job, event))
+            .collect::<Result<Vec<_>, _>>()?;
+        if let Some(command) = &job.command {
+            self.db.prepare_cached("INSERT INTO commands VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(
+                params![
+                    job.principal,
+                    command.key,
+                    command.request.as_bytes(),
+                    first,
+                    events.len()
+                ],
+            )?;
+        }
+        Ok(AppendOutcome::Appended(events))
+    }
+
+    fn append_event(
+        &mut self,
+        job: &PreparedAppend,
+        event: &PreparedEvent,
+    ) -> Result<Arc<RecordedEvent>, StoreError> {
+        let place = match self.stream_position(event.stream)? {
+            Some(place) => place,
+            None => self.create_stream(event.stream)?,
+        };
+        let (seq, version) = (self.written.seq + 1, place.version + 1);
+        // The log's time never runs backwards, even if the machine's does.
+        let at = self.clock.now().max(self.written.at);
+        let record = hash_chain::encode_record(&RecordParts {
+            seq,
+            stream: event.stream,
+            version,
+            id: derive_event_id(at, &self.written.hash, &self.state.seed).into(),
+            at,
+            principal: &job.principal,
+            actor: &job.actor,
+            command: job.command.as_ref().map(|command| command.key.as_str()),
+            cause: event.cause,
+            kind: event.fact.kind(),
+            body: &event.body,
+        });
+        let prev = self.written.hash;
+        let hash = hash_chain::hash_record(&prev, &record);
+        if let Some((hash, bytes)) = &event.blob {
+            self.insert_blob(hash, bytes)?;
+        }
+        self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
+        let stamp = EventMetadata { seq, at, principal: &job.principal, actor: &job.actor };
+        self.fold_fact(stamp, &event.fact)?;
+
+        self.written.streams.insert(event.stream, StreamPosition { version, ..place });
+        (self.written.seq, self.written.hash, self.written.at) = (seq, hash, at);
+        let recorded = Arc::new(RecordedEvent::new(seq, event.stream, prev, hash, record));
+        self.written.events.push(Arc::clone(&recorded));
+        Ok(recorded)
+    }
+
+    /// Where the stream is; `None` if it has no event yet.
+    fn stream_position(&self, stream: Stream) -> Result<Option<StreamPosition>, StoreError> {
+        let known = self.written.streams.get(&stream).or_else(|| self.state.streams.get(&stream));
+        if let Some(place) = known {
+            return Ok(Some(*place));
+        }
+        let found = reader::find_stream(self.db, stream)?;
+        Ok(found.map(|(id, version)| StreamPosition { id, version }))
+    }
+
+    fn create_stream(&self, stream: Stream) -> Result<StreamPosition, StoreError> {
+        self.db
+            .prepare_cached("INSERT INTO streams (name) VALUES (?1)")?
+            .execute([stream.to_string()])?;
+        Ok(StreamPosition { id: self.db.last_insert_rowid(), version: 0 })
+    }
+
+    fn fold_fact(&mut self, stamp: EventMetadata<'_>, fact: &Fact) -> Result<(), StoreError> {
+        for (key, before) in fold::affected_documents(fact) {
+            let TouchedDocuments { docs, places } = &mut self.docs;
+            let doc = match (places.get(&key).and_then(|&place| docs.get_mut(place)), before) {
+                (Some(doc), _) => {
+                    *doc = fold::fold_fact(key.view, doc.take(), stamp, fact);
+                    continue;
+                }
+                (None, PriorDocument::Ignored) => None,
+                (None, PriorDocument::Required) => {
+                    let hot = if self.refolded { None } else { self.hot.get(&key) };
+                    hot.map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))?
+                }
+            };
+            places.insert(key, docs.len());
+            docs.push(fold::fold_fact(key.view, doc, stamp, fact));
+        }
+        Ok(())
+    }
+
+    /// A document as it is in this transaction.
+    fn current_document(&self, key: DocumentKey) -> Result<Option<ViewDocument>, StoreError> {
+        if let Some(place) = self.docs.places.get(&key) {
+            return Ok(self.docs.docs.get(*place).cloned().flatten());
+        }
+        let hot = if self.refolded { None } else { self.hot.get(&key) };
+        hot.map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))
+    }
+
+    pub(super) fn insert_blob(&mut self, hash: &Hash, bytes: &[u8]) -> Result<(), StoreError> {
+        self.written.blobs += bytes.len();
+        self.db
+            .prepare_cached("INSERT OR IGNORE INTO blobs VALUES (?1, ?2)")?
+            .execute(params![hash.as_bytes(), bytes])?;
+        Ok(())
+    }
+
+    /// Folds all views again from the first event.
+    pub(super) fn rebuild_views(&mut self) -> Result<(), StoreError> {
+        self.db.execute("DELETE FROM docs", [])?;
+        self.refold_after(0)
+    }
+
+    /// Folds the events after a place into the documents on disk, which go so far.
+    pub(super) fn refold_after(&mut self, after: Seq) -> Result<(), StoreError> {
+        self.docs = TouchedDocuments::default();
+        self.refolded = true;
+        let db = self.db;
+        let mut all = db.prepare("SELECT record FROM events WHERE seq > ?1 ORDER BY seq")?;
+        let mut rows = all.query([after])?;
+        while let Some(row) = rows.next()? {
+            let record =
+                hash_chain::EventRecord::parse(row.get_ref(0)?.as_blob().unwrap_or_default())
+                    .map_err(|error| StoreError::Damaged(error.to_string()))?;
+            if let Some(fact) = read_fact(db, &record)? {
+                let hash_chain::EventRecord { seq, at, principal, actor, .. } = &record;
+                self.fold_fact(EventMetadata { seq: *seq, at: *at, principal, actor }, &fact)?;
+            }
+            if self.docs.docs.len() > MAX_CACHED_STREAMS {
+                self.write_documents()?;
+            }
+        }
+        self.write_documents()?;
+        set_folded_seq(db, self.written.seq)
+    }
+
+    fn write_documents(&mut self) -> Result<(), StoreError> {
+        let TouchedDocuments { docs, places } = std::mem::take(&mut self.docs);
+        let found =
+            places.iter().filter_map(|(key, place)| Some((*key, docs.get(*place)?.as_ref()?)));
+        document_cache::write_documents(
+            self.db,
+            found.map(|(key, doc)| (key, self.written.seq, doc)),
+        )
+    }
+
+    /// Writes how far the log reaches, and hands over what is to be remembered.
+    pub(super) fn finish(self) -> Result<BatchChanges, StoreError> {
+        let Self { mut written, docs: TouchedDocuments { mut docs, places }, refolded, .. } = self;
+        if !written.events.is_empty() {
+            self.db.prepare_cached("UPDATE reached SET seq = ?1")?.execute([written.seq])?;
+        }
+        let touched =
+            places.into_iter().filter_map(|(key, place)| Some((key, docs.get_mut(place)?.take()?)));
+        (written.docs, written.refolded) = (touched.collect(), refolded);
+        Ok(written)
+    }
+}
+
+/// Says up to which event the documents on disk go.
+pub(super) fn set_folded_seq(db: &Connection, seq: Seq) -> Result<(), StoreError> {
+    db.prepare_cached("UPDATE reached SET folded = ?1")?.execute([seq])?;
+    Ok(())
+}
+
+/// The fact of a record, with its body fetched if it is kept as a blob.
+fn read_fact(
+    db: &Connection,
+    record: &hash_chain::EventRecord,
+) -> Result<Option<Fact>, StoreError> {
+    if let Ok(reference) = serde_json::from_value::<provost_proto::BlobRef>(record.body.clone()) {
+        let bytes: Option<Vec<u8>> = db
+            .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?
+            .query_row([reference.hash.as_bytes()], |row| row.get(0))
+            .optional()?;
+        let body = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        return Ok(body.and_then(|body| Fact::from_kind_and_body(&record.kind, &body)));
+    }
+    Ok(Fact::from_kind_and_body(&record.kind, &record.body))
+}
