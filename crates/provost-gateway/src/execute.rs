@@ -65,7 +65,7 @@ impl Gateway {
         let kernel = self.kernel(&behalf.project).await?;
         let limits = self.limits(behalf, permit.action());
         let stops = matches!(permit.action(), Action::Runtime(RuntimeAction::Stop(_)));
-        match kernel.execute_within(permit, limits).await {
+        match kernel.execute_with_visibility(permit, limits).await {
             // A person who stops what hangs means all of it: nobody else could end it.
             Err(KernelError::Unresponsive) if stops && behalf.role.is_none() => {
                 tracing::warn!("a kernel that does not answer is killed to stop what it runs");
@@ -204,7 +204,9 @@ pub(crate) fn fault(error: &KernelError) -> ErrorInfo {
     match error {
         KernelError::Fault(fault) => fault.clone(),
         KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
-        KernelError::Start(_) | KernelError::Newer { .. } | KernelError::Older { .. } => {
+        KernelError::StartFailed(_)
+        | KernelError::ProtocolTooNew { .. }
+        | KernelError::ProtocolTooOld { .. } => {
             ErrorInfo { code: Code::Unavailable, message: error.to_string(), details: None }
         }
     }

@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use provost_kernel::{Kernel, Place, Reports};
+use provost_kernel::{KernelClient, KernelDir, ReportReceiver};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{ActionId, Fact, Project, ProjectId};
 use provost_store::Durability;
@@ -76,7 +76,7 @@ impl Default for Turn {
 
 #[derive(Debug)]
 struct Connected {
-    kernel: Kernel,
+    kernel: KernelClient,
     beat: Option<Duration>,
     /// Closed when it is gone and the log says so.
     followed: mpsc::Sender<Infallible>,
@@ -90,13 +90,13 @@ struct Failures {
 }
 impl Kernels {
     /// The kernel of a project, if it is connected.
-    pub(crate) fn connected(&self, project: ProjectId) -> Option<Kernel> {
+    pub(crate) fn connected(&self, project: ProjectId) -> Option<KernelClient> {
         let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         connected.get(&project).map(|connected| connected.kernel.clone())
     }
 
     /// The kernel of a project, which is to end, with what is closed when it is gone.
-    fn end(&self, project: ProjectId) -> Option<(Kernel, mpsc::Sender<Infallible>)> {
+    fn end(&self, project: ProjectId) -> Option<(KernelClient, mpsc::Sender<Infallible>)> {
         let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         let known = connected.get(&project)?;
         let (kernel, followed) = (known.kernel.clone(), known.followed.clone());
@@ -112,8 +112,8 @@ impl Kernels {
 }
 
 impl Gateway {
-    pub(crate) fn place(&self, project: ProjectId) -> Place {
-        Place::at(&self.places.data.join("kernels").join(project.uuid().simple().to_string()))
+    pub(crate) fn place(&self, project: ProjectId) -> KernelDir {
+        KernelDir::new(&self.places.data.join("kernels").join(project.uuid().simple().to_string()))
     }
 
     /// How a project's kernel is.
@@ -132,14 +132,17 @@ impl Gateway {
     }
 
     /// The kernel of a project, started if none is there.
-    pub(crate) async fn kernel(self: &Arc<Self>, project: &Project) -> Result<Kernel, ErrorInfo> {
+    pub(crate) async fn kernel(
+        self: &Arc<Self>,
+        project: &Project,
+    ) -> Result<KernelClient, ErrorInfo> {
         match self.kernels.connected(project.id) {
             Some(kernel) => Ok(kernel),
             None => Box::pin(self.start_kernel(project)).await,
         }
     }
 
-    async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<Kernel, ErrorInfo> {
+    async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<KernelClient, ErrorInfo> {
         let _turn =
             self.kernels.turn.0.acquire().await.map_err(|_| lost("the daemon is stopping"))?;
         if let Some(kernel) = self.kernels.connected(project.id) {
@@ -153,7 +156,7 @@ impl Gateway {
         }
         let place = self.place(project.id);
         let (args, secrets) = (self.kernel_args(project), &self.places.secrets);
-        let started = Kernel::start(&place, &self.places.program, &args, secrets).await;
+        let started = KernelClient::start(&place, &self.places.program, &args, secrets).await;
         match started {
             Ok((kernel, reports)) => {
                 let welcome = kernel.welcome();
@@ -186,7 +189,7 @@ impl Gateway {
         vec![
             "kernel".into(),
             "--place".into(),
-            place.folder().into(),
+            place.path().into(),
             "--project".into(),
             project.path.clone().into(),
             "--home".into(),
@@ -204,11 +207,11 @@ impl Gateway {
     async fn take_up(
         self: &Arc<Self>,
         project: ProjectId,
-        kernel: Kernel,
-        reports: Reports,
+        kernel: KernelClient,
+        reports: ReportReceiver,
         after: u64,
     ) -> Result<(), String> {
-        kernel.attach(after).await.map_err(|error| error.to_string())?;
+        kernel.subscribe_reports(after).await.map_err(|error| error.to_string())?;
         let (followed, follows) = mpsc::channel(1);
         let beat = Some(Duration::ZERO);
         let connected = Connected { kernel: kernel.clone(), beat, followed };

@@ -53,7 +53,7 @@ pub use layout::NewFolder;
 pub use login::Browser;
 pub use preview::{Shown, Sight};
 pub use projects::{Opened, Request};
-pub use provost_kernel::{Keys, Look};
+pub use provost_kernel::{TerminalReader, TerminalWriter};
 pub use secret::Secret;
 pub use terminal::{Seat, Terminal, View};
 pub use tokens::{Bearer, Pass};

@@ -10,7 +10,7 @@ use provost_core::command::{StdinInterpretation, classify_stdin};
 use provost_core::decide::BoundAction;
 use provost_core::role::Role;
 use provost_core::runtime::plan::{DevServerProgram, PLAN_FILE, ProjectFiles, RuntimePlan};
-use provost_kernel::Project;
+use provost_kernel::RootProjectFiles;
 use provost_proto::{ActionId, Fact, GovernanceFileKind};
 use provost_sandbox::root_dir::RootDir;
 
@@ -147,7 +147,7 @@ impl Gateway {
     /// is no text is refused by the kernel.
     async fn planted(&self, governed: &Governed) -> Result<Option<String>, GatewayError> {
         let folder = PathBuf::from(&governed.project.path);
-        let read = move || Project(&RootDir::open(&folder).ok()?).read_text(PLAN_FILE);
+        let read = move || RootProjectFiles(&RootDir::open(&folder).ok()?).read_text(PLAN_FILE);
         let text = tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
         let trusted =
             governed.trusted(GovernanceFileKind::Runtime, PLAN_FILE).map(|trusted| trusted.hash);
@@ -158,7 +158,7 @@ impl Gateway {
 /// What would run. Where the files say nothing that can be read, the kernel refuses.
 fn plan(folder: &Path) -> Option<RuntimePlan> {
     let root = RootDir::open(folder).ok()?;
-    RuntimePlan::from_project(&Project(&root)).ok().flatten()
+    RuntimePlan::from_project(&RootProjectFiles(&root)).ok().flatten()
 }
 
 /// The commands of a plan, one in each line, with their variables, and why just these.

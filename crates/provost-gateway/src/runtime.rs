@@ -120,7 +120,7 @@ impl Gateway {
         if !kernel.welcome().supports_runtime() {
             return None;
         }
-        timeout(ANSWER, kernel.runtime()).await.ok()?.ok()
+        timeout(ANSWER, kernel.fetch_runtime()).await.ok()?.ok()
     }
 
     /// Waits until a report is in the log, but not for ever: a log that cannot be
@@ -188,7 +188,7 @@ impl Gateway {
         if !kernel.welcome().supports_runtime() {
             return Err(GatewayError::Fault(too_old()));
         }
-        kernel.logs(after, limit).await.map_err(failed)
+        kernel.fetch_logs(after, limit).await.map_err(failed)
     }
 }
 
@@ -207,11 +207,11 @@ fn too_old() -> ErrorInfo {
 /// answer went to nobody, but the kernel remembers what became of them.
 pub(crate) async fn see_out(
     gateway: Arc<Gateway>,
-    kernel: provost_kernel::Kernel,
+    kernel: provost_kernel::KernelClient,
     action: provost_proto::ActionView,
 ) {
-    while kernel.is_there() {
-        match kernel.outcomes(vec![action.id]).await {
+    while kernel.is_connected() {
+        match kernel.fetch_outcomes(vec![action.id]).await {
             Ok(known) => {
                 if let Some((_, outcome)) = known.into_iter().next() {
                     if let Err(error) = gateway.finish(&action, outcome).await {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use provost_kernel::{KernelError, Keys, Look, attach};
+use provost_kernel::{KernelError, TerminalReader, TerminalWriter, attach_terminal};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::terminal::TerminalAttachResponse;
 use provost_proto::{
@@ -51,9 +51,9 @@ pub struct Terminal {
     /// How it stood when the client came.
     pub attached: TerminalAttachResponse,
     /// What the terminal sends.
-    pub look: Look,
+    pub look: TerminalReader,
     /// What the client sends.
-    pub keys: Keys,
+    pub keys: TerminalWriter,
 }
 
 /// From where on, and with how large a window.
@@ -143,7 +143,8 @@ impl Gateway {
 
     async fn sit_down(&self, project: ProjectId, view: View) -> Result<Terminal, KernelError> {
         let View { after, cols, rows } = view;
-        let (attached, look, keys) = attach(&self.place(project), after, (cols, rows)).await?;
+        let (attached, look, keys) =
+            attach_terminal(&self.place(project), after, (cols, rows)).await?;
         Ok(Terminal { attached, look, keys })
     }
 
@@ -179,9 +180,9 @@ fn is_closed(error: &KernelError) -> bool {
     match error {
         KernelError::Lost => true,
         KernelError::Fault(fault) => fault.code == Code::PtyDead,
-        KernelError::Start(_)
+        KernelError::StartFailed(_)
         | KernelError::Unresponsive
-        | KernelError::Newer { .. }
-        | KernelError::Older { .. } => false,
+        | KernelError::ProtocolTooNew { .. }
+        | KernelError::ProtocolTooOld { .. } => false,
     }
 }

@@ -242,7 +242,7 @@ pub(crate) async fn pins(
         scripts.sort();
         scripts.dedup();
         let pin = |path: &str| {
-            let hash = provost_kernel::pin(&root, &folder, path)?.hash;
+            let hash = provost_kernel::pin_file(&root, &folder, path)?.hash;
             Some(PinnedFile { path: path.to_owned(), hash })
         };
         scripts.iter().filter_map(|script| pin(script.as_str())).collect()

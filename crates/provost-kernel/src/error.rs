@@ -30,14 +30,14 @@ impl ActionError {
 
     /// The same with details.
     #[must_use]
-    pub fn with(mut self, details: Value) -> Self {
+    pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
     }
 
     /// The same, saying which file it is about.
     #[must_use]
-    pub fn on(mut self, path: &RelPath) -> Self {
+    pub fn with_path(mut self, path: &RelPath) -> Self {
         self.message = format!("{path}: {}", self.message);
         self
     }

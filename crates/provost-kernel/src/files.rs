@@ -6,18 +6,18 @@
 
 mod apply_patch;
 mod create_dir;
+mod dir_walker;
 mod edit_file;
-mod ignored;
+mod file_transaction;
+mod hunk_placement;
+mod ignore_rules;
 mod list_files;
-mod meanwhile;
 mod move_file;
-mod place;
+mod observed_changes;
 mod read_file;
 mod search_files;
-mod sight;
 mod stat_path;
-mod undo;
-mod walk;
+mod visibility_filter;
 mod write_file;
 
 use provost_core::action::{Action, ActionKind, FileAction, ReadFile, RelPath, protection_reason};
@@ -30,60 +30,62 @@ use serde_json::Value;
 
 use crate::ActionError;
 
-pub use apply_patch::Applied;
-pub use create_dir::MadeDir;
-pub use edit_file::{Edited, new_content as edited};
-pub use list_files::{Listed, Listing, Skipped};
-pub(crate) use meanwhile::{Moment, changed_since};
-pub use move_file::{Deleted, Moved};
-pub use read_file::Content;
-pub use search_files::{Found, Match, SearchedLine};
-pub use sight::LeftOut;
-pub use stat_path::{EntryKind, Stated};
-pub use write_file::Written;
+pub use apply_patch::ApplyPatchResult;
+pub use create_dir::CreateDirResult;
+pub use edit_file::{EditFileResult, apply_edits as edited};
+pub use list_files::{ListFilesResult, ListedEntry, SkippedPath};
+pub use move_file::{DeleteFileResult, MoveFileResult};
+pub(crate) use observed_changes::{FileTimestamp, find_changes_since};
+pub use read_file::ReadFileResult;
+pub use search_files::{ContextLine, SearchFilesResult, SearchMatch};
+pub use stat_path::{EntryKind, StatPathResult};
+pub use visibility_filter::OmittedPaths;
+pub use write_file::WriteFileResult;
 
 /// Does what the action says, beneath the root.
 ///
 /// `stop` is asked now and then; once it says true, the action ends with
 /// `CANCELLED` as soon as it can leave things whole.
-pub fn execute(
+pub fn execute_file_action(
     root: &RootDir,
     action: &FileAction,
     stop: &dyn Fn() -> bool,
 ) -> Result<Value, ActionError> {
-    execute_within(root, action, None, stop)
+    execute_with_visibility(root, action, None, stop)
 }
 
 /// The same for someone whose sight is limited: what they could not read by its
 /// own name is left out of what is searched and listed, and the answer says so.
-pub fn execute_within(
+pub fn execute_with_visibility(
     root: &RootDir,
     action: &FileAction,
     sight: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Value, ActionError> {
     match action {
-        FileAction::ReadFile(action) => answer(read_file::run(root, action, stop)?),
-        FileAction::WriteFile(action) => answer(write_file::run(root, action)?),
-        FileAction::EditFile(action) => answer(edit_file::run(root, action)?),
-        FileAction::ApplyPatch(action) => answer(apply_patch::run(root, action, stop)?),
-        FileAction::ListFiles(action) => answer(list_files::run(root, action, sight, stop)?),
-        FileAction::SearchFiles(action) => answer(search_files::run(root, action, sight, stop)?),
-        FileAction::Stat(action) => answer(stat_path::run(root, action)?),
-        FileAction::CreateDir(action) => answer(create_dir::run(root, action)?),
-        FileAction::MoveFile(action) => answer(move_file::run(root, action)?),
-        FileAction::DeleteFile(action) => answer(move_file::delete(root, action)?),
+        FileAction::ReadFile(action) => to_json_value(read_file::run(root, action, stop)?),
+        FileAction::WriteFile(action) => to_json_value(write_file::run(root, action)?),
+        FileAction::EditFile(action) => to_json_value(edit_file::run(root, action)?),
+        FileAction::ApplyPatch(action) => to_json_value(apply_patch::run(root, action, stop)?),
+        FileAction::ListFiles(action) => to_json_value(list_files::run(root, action, sight, stop)?),
+        FileAction::SearchFiles(action) => {
+            to_json_value(search_files::run(root, action, sight, stop)?)
+        }
+        FileAction::Stat(action) => to_json_value(stat_path::run(root, action)?),
+        FileAction::CreateDir(action) => to_json_value(create_dir::run(root, action)?),
+        FileAction::MoveFile(action) => to_json_value(move_file::run(root, action)?),
+        FileAction::DeleteFile(action) => to_json_value(move_file::delete(root, action)?),
     }
 }
 
 /// The content of a file.
-pub fn read(root: &RootDir, action: &ReadFile) -> Result<Content, ActionError> {
+pub fn read_file_content(root: &RootDir, action: &ReadFile) -> Result<ReadFileResult, ActionError> {
     read_file::run(root, action, &|| false)
 }
 
 /// The project as it was when the action was decided: of its links, those that
 /// were seen then are followed, and no others.
-pub fn bound(root: &RootDir, terms: &Preconditions) -> RootDir {
+pub fn restrict_root_links(root: &RootDir, terms: &Preconditions) -> RootDir {
     let links = terms.links.iter();
     root.with_allowed_links(SymlinkSnapshot::new(
         links.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),
@@ -91,13 +93,13 @@ pub fn bound(root: &RootDir, terms: &Preconditions) -> RootDir {
 }
 
 /// Whether it changes something.
-pub fn writes(action: &FileAction) -> bool {
+pub fn is_write_action(action: &FileAction) -> bool {
     Action::File(action.clone()).kind() == ActionKind::Write
 }
 
 /// Refuses what would change a protected path. The gateway does not permit it in
 /// the first place; with a root whose links are known this cannot be outrun.
-pub fn guard(root: &RootDir, action: &FileAction) -> Result<(), ActionError> {
+pub fn reject_protected_paths(root: &RootDir, action: &FileAction) -> Result<(), ActionError> {
     for path in Action::File(action.clone()).paths() {
         let links = root.allowed_links();
         let real = links
@@ -113,7 +115,7 @@ pub fn guard(root: &RootDir, action: &FileAction) -> Result<(), ActionError> {
     Ok(())
 }
 
-fn answer(result: impl Serialize) -> Result<Value, ActionError> {
+fn to_json_value(result: impl Serialize) -> Result<Value, ActionError> {
     serde_json::to_value(result).map_err(|error| {
         ActionError::new(Code::Internal, format!("cannot write the answer: {error}"))
     })
@@ -122,7 +124,7 @@ fn answer(result: impl Serialize) -> Result<Value, ActionError> {
 /// What became of one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Changed {
+pub struct ChangedPath {
     /// The path; after a move, the new one.
     pub path: RelPath,
     /// What happened to it.
@@ -146,7 +148,7 @@ pub enum ChangeKind {
     Moved,
 }
 
-impl Changed {
+impl ChangedPath {
     fn new(path: &RelPath, kind: ChangeKind) -> Self {
         Self { path: path.clone(), kind, from: None }
     }
@@ -156,7 +158,7 @@ impl Changed {
     }
 }
 
-fn hash_of(content: &[u8]) -> Hash {
+fn hash_content(content: &[u8]) -> Hash {
     Hash::new(*blake3::hash(content).as_bytes())
 }
 
@@ -165,12 +167,12 @@ fn kind_at(root: &RootDir, path: &RelPath) -> Result<Option<FileKind>, ActionErr
     match root.stat(path.as_ref()) {
         Ok(stat) => Ok(Some(stat.kind)),
         Err(RootDirError::NotFound) => Ok(None),
-        Err(error) => Err(ActionError::from(error).on(path)),
+        Err(error) => Err(ActionError::from(error).with_path(path)),
     }
 }
 
 /// Makes the folders a path lies in; returns those that were missing, topmost first.
-fn make_folders_for(root: &RootDir, path: &RelPath) -> Result<Vec<RelPath>, ActionError> {
+fn create_parent_dirs(root: &RootDir, path: &RelPath) -> Result<Vec<RelPath>, ActionError> {
     let mut missing = Vec::new();
     let mut folder = path.parent();
     while let Some(above) = folder.filter(|above| !above.is_root()) {
@@ -182,7 +184,7 @@ fn make_folders_for(root: &RootDir, path: &RelPath) -> Result<Vec<RelPath>, Acti
     }
     if let Some(deepest) = missing.first() {
         root.create_dir_all(deepest.as_ref())
-            .map_err(|error| ActionError::from(error).on(deepest))?;
+            .map_err(|error| ActionError::from(error).with_path(deepest))?;
     }
     missing.reverse();
     Ok(missing)

@@ -2,25 +2,25 @@
 //!
 //! Two halves in one crate, because they speak one protocol: [`host`] is the
 //! process per project, which owns the commands and outlives the daemon;
-//! [`Kernel`] is the daemon's handle to it, which takes a permit by value.
+//! [`KernelClient`] is the daemon's handle to it, which takes a permit by value.
 //! Neither decides anything: an action arrives here after it was allowed, in
 //! its canonical form, and is done as it says or not at all.
 
 mod error;
+mod file_pinning;
 pub mod files;
-mod handle;
 pub mod host;
-mod pin;
-mod place;
-mod project;
-mod quiet;
-mod spool;
-mod terminal;
+mod kernel_client;
+mod kernel_dir;
+mod report_spool;
+mod root_project_files;
+mod socket_writer;
+mod terminal_client;
 mod wire;
 
 pub use error::ActionError;
-pub use handle::{Kernel, KernelError, Reports};
-pub use pin::{Pinned, pin};
-pub use place::Place;
-pub use project::Project;
-pub use terminal::{Keys, Look, attach};
+pub use file_pinning::{PinnedFileState, pin_file};
+pub use kernel_client::{KernelClient, KernelError, ReportReceiver};
+pub use kernel_dir::KernelDir;
+pub use root_project_files::RootProjectFiles;
+pub use terminal_client::{TerminalReader, TerminalWriter, attach_terminal};

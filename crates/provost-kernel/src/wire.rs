@@ -16,44 +16,44 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use uuid::Uuid;
 
-const QUESTION: u8 = 1;
-const ANSWER: u8 = 2;
-const REPORT: u8 = 3;
-const OUTPUT: u8 = 4;
+const KIND_REQUEST: u8 = 1;
+const KIND_RESPONSE: u8 = 2;
+const KIND_REPORT: u8 = 3;
+const KIND_OUTPUT: u8 = 4;
 
 /// The length and the kind.
-const HEAD: usize = 5;
+const FRAME_HEADER_BYTES: usize = 5;
 
 /// What stands before the bytes of some output: number, action, stream, offset, dropped.
-const OUTPUT_HEAD: usize = 8 + 16 + 1 + 8 + 8;
+const OUTPUT_HEADER_BYTES: usize = 8 + 16 + 1 + 8 + 8;
 
 /// Bytes asked for at once.
-const READ: usize = 256 * 1024;
+const READ_BUFFER_BYTES: usize = 256 * 1024;
 
 /// Room for most questions.
-const USUAL: usize = 512;
+const INITIAL_FRAME_CAPACITY: usize = 512;
 
 /// What can stand in a frame.
 #[derive(Debug)]
-pub(crate) enum Frame {
-    Question(RpcRequest),
-    Answer(RpcResponse),
+pub(crate) enum KernelFrame {
+    Request(RpcRequest),
+    Response(RpcResponse),
     Report(KernelReport),
 }
 
 /// The bytes of a frame. What a command printed is not copied but stands apart.
-pub(crate) fn encode(frame: &Frame) -> io::Result<(Vec<u8>, Bytes)> {
+pub(crate) fn encode(frame: &KernelFrame) -> io::Result<(Vec<u8>, Bytes)> {
     match frame {
-        Frame::Question(question) => in_json(QUESTION, question),
-        Frame::Answer(answer) => in_json(ANSWER, answer),
-        Frame::Report(report) => match &report.what {
+        KernelFrame::Request(question) => encode_json(KIND_REQUEST, question),
+        KernelFrame::Response(answer) => encode_json(KIND_RESPONSE, answer),
+        KernelFrame::Report(report) => match &report.what {
             ReportPayload::Output(OutputChunk {
                 stream,
                 offset,
                 dropped,
                 data: OutputData::Bytes(data),
             }) => {
-                let mut bytes = head(OUTPUT, OUTPUT_HEAD + data.len())?;
+                let mut bytes = encode_header(KIND_OUTPUT, OUTPUT_HEADER_BYTES + data.len())?;
                 bytes.put_u64(report.number);
                 bytes.put_slice(report.action.uuid().as_bytes());
                 bytes.put_u8(match stream {
@@ -67,31 +67,31 @@ pub(crate) fn encode(frame: &Frame) -> io::Result<(Vec<u8>, Bytes)> {
             ReportPayload::Output(_)
             | ReportPayload::Started { .. }
             | ReportPayload::Finished(_)
-            | ReportPayload::Runtime(_) => in_json(REPORT, report),
+            | ReportPayload::Runtime(_) => encode_json(KIND_REPORT, report),
         },
     }
 }
 
-fn in_json(kind: u8, payload: &impl Serialize) -> io::Result<(Vec<u8>, Bytes)> {
+fn encode_json(kind: u8, payload: &impl Serialize) -> io::Result<(Vec<u8>, Bytes)> {
     let payload = serde_json::to_vec(payload)?;
-    Ok((head(kind, payload.len())?, payload.into()))
+    Ok((encode_header(kind, payload.len())?, payload.into()))
 }
 
-fn head(kind: u8, length: usize) -> io::Result<Vec<u8>> {
+fn encode_header(kind: u8, length: usize) -> io::Result<Vec<u8>> {
     let checked = u32::try_from(length).ok().filter(|_| length <= MAX_FRAME_BYTES);
     let checked = checked.ok_or_else(|| io::Error::other("a frame is too large to be sent"))?;
-    let mut bytes = Vec::with_capacity(HEAD + OUTPUT_HEAD);
+    let mut bytes = Vec::with_capacity(FRAME_HEADER_BYTES + OUTPUT_HEADER_BYTES);
     bytes.put_u32(checked);
     bytes.put_u8(kind);
     Ok(bytes)
 }
 
 /// Frames of reports as a daemon wants them that knows JSON only.
-pub(crate) async fn in_words(frames: &[u8]) -> io::Result<Vec<u8>> {
-    let (mut frames, mut words) = (Frames::new(frames), Vec::new());
+pub(crate) async fn reencode_as_json(frames: &[u8]) -> io::Result<Vec<u8>> {
+    let (mut frames, mut words) = (FrameReader::new(frames), Vec::new());
     while let Some(frame) = frames.next().await? {
-        if let Frame::Report(report) = frame {
-            let (head, payload) = in_json(REPORT, &report)?;
+        if let KernelFrame::Report(report) = frame {
+            let (head, payload) = encode_json(KIND_REPORT, &report)?;
             words.extend_from_slice(&head);
             words.extend_from_slice(&payload);
         }
@@ -100,11 +100,11 @@ pub(crate) async fn in_words(frames: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// Puts all of a frame behind what is there.
-pub(crate) fn put(frame: &Frame, to: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn append_frame(frame: &KernelFrame, to: &mut Vec<u8>) -> io::Result<()> {
     match frame {
-        Frame::Question(question) => put_json(QUESTION, question, to),
-        Frame::Answer(answer) => put_json(ANSWER, answer, to),
-        Frame::Report(_) => {
+        KernelFrame::Request(question) => append_json(KIND_REQUEST, question, to),
+        KernelFrame::Response(answer) => append_json(KIND_RESPONSE, answer, to),
+        KernelFrame::Report(_) => {
             let (head, payload) = encode(frame)?;
             to.extend_from_slice(&head);
             to.extend_from_slice(&payload);
@@ -114,24 +114,24 @@ pub(crate) fn put(frame: &Frame, to: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Puts an answer behind what is there: what came of a question, as it is.
-pub(crate) fn put_result(id: u64, result: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn append_result(id: u64, result: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
     #[derive(Serialize)]
     struct Good<'a, T> {
         jsonrpc: JsonRpcVersion,
         id: u64,
         result: &'a T,
     }
-    put_json(ANSWER, &Good { jsonrpc: JsonRpcVersion::V2, id, result }, to)
+    append_json(KIND_RESPONSE, &Good { jsonrpc: JsonRpcVersion::V2, id, result }, to)
 }
 
 /// Writes a payload where it is to be, and its length before it when that is known.
-fn put_json(kind: u8, payload: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
+fn append_json(kind: u8, payload: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
     let begin = to.len();
-    to.extend_from_slice(&[0; HEAD]);
+    to.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
     let written = serde_json::to_writer(&mut *to, payload).map_err(io::Error::from);
-    let head = written.and_then(|()| head(kind, to.len() - begin - HEAD));
+    let head = written.and_then(|()| encode_header(kind, to.len() - begin - FRAME_HEADER_BYTES));
     match head {
-        Ok(head) => to[begin..begin + HEAD].copy_from_slice(&head),
+        Ok(head) => to[begin..begin + FRAME_HEADER_BYTES].copy_from_slice(&head),
         Err(error) => {
             to.truncate(begin);
             return Err(error);
@@ -141,33 +141,36 @@ fn put_json(kind: u8, payload: &impl Serialize, to: &mut Vec<u8>) -> io::Result<
 }
 
 /// All of a frame in one piece.
-pub(crate) fn bytes(frame: &Frame) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(USUAL);
-    put(frame, &mut bytes)?;
+pub(crate) fn frame_to_bytes(frame: &KernelFrame) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(INITIAL_FRAME_CAPACITY);
+    append_frame(frame, &mut bytes)?;
     Ok(bytes)
 }
 
 /// Writes a frame.
-pub(crate) async fn write(to: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> io::Result<()> {
-    to.write_all(&bytes(frame)?).await
+pub(crate) async fn write(
+    to: &mut (impl AsyncWrite + Unpin),
+    frame: &KernelFrame,
+) -> io::Result<()> {
+    to.write_all(&frame_to_bytes(frame)?).await
 }
 
 /// Reads frames. Nothing is lost if the wait for the next one is given up.
 #[derive(Debug)]
-pub(crate) struct Frames<R> {
+pub(crate) struct FrameReader<R> {
     from: R,
     buffer: BytesMut,
     /// One that was looked at and not taken.
-    peeked: Option<Frame>,
+    peeked: Option<KernelFrame>,
 }
 
-impl<R: AsyncRead + Unpin> Frames<R> {
+impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(crate) fn new(from: R) -> Self {
         Self { from, buffer: BytesMut::new(), peeked: None }
     }
 
     /// Looks at the next frame; `None` at the end.
-    pub(crate) async fn peek(&mut self) -> io::Result<Option<&Frame>> {
+    pub(crate) async fn peek(&mut self) -> io::Result<Option<&KernelFrame>> {
         if self.peeked.is_none() {
             self.peeked = self.next().await?;
         }
@@ -181,24 +184,24 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     }
 
     /// The next frame; `None` at the end.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<KernelFrame>> {
         if let Some(frame) = self.peeked.take() {
             return Ok(Some(frame));
         }
         loop {
-            let missing = match self.length()? {
-                Some(length) if self.buffer.len() >= HEAD + length => {
-                    let mut frame = self.buffer.split_to(HEAD + length);
-                    let kind = frame[HEAD - 1];
-                    frame.advance(HEAD);
-                    return read(kind, frame.freeze()).map(Some);
+            let missing = match self.next_length()? {
+                Some(length) if self.buffer.len() >= FRAME_HEADER_BYTES + length => {
+                    let mut frame = self.buffer.split_to(FRAME_HEADER_BYTES + length);
+                    let kind = frame[FRAME_HEADER_BYTES - 1];
+                    frame.advance(FRAME_HEADER_BYTES);
+                    return decode_frame(kind, frame.freeze()).map(Some);
                 }
-                Some(length) => HEAD + length - self.buffer.len(),
-                None => HEAD,
+                Some(length) => FRAME_HEADER_BYTES + length - self.buffer.len(),
+                None => FRAME_HEADER_BYTES,
             };
             // A new buffer only when this one is used up: frames that wait hold on to it.
             if self.buffer.capacity() - self.buffer.len() < missing {
-                self.buffer.reserve(missing.max(READ));
+                self.buffer.reserve(missing.max(READ_BUFFER_BYTES));
             }
             if self.from.read_buf(&mut self.buffer).await? == 0 {
                 return match self.buffer.len() {
@@ -210,7 +213,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     }
 
     /// The length of the next frame, if that is there.
-    fn length(&self) -> io::Result<Option<usize>> {
+    fn next_length(&self) -> io::Result<Option<usize>> {
         let Some(&[a, b, c, d]) = self.buffer.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
         if length > MAX_FRAME_BYTES {
@@ -220,12 +223,12 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     }
 }
 
-fn read(kind: u8, mut payload: Bytes) -> io::Result<Frame> {
+fn decode_frame(kind: u8, mut payload: Bytes) -> io::Result<KernelFrame> {
     Ok(match kind {
-        QUESTION => Frame::Question(parse(&payload)?),
-        ANSWER => Frame::Answer(parse(&payload)?),
-        REPORT => Frame::Report(parse(&payload)?),
-        OUTPUT if payload.len() >= OUTPUT_HEAD => {
+        KIND_REQUEST => KernelFrame::Request(parse(&payload)?),
+        KIND_RESPONSE => KernelFrame::Response(parse(&payload)?),
+        KIND_REPORT => KernelFrame::Report(parse(&payload)?),
+        KIND_OUTPUT if payload.len() >= OUTPUT_HEADER_BYTES => {
             let number = payload.get_u64();
             let action = Uuid::from_u128(payload.get_u128()).into();
             let stream = match payload.get_u8() {
@@ -235,7 +238,11 @@ fn read(kind: u8, mut payload: Bytes) -> io::Result<Frame> {
             };
             let (offset, dropped) = (payload.get_u64(), payload.get_u64());
             let output = OutputChunk { stream, offset, dropped, data: payload.into() };
-            Frame::Report(KernelReport { number, action, what: ReportPayload::Output(output) })
+            KernelFrame::Report(KernelReport {
+                number,
+                action,
+                what: ReportPayload::Output(output),
+            })
         }
         other => {
             return Err(io::Error::other(format!(
@@ -264,9 +271,9 @@ mod tests {
         KernelReport { number, action: Uuid::from_u128(9).into(), what }
     }
 
-    async fn reports(mut frames: Frames<impl AsyncRead + Unpin>) -> Vec<KernelReport> {
+    async fn reports(mut frames: FrameReader<impl AsyncRead + Unpin>) -> Vec<KernelReport> {
         let mut all = Vec::new();
-        while let Some(Frame::Report(report)) = frames.next().await.unwrap() {
+        while let Some(KernelFrame::Report(report)) = frames.next().await.unwrap() {
             all.push(report);
         }
         all
@@ -278,37 +285,41 @@ mod tests {
         let sent = [&b""[..], b"text\n", &[0xff, 0, 0x80], &large].map(|data| report(4, data));
         let mut bytes = Vec::new();
         for report in &sent {
-            write(&mut bytes, &Frame::Report(report.clone())).await.unwrap();
+            write(&mut bytes, &KernelFrame::Report(report.clone())).await.unwrap();
         }
-        assert_eq!(reports(Frames::new(&bytes[..])).await, sent);
-        let words = in_words(&bytes).await.unwrap();
+        assert_eq!(reports(FrameReader::new(&bytes[..])).await, sent);
+        let words = reencode_as_json(&bytes).await.unwrap();
         assert_ne!(words, bytes);
-        assert_eq!(reports(Frames::new(&words[..])).await, sent);
+        assert_eq!(reports(FrameReader::new(&words[..])).await, sent);
     }
 
     #[tokio::test]
     async fn a_frame_that_is_cut_off_is_an_error_and_not_an_end() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &Frame::Report(report(1, b"abc"))).await.unwrap();
+        write(&mut bytes, &KernelFrame::Report(report(1, b"abc"))).await.unwrap();
         for cut in 1..bytes.len() {
-            let mut frames = Frames::new(&bytes[..cut]);
+            let mut frames = FrameReader::new(&bytes[..cut]);
             assert!(frames.next().await.is_err(), "cut at {cut}");
         }
-        assert!(Frames::new(&b""[..]).next().await.unwrap().is_none());
+        assert!(FrameReader::new(&b""[..]).next().await.unwrap().is_none());
     }
 
     #[tokio::test]
     async fn what_came_of_a_question_arrives_as_an_answer_and_what_cannot_be_written_leaves_nothing()
      {
         let mut bytes = b"".to_vec();
-        put_result(7, &serde_json::json!({ "content": "a\n\"b\"" }), &mut bytes).unwrap();
+        append_result(7, &serde_json::json!({ "content": "a\n\"b\"" }), &mut bytes).unwrap();
         let good = bytes.len();
         let unnamed = std::collections::BTreeMap::from([((1, 2), 3)]);
-        assert!(put_result(8, &unnamed, &mut bytes).is_err());
+        assert!(append_result(8, &unnamed, &mut bytes).is_err());
         assert_eq!(bytes.len(), good);
-        let mut frames = Frames::new(&bytes[..]);
-        let Some(Frame::Answer(RpcResponse { id: 7, result: Some(result), error: None, .. })) =
-            frames.next().await.unwrap()
+        let mut frames = FrameReader::new(&bytes[..]);
+        let Some(KernelFrame::Response(RpcResponse {
+            id: 7,
+            result: Some(result),
+            error: None,
+            ..
+        })) = frames.next().await.unwrap()
         else {
             panic!("no answer");
         };
@@ -318,11 +329,11 @@ mod tests {
 
     #[tokio::test]
     async fn output_without_its_head_or_of_an_unknown_stream_is_refused() {
-        let mut short = head(OUTPUT, 3).unwrap();
+        let mut short = encode_header(KIND_OUTPUT, 3).unwrap();
         short.extend_from_slice(b"abc");
-        assert!(Frames::new(&short[..]).next().await.is_err());
-        let mut strange = head(OUTPUT, OUTPUT_HEAD).unwrap();
-        strange.extend_from_slice(&[9; OUTPUT_HEAD]);
-        assert!(Frames::new(&strange[..]).next().await.is_err());
+        assert!(FrameReader::new(&short[..]).next().await.is_err());
+        let mut strange = encode_header(KIND_OUTPUT, OUTPUT_HEADER_BYTES).unwrap();
+        strange.extend_from_slice(&[9; OUTPUT_HEADER_BYTES]);
+        assert!(FrameReader::new(&strange[..]).next().await.is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use provost_core::redact::Secrets;
 use provost_kernel::host::{self, HostOptions};
-use provost_kernel::{Kernel, KernelError, Place};
+use provost_kernel::{KernelClient, KernelDir, KernelError};
 use provost_proto::kernel::PROTOCOL_VERSION;
 use serde_json::json;
 use tempfile::TempDir;
@@ -20,18 +20,18 @@ const LONG: Duration = Duration::from_mins(1);
 
 struct Host {
     folder: TempDir,
-    place: Place,
+    place: KernelDir,
     task: JoinHandle<()>,
 }
 
 impl Host {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::at(&folder.path().join("kernel"));
+        let place = KernelDir::new(&folder.path().join("kernel"));
         place.prepare().unwrap();
         std::fs::create_dir(folder.path().join("app")).unwrap();
         let options = HostOptions {
-            place: place.folder().to_owned(),
+            place: place.path().to_owned(),
             project: folder.path().join("app"),
             home: folder.path().to_owned(),
             data: folder.path().join("kernel"),
@@ -42,14 +42,14 @@ impl Host {
         };
         let task = tokio::spawn(async { host::run(options).await.unwrap() });
         // The file is there a moment before anybody listens.
-        while UnixStream::connect(place.folder().join("socket")).await.is_err() {
+        while UnixStream::connect(place.path().join("socket")).await.is_err() {
             tokio::task::yield_now().await;
         }
         Self { folder, place, task }
     }
 
     async fn knock(&self) -> UnixStream {
-        UnixStream::connect(self.place.folder().join("socket")).await.unwrap()
+        UnixStream::connect(self.place.path().join("socket")).await.unwrap()
     }
 }
 
@@ -78,7 +78,7 @@ async fn only_who_knows_the_secret_is_let_in() {
     assert!(is_refused(host.knock().await, &hello("")).await);
     let ping = frame(1, r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#);
     assert!(is_refused(host.knock().await, &ping).await, "hello must come first");
-    let secret = std::fs::read_to_string(host.place.folder().join("secret")).unwrap();
+    let secret = std::fs::read_to_string(host.place.path().join("secret")).unwrap();
     assert!(!is_refused(host.knock().await, &hello(&secret)).await);
 }
 
@@ -96,22 +96,25 @@ async fn malformed_and_huge_frames_end_the_connection_and_nothing_else() {
     ] {
         assert!(is_refused(host.knock().await, &bytes).await, "{:?}", &bytes[..bytes.len().min(9)]);
     }
-    let (kernel, _reports) = Kernel::find(&host.place, &Secrets::default()).await.unwrap();
+    let (kernel, _reports) =
+        KernelClient::connect_existing(&host.place, &Secrets::default()).await.unwrap();
     kernel.ping().await.unwrap();
 }
 
 #[tokio::test]
 async fn the_daemon_that_comes_later_takes_the_place_of_the_one_before() {
     let host = Host::start().await;
-    let (first, mut reports) = Kernel::find(&host.place, &Secrets::default()).await.unwrap();
-    first.attach(0).await.unwrap();
-    let (second, _reports) = Kernel::find(&host.place, &Secrets::default()).await.unwrap();
+    let (first, mut reports) =
+        KernelClient::connect_existing(&host.place, &Secrets::default()).await.unwrap();
+    first.subscribe_reports(0).await.unwrap();
+    let (second, _reports) =
+        KernelClient::connect_existing(&host.place, &Secrets::default()).await.unwrap();
     assert!(timeout(LONG, reports.next()).await.unwrap().is_none(), "the first is cut off");
     assert!(first.ping().await.is_err());
     assert_eq!(second.welcome().boot, first.welcome().boot);
     second.shut_down().await.unwrap();
     timeout(LONG, host.task).await.unwrap().unwrap();
-    assert!(!Path::new(host.place.folder()).exists(), "nothing is left behind");
+    assert!(!Path::new(host.place.path()).exists(), "nothing is left behind");
     assert!(host.folder.path().exists());
 }
 
@@ -128,7 +131,7 @@ async fn next(stream: &mut UnixStream) -> (u8, Vec<u8>) {
 async fn a_daemon_of_an_older_protocol_gets_output_in_json_and_a_newer_one_as_bytes() {
     const ACTION: &str = "00000000-0000-0000-0000-000000000001";
     let host = Host::start().await;
-    let secret = std::fs::read_to_string(host.place.folder().join("secret")).unwrap();
+    let secret = std::fs::read_to_string(host.place.path().join("secret")).unwrap();
     let ask = |method: &str, params: &str| {
         frame(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#))
     };
@@ -163,9 +166,9 @@ async fn a_daemon_of_an_older_protocol_gets_output_in_json_and_a_newer_one_as_by
 #[tokio::test]
 async fn a_kernel_that_is_newer_than_the_daemon_is_left_alone_and_the_daemon_says_why() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::at(&folder.path().join("kernel"));
+    let place = KernelDir::new(&folder.path().join("kernel"));
     place.prepare().unwrap();
-    let listener = tokio::net::UnixListener::bind(place.folder().join("socket")).unwrap();
+    let listener = tokio::net::UnixListener::bind(place.path().join("socket")).unwrap();
     let newer = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         next(&mut stream).await;
@@ -175,9 +178,11 @@ async fn a_kernel_that_is_newer_than_the_daemon_is_left_alone_and_the_daemon_say
         let answer = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{welcome}}}"#);
         stream.write_all(&frame(2, &answer)).await.unwrap();
     });
-    let error =
-        timeout(LONG, Kernel::find(&place, &Secrets::default())).await.unwrap().unwrap_err();
-    assert!(matches!(error, KernelError::Newer { kernel: 99, pid: 7 }), "{error}");
+    let error = timeout(LONG, KernelClient::connect_existing(&place, &Secrets::default()))
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert!(matches!(error, KernelError::ProtocolTooNew { kernel: 99, pid: 7 }), "{error}");
     newer.await.unwrap();
 }
 
@@ -219,16 +224,17 @@ async fn speak_as_before(listener: tokio::net::UnixListener) -> (Vec<String>, u6
 #[tokio::test]
 async fn a_daemon_of_today_goes_on_with_a_kernel_of_the_protocol_before() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::at(&folder.path().join("kernel"));
+    let place = KernelDir::new(&folder.path().join("kernel"));
     place.prepare().unwrap();
-    let listener = tokio::net::UnixListener::bind(place.folder().join("socket")).unwrap();
+    let listener = tokio::net::UnixListener::bind(place.path().join("socket")).unwrap();
     let older = tokio::spawn(speak_as_before(listener));
-    let found = timeout(LONG, Kernel::find(&place, &Secrets::default())).await.unwrap();
+    let found =
+        timeout(LONG, KernelClient::connect_existing(&place, &Secrets::default())).await.unwrap();
     let (kernel, mut reports) = found.unwrap();
     assert_eq!(kernel.welcome().protocol, PROTOCOL_VERSION - 1);
     assert!(!kernel.welcome().supports_runtime(), "nothing is asked of it that it does not know");
     kernel.ping().await.unwrap();
-    kernel.attach(0).await.unwrap();
+    kernel.subscribe_reports(0).await.unwrap();
     for number in [1, 2] {
         let report = timeout(LONG, reports.next()).await.unwrap().unwrap();
         assert_eq!(report.number, number, "what it reports is heard");
@@ -244,7 +250,7 @@ async fn the_socket_and_the_secret_are_closed_to_others() {
     use std::os::unix::fs::PermissionsExt;
     let host = Host::start().await;
     for (name, mode) in [("socket", 0o600), ("secret", 0o600), ("", 0o700)] {
-        let path = host.place.folder().join(name);
+        let path = host.place.path().join(name);
         let found = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(found, mode, "{}", path.display());
     }

@@ -123,7 +123,7 @@ codes! {
     TooManyProcesses = "TOO_MANY_PROCESSES", 429;
     /// As many messages wait for their turn in the conversation as may.
     TooManyMessages = "TOO_MANY_MESSAGES", 429;
-    /// The `Host` is not one of ours.
+    /// The `KernelHost` is not one of ours.
     HostUnknown = "HOST_UNKNOWN", 421;
     /// The folder to open does not exist.
     PathNotFound = "PATH_NOT_FOUND", 422;

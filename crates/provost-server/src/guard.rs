@@ -1,4 +1,4 @@
-//! What stands before every route: a known `Host`, an `Origin` of ours, a
+//! What stands before every route: a known `KernelHost`, an `Origin` of ours, a
 //! request id, a log line, a measurement, and the headers of every answer.
 
 use std::net::SocketAddr;
@@ -88,7 +88,7 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     response
 }
 
-/// What a request asks to see, if its one `Host` is that of a preview. What names
+/// What a request asks to see, if its one `KernelHost` is that of a preview. What names
 /// two hosts is no preview's, and is refused below.
 fn preview_of(door: &Door, request: &Request) -> Option<preview::Place> {
     let host = single(request, &header::HOST).ok().flatten();
@@ -111,7 +111,7 @@ fn single<'a>(request: &'a Request, name: &HeaderName) -> Result<Option<&'a str>
     }
 }
 
-/// Whether an `Origin` is the page that was asked for under this very `Host`. We speak no
+/// Whether an `Origin` is the page that was asked for under this very `KernelHost`. We speak no
 /// TLS ourselves; what stands before us does, under a name that the operator added.
 fn same_place(hosts: &Hosts, origin: &str, host: &str) -> bool {
     let place = match origin.strip_prefix("https://") {

@@ -34,7 +34,7 @@ pub use routes::openapi;
 pub struct Settings {
     /// Where it listens.
     pub listen: SocketAddr,
-    /// Further names under which it may be called, as in `Host`, without a port.
+    /// Further names under which it may be called, as in `KernelHost`, without a port.
     pub allowed_hosts: Vec<String>,
     /// From where on each project's preview has a port of its own, for browsers that
     /// do not know `*.localhost`.

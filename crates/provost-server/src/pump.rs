@@ -13,7 +13,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _};
-use provost_gateway::{GatewayError, Keys, Look, Seat, Terminal, View};
+use provost_gateway::{GatewayError, Seat, Terminal, TerminalReader, TerminalWriter, View};
 use provost_proto::Code;
 use provost_proto::limits::MAX_TERMINAL_INPUT_BYTES;
 use provost_proto::terminal::{
@@ -114,7 +114,11 @@ fn placed(offset: u64, bytes: &Bytes) -> Message {
 }
 
 /// From the terminal to the client.
-async fn down(mut look: Look, to: &mut SplitSink<WebSocket, Message>, heard: &AtomicBool) -> End {
+async fn down(
+    mut look: TerminalReader,
+    to: &mut SplitSink<WebSocket, Message>,
+    heard: &AtomicBool,
+) -> End {
     let mut pings = interval_at(Instant::now() + PING, PING);
     loop {
         let frame = tokio::select! {
@@ -166,7 +170,11 @@ async fn send(to: &mut SplitSink<WebSocket, Message>, message: Message) -> bool 
 }
 
 /// From the client to the terminal.
-async fn up(from: &mut SplitStream<WebSocket>, mut keys: Keys, heard: &AtomicBool) -> End {
+async fn up(
+    from: &mut SplitStream<WebSocket>,
+    mut keys: TerminalWriter,
+    heard: &AtomicBool,
+) -> End {
     loop {
         let message = match from.next().await {
             Some(Ok(message)) => message,

@@ -22,7 +22,7 @@ use provost_core::decide::{
 use provost_core::permit::Permit;
 use provost_core::policy::{Policy, PolicyRules, RuleLayer};
 use provost_core::redact::Secrets;
-use provost_kernel::{Kernel, Place, Reports};
+use provost_kernel::{KernelClient, KernelDir, ReportReceiver};
 use provost_proto::kernel::{OutputData, ReportPayload};
 use provost_proto::{Actor, Event, Hash, ProjectMode, Stream, TokenClass};
 use provost_sandbox::launch;
@@ -91,8 +91,8 @@ enum Until {
 
 /// A kernel whose daemon is this benchmark.
 struct Alone {
-    kernel: Kernel,
-    reports: Mutex<Reports>,
+    kernel: KernelClient,
+    reports: Mutex<ReportReceiver>,
     _folder: TempDir,
 }
 
@@ -101,8 +101,8 @@ impl Alone {
         let folder = tempfile::tempdir().unwrap();
         let app = folder.path().join("app");
         std::fs::create_dir(&app).unwrap();
-        let place = Place::at(&folder.path().join("kernel"));
-        let (at, home) = (place.folder(), folder.path());
+        let place = KernelDir::new(&folder.path().join("kernel"));
+        let (at, home) = (place.path(), folder.path());
         let data = folder.path().join("data");
         let args: Vec<OsString> = [
             OsStr::new("kernel"),
@@ -122,8 +122,8 @@ impl Alone {
         .map(ToOwned::to_owned)
         .into();
         let (kernel, reports) =
-            Kernel::start(&place, &binary(), &args, &Secrets::default()).await.unwrap();
-        kernel.attach(0).await.unwrap();
+            KernelClient::start(&place, &binary(), &args, &Secrets::default()).await.unwrap();
+        kernel.subscribe_reports(0).await.unwrap();
         Self { kernel, reports: Mutex::new(reports), _folder: folder }
     }
 

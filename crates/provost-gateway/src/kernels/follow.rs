@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_kernel::{Kernel, Reports};
+use provost_kernel::{KernelClient, ReportReceiver};
 use provost_proto::kernel::{ActionOutcome, KernelReport, ReportPayload};
 use provost_proto::{ActionId, ActionStatus, ActionView, Actor, Fact, ProjectId, Stream};
 use provost_store::{AppendRequest, Durability, NewEvent, StoreError};
@@ -27,13 +27,13 @@ impl Gateway {
     pub(super) async fn follow(
         self: Arc<Self>,
         project: ProjectId,
-        kernel: Kernel,
-        mut reports: Reports,
+        kernel: KernelClient,
+        mut reports: ReportReceiver,
     ) {
         while let Some(first) = reports.next().await {
             let mut group = vec![first];
             while group.len() < GROUP
-                && let Some(next) = reports.now()
+                && let Some(next) = reports.try_next()
             {
                 group.push(next);
             }
@@ -59,8 +59,8 @@ impl Gateway {
         self.lose(project, &kernel, "its process ended").await;
     }
 
-    pub(super) async fn listen_to_heart(self: Arc<Self>, project: ProjectId, kernel: Kernel) {
-        while kernel.is_there() {
+    pub(super) async fn listen_to_heart(self: Arc<Self>, project: ProjectId, kernel: KernelClient) {
+        while kernel.is_connected() {
             tokio::time::sleep(BEAT).await;
             let began = Instant::now();
             let beat = tokio::time::timeout(PATIENCE, kernel.ping()).await;
@@ -70,7 +70,7 @@ impl Gateway {
                     self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
                 let boot = kernel.welcome().boot;
                 match connected.get_mut(&project) {
-                    Some(known) if known.kernel.welcome().boot == boot && kernel.is_there() => {
+                    Some(known) if known.kernel.welcome().boot == boot && kernel.is_connected() => {
                         let before = std::mem::replace(&mut known.beat, beat);
                         before.is_some() != beat.is_some()
                     }
@@ -84,7 +84,7 @@ impl Gateway {
     }
 
     /// Beats are not logged, but that they stop and come back is.
-    async fn tell_heart(&self, project: ProjectId, kernel: &Kernel, beats: bool) {
+    async fn tell_heart(&self, project: ProjectId, kernel: &KernelClient, beats: bool) {
         let boot = kernel.welcome().boot;
         tracing::warn!(%project, beats, "the kernel's heart stopped or beats again");
         let fact = if beats {
@@ -98,7 +98,7 @@ impl Gateway {
     }
 
     /// A kernel is gone, and with it what ran there.
-    async fn lose(&self, project: ProjectId, kernel: &Kernel, why: &str) {
+    async fn lose(&self, project: ProjectId, kernel: &KernelClient, why: &str) {
         let boot = kernel.welcome().boot;
         {
             let mut connected =
@@ -107,7 +107,7 @@ impl Gateway {
                 connected.remove(&project);
             }
         }
-        self.place(project).sweep();
+        self.place(project).remove_stale_scratch();
         let told = self.kernels.ending.lock().unwrap_or_else(PoisonError::into_inner).remove(&boot);
         let fact = if told {
             Fact::KernelStopped { project, boot }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_kernel::{Kernel, KernelError};
+use provost_kernel::{KernelClient, KernelError};
 use provost_proto::{Fact, KernelStatus, KernelView, Project, ProjectId, ProjectStatus};
 use provost_store::Durability;
 
@@ -39,7 +39,8 @@ impl Gateway {
         project: &Project,
         view: &KernelView,
     ) -> Result<(), GatewayError> {
-        let found = Kernel::find(&self.place(project.id), &self.places.secrets).await;
+        let found =
+            KernelClient::connect_existing(&self.place(project.id), &self.places.secrets).await;
         let gone = || "it was gone when the daemon came back".to_owned();
         let found = match found {
             Ok(found) if found.0.welcome().boot == view.boot => Ok(found),
@@ -54,7 +55,7 @@ impl Gateway {
         let unfinished = self.unfinished(project.id).await?;
         let ids: Vec<_> = unfinished.iter().map(|action| action.id).collect();
         let outcomes: HashMap<_, _> =
-            kernel.outcomes(ids).await.unwrap_or_default().into_iter().collect();
+            kernel.fetch_outcomes(ids).await.unwrap_or_default().into_iter().collect();
         let running = kernel.welcome().running.clone();
         for action in &unfinished {
             let reported = action.name == "terminal.runCommand"
@@ -89,7 +90,7 @@ impl Gateway {
         view: &KernelView,
         why: String,
     ) -> Result<(), GatewayError> {
-        self.place(project).sweep();
+        self.place(project).remove_stale_scratch();
         let fact = Fact::KernelLost { project, boot: view.boot, why };
         self.record_in(project, vec![fact], Durability::Buffered).await?;
         self.settle(project, &[]).await

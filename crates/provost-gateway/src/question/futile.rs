@@ -65,6 +65,6 @@ fn failing(folder: &std::path::Path, edit: &EditFile) -> Option<ErrorInfo> {
     let root = RootDir::open(folder).ok()?;
     // What is not there, or no file, is told when it is tried; that asks nobody to read.
     let present = root.read(edit.path.as_ref(), MAX_FILE_WRITE_BYTES as u64).ok()?;
-    let error = files::edited(Some(&present), edit).err()?.on(&edit.path);
+    let error = files::edited(Some(&present), edit).err()?.with_path(&edit.path);
     Some(ErrorInfo { code: error.code, message: error.message, details: error.details })
 }

@@ -12,17 +12,17 @@ use provost_sandbox::root_dir::{FileKind, RootDir, RootDirError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Changed;
-use super::place::{self, Misfit};
-use super::undo::Steps;
+use super::ChangedPath;
+use super::file_transaction::FileTransaction;
+use super::hunk_placement::{self, HunkMismatch};
 use crate::ActionError;
 
 /// What `fs.applyPatch` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Applied {
+pub struct ApplyPatchResult {
     /// What became of each path.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedPath>,
     /// Files the patch did not fit; only where it need not be applied as a whole.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<ActionError>,
@@ -32,22 +32,23 @@ pub struct Applied {
 }
 
 /// How many bytes of files are held at once.
-const HELD: usize = 64 * 1024 * 1024;
+const MAX_PLANNED_BYTES: usize = 64 * 1024 * 1024;
 
 pub(super) fn run(
     root: &RootDir,
     action: &ApplyPatch,
     stop: &dyn Fn() -> bool,
-) -> Result<Applied, ActionError> {
+) -> Result<ApplyPatchResult, ActionError> {
     let files = patch::parse_patch(&action.patch)
         .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))?;
-    let mut applied = Applied { changed: Vec::new(), failed: Vec::new(), notes: Vec::new() };
+    let mut applied =
+        ApplyPatchResult { changed: Vec::new(), failed: Vec::new(), notes: Vec::new() };
     if action.atomic {
-        apply(root, &files, &mut applied, stop)?;
+        apply_file_patches(root, &files, &mut applied, stop)?;
         return Ok(applied);
     }
     for file in &files {
-        match apply(root, std::slice::from_ref(file), &mut applied, stop) {
+        match apply_file_patches(root, std::slice::from_ref(file), &mut applied, stop) {
             Err(error) if error.code == Code::Cancelled => return Err(error),
             Err(error) => applied.failed.push(error),
             Ok(()) => {}
@@ -60,42 +61,42 @@ pub(super) fn run(
 }
 
 /// Applies all these files or none.
-fn apply(
+fn apply_file_patches(
     root: &RootDir,
     files: &[FilePatch<'_>],
-    applied: &mut Applied,
+    applied: &mut ApplyPatchResult,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), ActionError> {
     let mut plan =
-        Plan { root, planned: HashMap::new(), held: 0, steps: Vec::new(), notes: Vec::new() };
+        PatchPlan { root, planned: HashMap::new(), held: 0, steps: Vec::new(), notes: Vec::new() };
     for file in files {
         if stop() {
             return Err(ActionError::cancelled());
         }
-        plan.add(file)?;
+        plan.add_file_patch(file)?;
     }
-    let mut steps = Steps::new(root);
+    let mut steps = FileTransaction::new(root);
     for step in &plan.steps {
-        let taken = if stop() { Err(ActionError::cancelled()) } else { step.take(&mut steps) };
+        let taken = if stop() { Err(ActionError::cancelled()) } else { step.apply_to(&mut steps) };
         if let Err(error) = taken {
-            return Err(steps.undo(error));
+            return Err(steps.roll_back(error));
         }
     }
-    applied.changed.append(&mut steps.finish()?);
+    applied.changed.append(&mut steps.commit()?);
     applied.notes.append(&mut plan.notes);
     Ok(())
 }
 
 /// One change to make, with what must be there before.
-enum Step {
+enum PatchStep {
     Create { path: RelPath, new: Vec<u8> },
     Replace { path: RelPath, old: Vec<u8>, new: Vec<u8> },
     Move { from: RelPath, to: RelPath },
     Remove { path: RelPath, old: Vec<u8> },
 }
 
-impl Step {
-    fn take(&self, steps: &mut Steps<'_>) -> Result<(), ActionError> {
+impl PatchStep {
+    fn apply_to(&self, steps: &mut FileTransaction<'_>) -> Result<(), ActionError> {
         match self {
             Self::Create { path, new } => steps.create(path, new),
             Self::Replace { path, old, new } => steps.replace(path, old, new),
@@ -106,78 +107,85 @@ impl Step {
 }
 
 /// What will be done, and what the files will hold then.
-struct Plan<'a> {
+struct PatchPlan<'a> {
     root: &'a RootDir,
     /// Files that earlier parts of the patch touch; `None` is one that will be gone.
     planned: HashMap<RelPath, Option<Vec<u8>>>,
     held: usize,
-    steps: Vec<Step>,
+    steps: Vec<PatchStep>,
     notes: Vec<String>,
 }
 
-impl Plan<'_> {
-    fn add(&mut self, file: &FilePatch<'_>) -> Result<(), ActionError> {
+impl PatchPlan<'_> {
+    fn add_file_patch(&mut self, file: &FilePatch<'_>) -> Result<(), ActionError> {
         match &file.change {
             FileChange::Create(path) => {
-                self.must_be_free(path)?;
-                let new = self.patched(path, &[], file)?;
+                self.ensure_path_free(path)?;
+                let new = self.patch_content(path, &[], file)?;
                 if file.executable == Some(true) {
                     self.notes
                         .push(format!("{path} is not executable yet; `chmod +x` makes it so"));
                 }
-                self.steps.push(Step::Create { path: path.clone(), new: new.clone() });
-                self.plan(path, Some(new))
+                self.steps.push(PatchStep::Create { path: path.clone(), new: new.clone() });
+                self.record_planned_content(path, Some(new))
             }
             FileChange::Modify(path) => {
-                let old = self.content(path)?;
-                let new = self.patched(path, &old, file)?;
-                self.steps.push(Step::Replace { path: path.clone(), old, new: new.clone() });
-                self.plan(path, Some(new))
+                let old = self.planned_content(path)?;
+                let new = self.patch_content(path, &old, file)?;
+                self.steps.push(PatchStep::Replace { path: path.clone(), old, new: new.clone() });
+                self.record_planned_content(path, Some(new))
             }
             FileChange::Delete(path) => {
-                let old = self.content(path)?;
-                if !self.patched(path, &old, file)?.is_empty() {
+                let old = self.planned_content(path)?;
+                if !self.patch_content(path, &old, file)?.is_empty() {
                     let why = "the patch deletes the file, but there is more in it";
-                    return Err(conflict(path, why, json!({})));
+                    return Err(patch_conflict_error(path, why, json!({})));
                 }
-                self.steps.push(Step::Remove { path: path.clone(), old });
-                self.plan(path, None)
+                self.steps.push(PatchStep::Remove { path: path.clone(), old });
+                self.record_planned_content(path, None)
             }
             FileChange::Rename { from, to } => {
-                let old = self.content(from)?;
-                self.must_be_free(to)?;
-                let new = self.patched(from, &old, file)?;
-                self.steps.push(Step::Move { from: from.clone(), to: to.clone() });
+                let old = self.planned_content(from)?;
+                self.ensure_path_free(to)?;
+                let new = self.patch_content(from, &old, file)?;
+                self.steps.push(PatchStep::Move { from: from.clone(), to: to.clone() });
                 if new != old {
-                    self.steps.push(Step::Replace { path: to.clone(), old, new: new.clone() });
+                    self.steps.push(PatchStep::Replace { path: to.clone(), old, new: new.clone() });
                 }
-                self.plan(from, None)?;
-                self.plan(to, Some(new))
+                self.record_planned_content(from, None)?;
+                self.record_planned_content(to, Some(new))
             }
         }
     }
 
-    fn plan(&mut self, path: &RelPath, content: Option<Vec<u8>>) -> Result<(), ActionError> {
+    fn record_planned_content(
+        &mut self,
+        path: &RelPath,
+        content: Option<Vec<u8>>,
+    ) -> Result<(), ActionError> {
         self.held += content.as_ref().map_or(0, Vec::len);
         self.planned.insert(path.clone(), content);
-        if self.held > HELD {
-            let message = format!("the patch touches more than {HELD} bytes of files; split it");
+        if self.held > MAX_PLANNED_BYTES {
+            let message =
+                format!("the patch touches more than {MAX_PLANNED_BYTES} bytes of files; split it");
             return Err(ActionError::new(Code::TooLarge, message));
         }
         Ok(())
     }
 
     /// What the file holds when its turn comes.
-    fn content(&self, path: &RelPath) -> Result<Vec<u8>, ActionError> {
+    fn planned_content(&self, path: &RelPath) -> Result<Vec<u8>, ActionError> {
         match self.planned.get(path) {
             Some(Some(content)) => return Ok(content.clone()),
-            Some(None) => return Err(conflict(path, "an earlier part deletes it", json!({}))),
+            Some(None) => {
+                return Err(patch_conflict_error(path, "an earlier part deletes it", json!({})));
+            }
             None => {}
         }
-        let on = |error: RootDirError| ActionError::from(error).on(path);
+        let on = |error: RootDirError| ActionError::from(error).with_path(path);
         let stat = match self.root.stat(path.as_ref()) {
             Err(RootDirError::NotFound) => {
-                return Err(conflict(path, "there is no such file", json!({})));
+                return Err(patch_conflict_error(path, "there is no such file", json!({})));
             }
             other => other.map_err(on)?,
         };
@@ -192,28 +200,32 @@ impl Plan<'_> {
         }
     }
 
-    fn must_be_free(&self, path: &RelPath) -> Result<(), ActionError> {
+    fn ensure_path_free(&self, path: &RelPath) -> Result<(), ActionError> {
         let taken = match self.planned.get(path) {
             Some(planned) => planned.is_some(),
             None => super::kind_at(self.root, path)?.is_some(),
         };
         if taken {
-            return Err(conflict(path, "the patch makes it, and it is there already", json!({})));
+            return Err(patch_conflict_error(
+                path,
+                "the patch makes it, and it is there already",
+                json!({}),
+            ));
         }
         Ok(())
     }
 
-    fn patched(
+    fn patch_content(
         &mut self,
         path: &RelPath,
         old: &[u8],
         file: &FilePatch<'_>,
     ) -> Result<Vec<u8>, ActionError> {
-        match place::apply(old, &file.hunks) {
+        match hunk_placement::apply_hunks(old, &file.hunks) {
             Ok((new, _)) if new.len() > MAX_FILE_WRITE_BYTES => {
                 let message =
                     format!("would be longer than the {MAX_FILE_WRITE_BYTES} bytes allowed");
-                Err(ActionError::new(Code::TooLarge, message).on(path))
+                Err(ActionError::new(Code::TooLarge, message).with_path(path))
             }
             Ok((new, loose)) => {
                 if loose {
@@ -224,15 +236,16 @@ impl Plan<'_> {
             }
             Err((number, misfit)) => {
                 let line = file.hunks.get(number - 1).map(|hunk| hunk.start);
-                let lines = if let Misfit::Anywhere(lines) = &misfit { &lines[..] } else { &[] };
+                let lines =
+                    if let HunkMismatch::Ambiguous(lines) = &misfit { &lines[..] } else { &[] };
                 let details = json!({ "hunk": number, "line": line, "fits": lines });
-                Err(conflict(path, &format!("hunk {number}: {misfit}"), details))
+                Err(patch_conflict_error(path, &format!("hunk {number}: {misfit}"), details))
             }
         }
     }
 }
 
-fn conflict(path: &RelPath, why: &str, mut details: Value) -> ActionError {
+fn patch_conflict_error(path: &RelPath, why: &str, mut details: Value) -> ActionError {
     details["file"] = json!(path);
-    ActionError::new(Code::PatchConflict, why).on(path).with(details)
+    ActionError::new(Code::PatchConflict, why).with_path(path).with_details(details)
 }

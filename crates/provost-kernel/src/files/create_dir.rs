@@ -4,28 +4,28 @@ use provost_core::action::{CreateDir, RelPath};
 use provost_sandbox::root_dir::RootDir;
 use serde::Serialize;
 
-use super::{ChangeKind, Changed, kind_at, make_folders_for};
+use super::{ChangeKind, ChangedPath, create_parent_dirs, kind_at};
 use crate::ActionError;
 
 /// What `fs.createDir` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MadeDir {
+pub struct CreateDirResult {
     /// Whether it was not there before.
     pub created: bool,
     /// The folders that were made, topmost first.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedPath>,
 }
 
-pub(super) fn run(root: &RootDir, action: &CreateDir) -> Result<MadeDir, ActionError> {
+pub(super) fn run(root: &RootDir, action: &CreateDir) -> Result<CreateDirResult, ActionError> {
     let path = &action.path;
     let created = kind_at(root, path)?.is_none();
-    let mut made = make_folders_for(root, path)?;
+    let mut made = create_parent_dirs(root, path)?;
     // Also where something is: it may be a file, or a link to a folder.
-    root.create_dir_all(path.as_ref()).map_err(|error| ActionError::from(error).on(path))?;
+    root.create_dir_all(path.as_ref()).map_err(|error| ActionError::from(error).with_path(path))?;
     if created {
         made.push(path.clone());
     }
-    let changed = made.iter().map(|path: &RelPath| Changed::new(path, ChangeKind::Created));
-    Ok(MadeDir { created, changed: changed.collect() })
+    let changed = made.iter().map(|path: &RelPath| ChangedPath::new(path, ChangeKind::Created));
+    Ok(CreateDirResult { created, changed: changed.collect() })
 }

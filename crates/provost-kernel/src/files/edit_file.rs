@@ -7,14 +7,14 @@ use provost_sandbox::root_dir::RootDir;
 use serde::Serialize;
 use serde_json::json;
 
-use super::write_file::expect;
-use super::{ChangeKind, Changed, hash_of};
+use super::write_file::check_expected_hash;
+use super::{ChangeKind, ChangedPath, hash_content};
 use crate::ActionError;
 
 /// What `fs.editFile` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Edited {
+pub struct EditFileResult {
     /// How long the file is now, in bytes.
     pub size: u64,
     /// The hash of the whole file.
@@ -22,39 +22,39 @@ pub struct Edited {
     /// How many places were replaced.
     pub replaced: usize,
     /// The file.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedPath>,
 }
 
 /// How many places an error names.
-const NAMED: usize = 20;
+const MAX_REPORTED_MATCHES: usize = 20;
 
-pub(super) fn run(root: &RootDir, action: &EditFile) -> Result<Edited, ActionError> {
-    let mut edited = Edited {
+pub(super) fn run(root: &RootDir, action: &EditFile) -> Result<EditFileResult, ActionError> {
+    let mut edited = EditFileResult {
         size: 0,
         hash: Hash::ZERO,
         replaced: 0,
-        changed: vec![Changed::new(&action.path, ChangeKind::Modified)],
+        changed: vec![ChangedPath::new(&action.path, ChangeKind::Modified)],
     };
     let done = root.edit(action.path.as_ref(), MAX_FILE_WRITE_BYTES as u64, |present| {
-        let (content, replaced) = new_content(present, action)?;
+        let (content, replaced) = apply_edits(present, action)?;
         edited.replaced = replaced;
         edited.size = content.len() as u64;
-        edited.hash = hash_of(&content);
+        edited.hash = hash_content(&content);
         Ok::<_, ActionError>(content)
     });
-    done.map_err(|error| error.on(&action.path))?;
+    done.map_err(|error| error.with_path(&action.path))?;
     Ok(edited)
 }
 
 /// What the edits make of a file's content, and how many places they replace.
-pub fn new_content(
+pub fn apply_edits(
     present: Option<&[u8]>,
     action: &EditFile,
 ) -> Result<(Vec<u8>, usize), ActionError> {
-    let mut content = expect(present, action.expect_hash)?.to_vec();
+    let mut content = check_expected_hash(present, action.expect_hash)?.to_vec();
     let mut replaced = 0;
     for (edit, number) in action.edits.iter().zip(1..) {
-        let (next, n_replaced) = apply(&content, edit, number)?;
+        let (next, n_replaced) = apply_edit(&content, edit, number)?;
         content = next;
         replaced += n_replaced;
     }
@@ -62,21 +62,25 @@ pub fn new_content(
 }
 
 /// One edit: the new content, and how many places were replaced.
-fn apply(content: &[u8], edit: &TextEdit, number: usize) -> Result<(Vec<u8>, usize), ActionError> {
+fn apply_edit(
+    content: &[u8],
+    edit: &TextEdit,
+    number: usize,
+) -> Result<(Vec<u8>, usize), ActionError> {
     let mut old = edit.old.clone();
     let mut new = edit.new.clone();
-    let mut places = find(content, &old, edit.all);
-    if places.is_empty() && old.contains('\n') && !old.contains('\r') && all_crlf(content) {
+    let mut places = find_occurrences(content, &old, edit.all);
+    if places.is_empty() && old.contains('\n') && !old.contains('\r') && has_only_crlf(content) {
         // The file's lines end as on Windows, and the text was written without.
         old = old.replace('\n', "\r\n");
         new = new.replace("\r\n", "\n").replace('\n', "\r\n");
-        places = find(content, &old, edit.all);
+        places = find_occurrences(content, &old, edit.all);
     }
     match places.len() {
-        0 => return Err(no_match(content, edit, number)),
+        0 => return Err(no_match_error(content, edit, number)),
         1 => {}
         _ if edit.all => {}
-        n => return Err(ambiguous(content, &places, n, number)),
+        n => return Err(ambiguous_match_error(content, &places, n, number)),
     }
     let size = content.len() - places.len() * old.len() + places.len() * new.len();
     if size > MAX_FILE_WRITE_BYTES {
@@ -98,7 +102,7 @@ fn apply(content: &[u8], edit: &TextEdit, number: usize) -> Result<(Vec<u8>, usi
 
 /// Where the text is. For one place overlapping ones count too, since either
 /// could be meant; for all places, one after the other.
-fn find(content: &[u8], old: &str, all: bool) -> Vec<usize> {
+fn find_occurrences(content: &[u8], old: &str, all: bool) -> Vec<usize> {
     let finder = memmem::Finder::new(old);
     let step = if all { old.len() } else { 1 };
     let mut places = Vec::new();
@@ -114,35 +118,44 @@ fn find(content: &[u8], old: &str, all: bool) -> Vec<usize> {
     places
 }
 
-fn all_crlf(content: &[u8]) -> bool {
+fn has_only_crlf(content: &[u8]) -> bool {
     let mut ends = memchr::memchr_iter(b'\n', content).peekable();
     ends.peek().is_some() && ends.all(|at| at > 0 && content[at - 1] == b'\r')
 }
 
-fn line_of(content: &[u8], place: usize) -> usize {
+fn line_number_at(content: &[u8], place: usize) -> usize {
     memchr::memchr_iter(b'\n', &content[..place]).count() + 1
 }
 
-fn no_match(content: &[u8], edit: &TextEdit, number: usize) -> ActionError {
+fn no_match_error(content: &[u8], edit: &TextEdit, number: usize) -> ActionError {
     let first = edit.old.lines().map(str::trim).find(|line| !line.is_empty());
     let near = first.and_then(|line| memmem::find(content, line.as_bytes()));
-    let line = near.map(|place| line_of(content, place));
+    let line = near.map(|place| line_number_at(content, place));
     let hint = line.map_or_else(String::new, |line| {
         format!("; line {line} is like its first line, so spaces or later lines differ")
     });
     let message = format!("edit {number}: the text to replace is not in the file{hint}");
-    ActionError::new(Code::NoMatch, message).with(json!({ "edit": number, "near": line }))
+    ActionError::new(Code::NoMatch, message).with_details(json!({ "edit": number, "near": line }))
 }
 
-fn ambiguous(content: &[u8], places: &[usize], n_places: usize, number: usize) -> ActionError {
-    let lines: Vec<_> = places.iter().take(NAMED).map(|place| line_of(content, *place)).collect();
+fn ambiguous_match_error(
+    content: &[u8],
+    places: &[usize],
+    n_places: usize,
+    number: usize,
+) -> ActionError {
+    let lines: Vec<_> = places
+        .iter()
+        .take(MAX_REPORTED_MATCHES)
+        .map(|place| line_number_at(content, *place))
+        .collect();
     let named: Vec<_> = lines.iter().map(ToString::to_string).collect();
-    let more = if n_places > NAMED { " and more" } else { "" };
+    let more = if n_places > MAX_REPORTED_MATCHES { " and more" } else { "" };
     let message = format!(
         "edit {number}: the text to replace is in the file {n_places} times, at lines {}{more}; \
          give more of what is around it, or set `all`",
         named.join(", ")
     );
     let details = json!({ "edit": number, "matches": n_places, "lines": lines });
-    ActionError::new(Code::Ambiguous, message).with(details)
+    ActionError::new(Code::Ambiguous, message).with_details(details)
 }

@@ -5,45 +5,45 @@ use provost_proto::Code;
 use provost_sandbox::root_dir::{FileKind, ReplaceExisting, RootDir};
 use serde::Serialize;
 
-use super::{ChangeKind, Changed, kind_at, make_folders_for};
+use super::{ChangeKind, ChangedPath, create_parent_dirs, kind_at};
 use crate::ActionError;
 
 /// What `fs.moveFile` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Moved {
+pub struct MoveFileResult {
     /// The path, and the folders that were made for it.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedPath>,
 }
 
 /// What `fs.deleteFile` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Deleted {
+pub struct DeleteFileResult {
     /// The path; what was in it is not listed.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedPath>,
 }
 
-pub(super) fn run(root: &RootDir, action: &MoveFile) -> Result<Moved, ActionError> {
+pub(super) fn run(root: &RootDir, action: &MoveFile) -> Result<MoveFileResult, ActionError> {
     let MoveFile { from, to } = action;
     refuse_root(from, "moved")?;
     // Looked at first, so that no folders are made for something that is not there.
-    root.stat(from.as_ref()).map_err(|error| ActionError::from(error).on(from))?;
-    let made = make_folders_for(root, to)?;
+    root.stat(from.as_ref()).map_err(|error| ActionError::from(error).with_path(from))?;
+    let made = create_parent_dirs(root, to)?;
     root.rename(from.as_ref(), to.as_ref(), ReplaceExisting::No)
-        .map_err(|error| ActionError::from(error).on(to))?;
+        .map_err(|error| ActionError::from(error).with_path(to))?;
     let mut changed: Vec<_> =
-        made.iter().map(|path| Changed::new(path, ChangeKind::Created)).collect();
-    changed.push(Changed::moved(from, to));
-    Ok(Moved { changed })
+        made.iter().map(|path| ChangedPath::new(path, ChangeKind::Created)).collect();
+    changed.push(ChangedPath::moved(from, to));
+    Ok(MoveFileResult { changed })
 }
 
-pub(super) fn delete(root: &RootDir, action: &DeleteFile) -> Result<Deleted, ActionError> {
+pub(super) fn delete(root: &RootDir, action: &DeleteFile) -> Result<DeleteFileResult, ActionError> {
     let path = &action.path;
     refuse_root(path, "deleted")?;
     let gone = match (kind_at(root, path)?, action.recursive) {
         (None, _) => {
-            return Err(ActionError::new(Code::NotFound, "no such file or folder").on(path));
+            return Err(ActionError::new(Code::NotFound, "no such file or folder").with_path(path));
         }
         (Some(FileKind::Directory), true) => root.remove_tree(path.as_ref()),
         (Some(FileKind::Directory), false) => root.remove_dir(path.as_ref()),
@@ -51,8 +51,8 @@ pub(super) fn delete(root: &RootDir, action: &DeleteFile) -> Result<Deleted, Act
             root.remove_file(path.as_ref())
         }
     };
-    gone.map_err(|error| ActionError::from(error).on(path))?;
-    Ok(Deleted { changed: vec![Changed::new(path, ChangeKind::Deleted)] })
+    gone.map_err(|error| ActionError::from(error).with_path(path))?;
+    Ok(DeleteFileResult { changed: vec![ChangedPath::new(path, ChangeKind::Deleted)] })
 }
 
 fn refuse_root(path: &RelPath, what: &str) -> Result<(), ActionError> {

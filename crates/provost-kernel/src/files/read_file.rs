@@ -10,14 +10,14 @@ use provost_proto::{Code, Hash};
 use provost_sandbox::root_dir::{OpenedFile, RootDir};
 use serde::Serialize;
 
-use super::hash_of;
+use super::hash_content;
 use crate::ActionError;
 use crate::error::from_io;
 
 /// What `fs.readFile` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Content {
+pub struct ReadFileResult {
     /// The content, as `encoding` says.
     pub content: String,
     /// How the content is written.
@@ -41,26 +41,26 @@ pub struct Content {
 }
 
 /// The longest a character is in UTF-8, less one: what may be cut off at an end.
-const CUT: u64 = 3;
+const MAX_PARTIAL_CHAR_BYTES: u64 = 3;
 
 pub(super) fn run(
     root: &RootDir,
     action: &ReadFile,
     stop: &dyn Fn() -> bool,
-) -> Result<Content, ActionError> {
+) -> Result<ReadFileResult, ActionError> {
     let read = || match action.range() {
-        FileRange::Whole => whole(root, action),
+        FileRange::Whole => read_whole(root, action),
         FileRange::Bytes { offset, length } => {
-            bytes(root.open_read(action.path.as_ref())?, action, offset, length)
+            read_byte_range(root.open_read(action.path.as_ref())?, action, offset, length)
         }
         FileRange::Lines { start, count } => {
-            lines(root.open_read(action.path.as_ref())?, start, count, stop)
+            read_line_range(root.open_read(action.path.as_ref())?, start, count, stop)
         }
     };
-    read().map_err(|error| error.on(&action.path))
+    read().map_err(|error| error.with_path(&action.path))
 }
 
-fn whole(root: &RootDir, action: &ReadFile) -> Result<Content, ActionError> {
+fn read_whole(root: &RootDir, action: &ReadFile) -> Result<ReadFileResult, ActionError> {
     let bytes = root.read(action.path.as_ref(), MAX_FILE_READ_BYTES).map_err(|error| {
         let mut error = ActionError::from(error);
         if error.code == Code::TooLarge {
@@ -69,9 +69,9 @@ fn whole(root: &RootDir, action: &ReadFile) -> Result<Content, ActionError> {
         error
     })?;
     let size = bytes.len() as u64;
-    let hash = Some(hash_of(&bytes));
-    let content = write(bytes, action.encoding)?;
-    Ok(Content {
+    let hash = Some(hash_content(&bytes));
+    let content = encode_content(bytes, action.encoding)?;
+    Ok(ReadFileResult {
         content,
         encoding: action.encoding,
         size,
@@ -84,43 +84,43 @@ fn whole(root: &RootDir, action: &ReadFile) -> Result<Content, ActionError> {
     })
 }
 
-fn write(bytes: Vec<u8>, encoding: BytesEncoding) -> Result<String, ActionError> {
+fn encode_content(bytes: Vec<u8>, encoding: BytesEncoding) -> Result<String, ActionError> {
     match encoding {
         BytesEncoding::Base64 => Ok(STANDARD.encode(bytes)),
-        BytesEncoding::Utf8 => String::from_utf8(bytes).map_err(|_| binary()),
+        BytesEncoding::Utf8 => String::from_utf8(bytes).map_err(|_| binary_file_error()),
     }
 }
 
-fn binary() -> ActionError {
+fn binary_file_error() -> ActionError {
     let message = "the file is not UTF-8 text; ask for it with `encoding` = `base64`";
     ActionError::new(Code::BinaryFile, message)
 }
 
-fn bytes(
+fn read_byte_range(
     opened: OpenedFile,
     action: &ReadFile,
     offset: u64,
     length: Option<u64>,
-) -> Result<Content, ActionError> {
+) -> Result<ReadFileResult, ActionError> {
     let OpenedFile { mut file, stat } = opened;
     let wanted = length.unwrap_or(MAX_FILE_READ_BYTES);
     let io = |error| from_io("read the file", &error);
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
     let mut bytes = Vec::new();
-    file.take(wanted + CUT).read_to_end(&mut bytes).map_err(io)?;
+    file.take(wanted + MAX_PARTIAL_CHAR_BYTES).read_to_end(&mut bytes).map_err(io)?;
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).min(bytes.len());
     let skipped = match action.encoding {
         BytesEncoding::Base64 => {
             bytes.truncate(wanted);
             0
         }
-        BytesEncoding::Utf8 => cut_to_characters(&mut bytes, offset, wanted),
+        BytesEncoding::Utf8 => trim_to_char_boundaries(&mut bytes, offset, wanted),
     };
     let (offset, length) = (offset + skipped, bytes.len() as u64);
     let is_whole = offset == 0 && length == stat.size;
-    Ok(Content {
-        hash: is_whole.then(|| hash_of(&bytes)),
-        content: write(bytes, action.encoding)?,
+    Ok(ReadFileResult {
+        hash: is_whole.then(|| hash_content(&bytes)),
+        content: encode_content(bytes, action.encoding)?,
         encoding: action.encoding,
         size: stat.size,
         offset,
@@ -134,7 +134,7 @@ fn bytes(
 /// Leaves whole characters only: a part of one at the beginning belongs to what
 /// was read before, one at the end to what is read next. If `wanted` bytes do not
 /// hold a single character, that one is given, so that reading on gets on.
-fn cut_to_characters(bytes: &mut Vec<u8>, offset: u64, wanted: usize) -> u64 {
+fn trim_to_char_boundaries(bytes: &mut Vec<u8>, offset: u64, wanted: usize) -> u64 {
     let inside = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
     let begin =
         if offset == 0 { 0 } else { bytes.iter().take(3).take_while(|b| inside(b)).count() };
@@ -151,12 +151,12 @@ fn cut_to_characters(bytes: &mut Vec<u8>, offset: u64, wanted: usize) -> u64 {
     begin as u64
 }
 
-fn lines(
+fn read_line_range(
     opened: OpenedFile,
     start: u64,
     count: Option<u64>,
     stop: &dyn Fn() -> bool,
-) -> Result<Content, ActionError> {
+) -> Result<ReadFileResult, ActionError> {
     let size = opened.stat.size;
     let mut reader = BufReader::with_capacity(64 * 1024, opened.file);
     let offset = skip_lines(&mut reader, start - 1, stop)?;
@@ -166,7 +166,7 @@ fn lines(
         if stop() {
             return Err(ActionError::cancelled());
         }
-        let room = MAX_FILE_READ_BYTES + CUT - bytes.len() as u64;
+        let room = MAX_FILE_READ_BYTES + MAX_PARTIAL_CHAR_BYTES - bytes.len() as u64;
         let n_read = reader.by_ref().take(room).read_until(b'\n', &mut bytes);
         if n_read.map_err(|error| from_io("read the file", &error))? == 0 {
             break;
@@ -174,11 +174,11 @@ fn lines(
         n_lines += 1;
     }
     let wanted = usize::try_from(MAX_FILE_READ_BYTES).unwrap_or(usize::MAX).min(bytes.len());
-    cut_to_characters(&mut bytes, 0, wanted);
+    trim_to_char_boundaries(&mut bytes, 0, wanted);
     let length = bytes.len() as u64;
-    Ok(Content {
-        hash: (offset == 0 && length == size).then(|| hash_of(&bytes)),
-        content: write(bytes, BytesEncoding::Utf8)?,
+    Ok(ReadFileResult {
+        hash: (offset == 0 && length == size).then(|| hash_content(&bytes)),
+        content: encode_content(bytes, BytesEncoding::Utf8)?,
         encoding: BytesEncoding::Utf8,
         size,
         offset,

@@ -19,20 +19,20 @@ use provost_proto::Code;
 use provost_sandbox::root_dir::{FileKind, RootDir, RootDirError};
 use serde::Serialize;
 
-use self::sink::{Collector, Watched};
-use super::ignored::rooted;
-use super::list_files::folder;
-use super::sight::Eyes;
-use super::walk::{Options, Walk};
-use super::{LeftOut, Skipped};
+use self::sink::{DeadlineReader, MatchCollector};
+use super::dir_walker::{DirWalker, WalkOptions};
+use super::ignore_rules::to_rooted_path;
+use super::list_files::to_joinable_path;
+use super::visibility_filter::VisibilityFilter;
+use super::{OmittedPaths, SkippedPath};
 use crate::ActionError;
 
 /// What `fs.searchFiles` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Found {
+pub struct SearchFilesResult {
     /// The matching lines, file by file in the order of a listing.
-    pub matches: Vec<Match>,
+    pub matches: Vec<SearchMatch>,
     /// How many files were searched.
     pub files: u64,
     /// Whether there may be more matches than these.
@@ -41,17 +41,17 @@ pub struct Found {
     pub timed_out: bool,
     /// Files and folders that could not be searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
     /// Files that were not searched because a rule denies reading them, or asks;
     /// there if rules limit the search.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<LeftOut>,
+    pub left_out: Option<OmittedPaths>,
 }
 
 /// One matching line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Match {
+pub struct SearchMatch {
     /// The file, from the project.
     pub path: String,
     /// The line's number, counted from 1.
@@ -65,16 +65,16 @@ pub struct Match {
     pub cut: bool,
     /// Lines before it that were not given with another match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<SearchedLine>,
+    pub before: Vec<ContextLine>,
     /// Lines after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<SearchedLine>,
+    pub after: Vec<ContextLine>,
 }
 
 /// A line beside a match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SearchedLine {
+pub struct ContextLine {
     /// The line's number, counted from 1.
     pub line: u64,
     /// The line; a long one is cut.
@@ -82,42 +82,47 @@ pub struct SearchedLine {
 }
 
 /// How long a search may take.
-const TIME: Duration = Duration::from_secs(20);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(20);
 /// The longest line that is searched, in bytes.
-const LINE: usize = 32 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 /// The largest compiled pattern, in bytes.
-const COMPILED: usize = 10 * 1024 * 1024;
+const MAX_COMPILED_PATTERN_BYTES: usize = 10 * 1024 * 1024;
 /// How deep a search goes; deeper than any path can be.
 const DEPTH: usize = 2048;
 /// How many files that could not be searched are named.
-const SKIPPED: usize = 100;
+const MAX_SKIPPED_FILES: usize = 100;
 
 pub(super) fn run(
     root: &RootDir,
     action: &SearchFiles,
     sight: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
-) -> Result<Found, ActionError> {
-    let eyes = Eyes::new(root, sight, RuleEffect::Ask)?;
-    run_until(root, action, eyes, Clock { deadline: Instant::now() + TIME, stop })
+) -> Result<SearchFilesResult, ActionError> {
+    let eyes = VisibilityFilter::new(root, sight, RuleEffect::Ask)?;
+    run_until(
+        root,
+        action,
+        eyes,
+        SearchDeadline { deadline: Instant::now() + SEARCH_TIMEOUT, stop },
+    )
 }
 
 /// Searches until a moment; what was found by then is the answer.
 fn run_until(
     root: &RootDir,
     action: &SearchFiles,
-    eyes: Eyes<'_>,
-    clock: Clock<'_>,
-) -> Result<Found, ActionError> {
-    let mut search = Search {
+    eyes: VisibilityFilter<'_>,
+    clock: SearchDeadline<'_>,
+) -> Result<SearchFilesResult, ActionError> {
+    let mut search = FileSearch {
         root,
-        matcher: matcher(action)?,
-        globs: globs(action)?,
-        searcher: searcher(action),
+        matcher: build_matcher(action)?,
+        globs: build_globs(action)?,
+        searcher: build_searcher(action),
         limit: action.limit as usize,
         clock,
         eyes,
-        found: Found {
+        found: SearchFilesResult {
             matches: Vec::new(),
             files: 0,
             truncated: false,
@@ -126,46 +131,46 @@ fn run_until(
             left_out: None,
         },
     };
-    let top = folder(&action.path);
+    let top = to_joinable_path(&action.path);
     let is_file = !action.path.is_root()
         && root
             .stat(action.path.as_ref())
-            .map_err(|error| ActionError::from(error).on(&action.path))?
+            .map_err(|error| ActionError::from(error).with_path(&action.path))?
             .kind
             != FileKind::Directory;
     // What a link leads to is known only when it is opened.
-    if !(is_file && search.is_searched_alone(&top)?) {
-        search.folder(&top).map_err(|error| error.on(&action.path))?;
+    if !(is_file && search.search_single_file(&top)?) {
+        search.search_dir(&top).map_err(|error| error.with_path(&action.path))?;
     }
-    Ok(Found { left_out: search.eyes.left_out(), ..search.found })
+    Ok(SearchFilesResult { left_out: search.eyes.into_omitted(), ..search.found })
 }
 
 /// When to end.
-pub(super) struct Clock<'a> {
+pub(super) struct SearchDeadline<'a> {
     deadline: Instant,
     stop: &'a dyn Fn() -> bool,
 }
 
-impl Clock<'_> {
-    pub(super) fn is_over(&self) -> bool {
+impl SearchDeadline<'_> {
+    pub(super) fn is_expired(&self) -> bool {
         (self.stop)() || Instant::now() >= self.deadline
     }
 }
 
-struct Search<'a> {
+struct FileSearch<'a> {
     root: &'a RootDir,
     matcher: RegexMatcher,
     globs: Override,
     searcher: Searcher,
     limit: usize,
-    clock: Clock<'a>,
-    eyes: Eyes<'a>,
-    found: Found,
+    clock: SearchDeadline<'a>,
+    eyes: VisibilityFilter<'a>,
+    found: SearchFilesResult,
 }
 
-impl Search<'_> {
+impl FileSearch<'_> {
     /// A single file, which is searched whatever its name is.
-    fn is_searched_alone(&mut self, path: &Path) -> Result<bool, ActionError> {
+    fn search_single_file(&mut self, path: &Path) -> Result<bool, ActionError> {
         match self.root.open_read(path) {
             Err(RootDirError::IsDirectory) => return Ok(false),
             Err(error) => {
@@ -177,14 +182,14 @@ impl Search<'_> {
             }
             Ok(_) => {}
         }
-        self.file(path)?;
+        self.search_file(path)?;
         Ok(true)
     }
 
-    fn folder(&mut self, top: &Path) -> Result<(), ActionError> {
-        let options = Options { hidden: false, respect_ignore: true, depth: DEPTH };
+    fn search_dir(&mut self, top: &Path) -> Result<(), ActionError> {
+        let options = WalkOptions { hidden: false, respect_ignore: true, depth: DEPTH };
         let stop = self.clock.stop;
-        let mut walk = Walk::new(self.root, top, options, Path::new(""), stop)?;
+        let mut walk = DirWalker::new(self.root, top, options, Path::new(""), stop)?;
         while let Some(item) = walk.next()? {
             if Instant::now() >= self.clock.deadline {
                 self.found.timed_out = true;
@@ -193,12 +198,12 @@ impl Search<'_> {
                 break;
             }
             let is_folder = item.stat.kind == FileKind::Directory;
-            if self.globs.matched(rooted(&item.path), is_folder).is_ignore() {
+            if self.globs.matched(to_rooted_path(&item.path), is_folder).is_ignore() {
                 walk.prune();
                 continue;
             }
             if item.stat.kind == FileKind::File {
-                self.file(&item.path)?;
+                self.search_file(&item.path)?;
             }
         }
         self.found.truncated |= self.found.timed_out;
@@ -206,65 +211,69 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn file(&mut self, path: &Path) -> Result<(), ActionError> {
+    fn search_file(&mut self, path: &Path) -> Result<(), ActionError> {
         let opened = match self.root.open_read(path) {
             Ok(opened) => opened,
             // Gone, or no file any more, since the folder was read.
             Err(RootDirError::NotFound | RootDirError::NotRegular(_)) => return Ok(()),
             Err(error) => {
-                self.skip(path, ActionError::from(error).message);
+                self.record_skipped(path, ActionError::from(error).message);
                 return Ok(());
             }
         };
-        if self.eyes.leaves_out_open(path, &opened.file)? {
+        if self.eyes.omits_open_file(path, &opened.file)? {
             return Ok(());
         }
         self.found.files += 1;
-        let mut collector = Collector::new(path, &self.matcher, &mut self.found, self.limit);
-        let reader = Watched { file: opened.file, clock: &self.clock };
+        let mut collector = MatchCollector::new(path, &self.matcher, &mut self.found, self.limit);
+        let reader = DeadlineReader { file: opened.file, clock: &self.clock };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut collector);
         if (self.clock.stop)() {
             return Err(ActionError::cancelled());
         }
         if let Err(error) = searched {
-            if self.clock.is_over() {
+            if self.clock.is_expired() {
                 self.found.timed_out = true;
             } else {
-                self.skip(path, error.to_string());
+                self.record_skipped(path, error.to_string());
             }
         }
         Ok(())
     }
 
-    fn skip(&mut self, path: &Path, error: String) {
-        if self.found.skipped.len() < SKIPPED {
+    fn record_skipped(&mut self, path: &Path, error: String) {
+        if self.found.skipped.len() < MAX_SKIPPED_FILES {
             let path = path.to_string_lossy().into_owned();
-            self.found.skipped.push(Skipped { path, error });
+            self.found.skipped.push(SkippedPath { path, error });
         }
     }
 }
 
-fn matcher(action: &SearchFiles) -> Result<RegexMatcher, ActionError> {
+fn build_matcher(action: &SearchFiles) -> Result<RegexMatcher, ActionError> {
     let mut builder = RegexMatcherBuilder::new();
-    builder.multi_line(true).crlf(true).size_limit(COMPILED).fixed_strings(action.literal);
+    builder
+        .multi_line(true)
+        .crlf(true)
+        .size_limit(MAX_COMPILED_PATTERN_BYTES)
+        .fixed_strings(action.literal);
     builder.build(&action.pattern).map_err(|error| {
         let message = format!("`pattern` cannot be searched for, line by line: {error}");
         ActionError::new(Code::InvalidAction, message)
     })
 }
 
-fn searcher(action: &SearchFiles) -> Searcher {
+fn build_searcher(action: &SearchFiles) -> Searcher {
     SearcherBuilder::new()
         .line_terminator(LineTerminator::crlf())
         .line_number(true)
         .before_context(action.context as usize)
         .after_context(action.context as usize)
         .binary_detection(BinaryDetection::quit(0))
-        .heap_limit(Some(LINE))
+        .heap_limit(Some(MAX_LINE_BYTES))
         .build()
 }
 
-fn globs(action: &SearchFiles) -> Result<Override, ActionError> {
+fn build_globs(action: &SearchFiles) -> Result<Override, ActionError> {
     let mut builder = OverrideBuilder::new("/");
     let bad = |error: ignore::Error| {
         ActionError::new(Code::InvalidAction, format!("`globs` cannot be read: {error}"))

@@ -34,7 +34,7 @@ impl From<FileKind> for EntryKind {
 /// What `fs.stat` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Stated {
+pub struct StatPathResult {
     /// The path that was asked about.
     pub path: RelPath,
     /// What it is.
@@ -52,10 +52,11 @@ pub struct Stated {
     pub target: Option<String>,
 }
 
-pub(super) fn run(root: &RootDir, action: &StatPath) -> Result<Stated, ActionError> {
+pub(super) fn run(root: &RootDir, action: &StatPath) -> Result<StatPathResult, ActionError> {
     let path = &action.path;
-    let stat = root.stat(path.as_ref()).map_err(|error| ActionError::from(error).on(path))?;
-    Ok(Stated {
+    let stat =
+        root.stat(path.as_ref()).map_err(|error| ActionError::from(error).with_path(path))?;
+    Ok(StatPathResult {
         path: path.clone(),
         kind: stat.kind.into(),
         size: stat.size,

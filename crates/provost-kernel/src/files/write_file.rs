@@ -7,13 +7,13 @@ use provost_proto::{Code, Hash};
 use provost_sandbox::root_dir::{FileWriteMode, RootDir, RootDirError};
 use serde::Serialize;
 
-use super::{ChangeKind, Changed, hash_of, kind_at, make_folders_for};
+use super::{ChangeKind, ChangedPath, create_parent_dirs, hash_content, kind_at};
 use crate::ActionError;
 
 /// What `fs.writeFile` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Written {
+pub struct WriteFileResult {
     /// How long the file is now, in bytes.
     pub size: u64,
     /// The hash of the whole file; none if it has grown too long to look at.
@@ -21,13 +21,13 @@ pub struct Written {
     /// Whether there was no file before.
     pub created: bool,
     /// The file, and the folders that were made for it.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedPath>,
 }
 
 /// The longest file that is still read to compare or to hash it.
-const LOOKED_AT: u64 = MAX_FILE_WRITE_BYTES as u64;
+const MAX_HASHED_BYTES: u64 = MAX_FILE_WRITE_BYTES as u64;
 
-pub(super) fn run(root: &RootDir, action: &WriteFile) -> Result<Written, ActionError> {
+pub(super) fn run(root: &RootDir, action: &WriteFile) -> Result<WriteFileResult, ActionError> {
     let path = &action.path;
     let bytes = action
         .bytes()
@@ -35,25 +35,25 @@ pub(super) fn run(root: &RootDir, action: &WriteFile) -> Result<Written, ActionE
     let made = match action.mode {
         WriteMode::Overwrite | WriteMode::Append if action.expect_hash.is_some() => Vec::new(),
         WriteMode::Overwrite | WriteMode::Create | WriteMode::Append => {
-            make_folders_for(root, path)?
+            create_parent_dirs(root, path)?
         }
     };
     let created = kind_at(root, path)?.is_none();
     let (size, hash) = match action.expect_hash {
-        Some(expected) => replace(root, action, &bytes, expected),
-        None => write(root, action, &bytes),
+        Some(expected) => write_if_hash_matches(root, action, &bytes, expected),
+        None => write_content(root, action, &bytes),
     }
-    .map_err(|error: ActionError| error.on(path))?;
+    .map_err(|error: ActionError| error.with_path(path))?;
     let mut changed: Vec<_> =
-        made.iter().map(|folder| Changed::new(folder, ChangeKind::Created)).collect();
+        made.iter().map(|folder| ChangedPath::new(folder, ChangeKind::Created)).collect();
     let kind = if created { ChangeKind::Created } else { ChangeKind::Modified };
-    changed.push(Changed::new(path, kind));
-    Ok(Written { size, hash, created, changed })
+    changed.push(ChangedPath::new(path, kind));
+    Ok(WriteFileResult { size, hash, created, changed })
 }
 
-type Outcome = Result<(u64, Option<Hash>), ActionError>;
+type WriteOutcome = Result<(u64, Option<Hash>), ActionError>;
 
-fn write(root: &RootDir, action: &WriteFile, bytes: &[u8]) -> Outcome {
+fn write_content(root: &RootDir, action: &WriteFile, bytes: &[u8]) -> WriteOutcome {
     let mode = match action.mode {
         WriteMode::Overwrite => FileWriteMode::Overwrite,
         WriteMode::Create => FileWriteMode::Create,
@@ -61,9 +61,11 @@ fn write(root: &RootDir, action: &WriteFile, bytes: &[u8]) -> Outcome {
     };
     root.write(action.path.as_ref(), bytes, mode)?;
     match action.mode {
-        WriteMode::Overwrite | WriteMode::Create => Ok((bytes.len() as u64, Some(hash_of(bytes)))),
-        WriteMode::Append => match root.read(action.path.as_ref(), LOOKED_AT) {
-            Ok(whole) => Ok((whole.len() as u64, Some(hash_of(&whole)))),
+        WriteMode::Overwrite | WriteMode::Create => {
+            Ok((bytes.len() as u64, Some(hash_content(bytes))))
+        }
+        WriteMode::Append => match root.read(action.path.as_ref(), MAX_HASHED_BYTES) {
+            Ok(whole) => Ok((whole.len() as u64, Some(hash_content(&whole)))),
             Err(RootDirError::TooLarge { size, .. }) => Ok((size, None)),
             Err(error) => Err(error.into()),
         },
@@ -71,30 +73,38 @@ fn write(root: &RootDir, action: &WriteFile, bytes: &[u8]) -> Outcome {
 }
 
 /// Writes only over the content that the caller has seen.
-fn replace(root: &RootDir, action: &WriteFile, bytes: &[u8], expected: Hash) -> Outcome {
+fn write_if_hash_matches(
+    root: &RootDir,
+    action: &WriteFile,
+    bytes: &[u8],
+    expected: Hash,
+) -> WriteOutcome {
     let mut written = (0, None);
-    root.edit(action.path.as_ref(), LOOKED_AT, |present| {
-        let present = expect(present, Some(expected))?;
+    root.edit(action.path.as_ref(), MAX_HASHED_BYTES, |present| {
+        let present = check_expected_hash(present, Some(expected))?;
         let content: Cow<'_, [u8]> = match action.mode {
             WriteMode::Append => Cow::Owned([present, bytes].concat()),
             WriteMode::Overwrite | WriteMode::Create => Cow::Borrowed(bytes),
         };
-        written = (content.len() as u64, Some(hash_of(&content)));
+        written = (content.len() as u64, Some(hash_content(&content)));
         Ok::<_, ActionError>(content.into_owned())
     })?;
     Ok(written)
 }
 
 /// The content, if there is one and it is the one that was expected.
-pub(super) fn expect(present: Option<&[u8]>, expected: Option<Hash>) -> Result<&[u8], ActionError> {
-    let actual = present.map(hash_of);
+pub(super) fn check_expected_hash(
+    present: Option<&[u8]>,
+    expected: Option<Hash>,
+) -> Result<&[u8], ActionError> {
+    let actual = present.map(hash_content);
     match (present, expected) {
         (Some(present), None) => Ok(present),
         (Some(present), Some(expected)) if actual == Some(expected) => Ok(present),
         (Some(_), Some(_)) => {
             let message = "the file has changed since it was read; read it again";
             let details = serde_json::json!({ "hash": actual });
-            Err(ActionError::new(Code::Conflict, message).with(details))
+            Err(ActionError::new(Code::Conflict, message).with_details(details))
         }
         (None, Some(_)) => {
             let message = "the file is gone since it was read";

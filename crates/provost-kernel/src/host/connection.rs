@@ -22,39 +22,42 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::Host;
-use super::redacting::{redacted, redacted_part};
-use super::visitors::{Daemon, LOOKERS, Purpose, Visitor, greet, show};
-use crate::wire::{self, Frame, Frames};
+use super::KernelHost;
+use super::handshake::{
+    AcceptedConnection, ConnectionPurpose, DaemonConnection, MAX_TERMINAL_CLIENTS,
+    authenticate_connection, serve_terminal_client,
+};
+use super::redaction::{redact_partial_content, redact_result};
+use crate::wire::{self, FrameReader, KernelFrame};
 use crate::{ActionError, files};
 
 /// How long the daemon may take to come for the first time.
-const FIRST: Duration = Duration::from_secs(10);
+const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long those that look at the terminal may take to hear of its end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const TERMINAL_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many strangers may be asked at one time.
-const STRANGERS: usize = 16;
+const MAX_PENDING_HANDSHAKES: usize = 16;
 
 /// Answers that may wait to be sent.
-const OUTBOX: usize = 256;
+const RESPONSE_QUEUE_LEN: usize = 256;
 
 /// Bytes of reports sent at once.
-const PIECE: usize = 256 * 1024;
+const BATCH_BYTES: usize = 256 * 1024;
 
 /// Takes connections until the kernel is to end. What is left of them goes back: a
 /// daemon that sees its connection end takes the kernel for gone.
-pub(super) async fn accept(
-    host: &Arc<Host>,
+pub(super) async fn accept_connections(
+    host: &Arc<KernelHost>,
     listener: &UnixListener,
     idle: Duration,
 ) -> JoinSet<()> {
     let mut current: JoinSet<()> = JoinSet::new();
-    let mut strangers: JoinSet<Option<Visitor>> = JoinSet::new();
+    let mut strangers: JoinSet<Option<AcceptedConnection>> = JoinSet::new();
     let mut lookers: JoinSet<()> = JoinSet::new();
     // Whoever started this kernel is about to come.
-    let mut needed = Instant::now() + FIRST;
+    let mut needed = Instant::now() + FIRST_CONNECT_TIMEOUT;
     loop {
         if !current.is_empty() || host.is_busy() {
             needed = needed.max(Instant::now());
@@ -63,7 +66,7 @@ pub(super) async fn accept(
             () = host.end.notified() => {
                 // They are about to hear how the terminal ended.
                 let last = async { while lookers.join_next().await.is_some() {} };
-                drop(timeout(LAST_WORDS, last).await);
+                drop(timeout(TERMINAL_CLOSE_TIMEOUT, last).await);
                 return current;
             }
             _ = current.join_next(), if !current.is_empty() => {
@@ -79,24 +82,24 @@ pub(super) async fn accept(
             }
             Some(greeted) = strangers.join_next(), if !strangers.is_empty() => {
                 match greeted {
-                    Ok(Some(Visitor { purpose: Purpose::Terminal(wish), daemon })) => {
-                        let room = lookers.len() < LOOKERS;
-                        lookers.spawn(show(Arc::clone(host), daemon, wish, room));
+                    Ok(Some(AcceptedConnection { purpose: ConnectionPurpose::Terminal(wish), daemon })) => {
+                        let room = lookers.len() < MAX_TERMINAL_CLIENTS;
+                        lookers.spawn(serve_terminal_client(Arc::clone(host), daemon, wish, room));
                     }
-                    Ok(Some(Visitor { purpose: Purpose::Control, daemon })) => {
+                    Ok(Some(AcceptedConnection { purpose: ConnectionPurpose::Control, daemon })) => {
                         // The daemon that comes later is the one that lives.
                         current.abort_all();
-                        current.spawn(serve(Arc::clone(host), daemon));
+                        current.spawn(serve_daemon(Arc::clone(host), daemon));
                     }
                     Ok(None) | Err(_) => {}
                 }
             }
             _ = lookers.join_next(), if !lookers.is_empty() => {}
-            accepted = listener.accept(), if strangers.len() < STRANGERS => match accepted {
+            accepted = listener.accept(), if strangers.len() < MAX_PENDING_HANDSHAKES => match accepted {
                 Ok((stream, _)) => {
                     let host = Arc::clone(host);
                     // Whoever says nothing must not keep the daemon out.
-                    strangers.spawn(async move { greet(&host, stream).await });
+                    strangers.spawn(async move { authenticate_connection(&host, stream).await });
                 }
                 Err(error) => tracing::warn!(%error, "could not accept the daemon"),
             },
@@ -105,40 +108,40 @@ pub(super) async fn accept(
 }
 
 /// What goes back to the daemon.
-enum Reply {
-    Answer(RpcResponse),
+enum OutgoingResponse {
+    Response(RpcResponse),
     /// The content of a file, which is written once, where it is sent.
-    Content(u64, files::Content),
+    FileContent(u64, files::ReadFileResult),
 }
 
-impl From<RpcResponse> for Reply {
+impl From<RpcResponse> for OutgoingResponse {
     fn from(answer: RpcResponse) -> Self {
-        Self::Answer(answer)
+        Self::Response(answer)
     }
 }
 
-async fn serve(host: Arc<Host>, daemon: Daemon) {
-    let Daemon { read, write, protocol } = daemon;
-    let (outbox, answers) = mpsc::channel(OUTBOX);
+async fn serve_daemon(host: Arc<KernelHost>, daemon: DaemonConnection) {
+    let DaemonConnection { read, write, protocol } = daemon;
+    let (outbox, answers) = mpsc::channel(RESPONSE_QUEUE_LEN);
     let (attach, attached) = mpsc::channel(1);
     let mut tasks = JoinSet::new();
-    let reports = Sending { write, protocol, buffer: Vec::new() };
-    tasks.spawn(send(Arc::clone(&host), reports, answers, attached));
-    tasks.spawn(listen(host, read, outbox, attach));
+    let reports = DaemonWriter { write, protocol, buffer: Vec::new() };
+    tasks.spawn(run_sender(Arc::clone(&host), reports, answers, attached));
+    tasks.spawn(receive_requests(host, read, outbox, attach));
     // Whichever ends first ends the connection.
     tasks.join_next().await;
 }
 
-async fn listen(
-    host: Arc<Host>,
-    mut read: Frames<OwnedReadHalf>,
-    outbox: mpsc::Sender<Reply>,
+async fn receive_requests(
+    host: Arc<KernelHost>,
+    mut read: FrameReader<OwnedReadHalf>,
+    outbox: mpsc::Sender<OutgoingResponse>,
     attach: mpsc::Sender<ReportNumber>,
 ) {
     loop {
         let question = match read.next().await {
-            Ok(Some(Frame::Question(question))) => question,
-            Ok(Some(Frame::Answer(_) | Frame::Report(_)) | None) => return,
+            Ok(Some(KernelFrame::Request(question))) => question,
+            Ok(Some(KernelFrame::Response(_) | KernelFrame::Report(_)) | None) => return,
             Err(error) => {
                 tracing::warn!(%error, "the daemon was not understood");
                 return;
@@ -148,29 +151,29 @@ async fn listen(
         match ask {
             Method::Acknowledge { up_to } => {
                 host.spool.acknowledge(up_to);
-                if outbox.send(answer(id, Ok(Value::Null)).into()).await.is_err() {
+                if outbox.send(build_response(id, Ok(Value::Null)).into()).await.is_err() {
                     return;
                 }
             }
             // Done before the next question is read, which may be to execute.
             Method::Secrets { values } => {
-                let learned = host.redacting.learn(values).map(|()| Value::Null);
-                if outbox.send(answer(id, learned).into()).await.is_err() {
+                let learned = host.redacting.set_secrets(values).map(|()| Value::Null);
+                if outbox.send(build_response(id, learned).into()).await.is_err() {
                     return;
                 }
             }
             Method::Attach { after } => {
                 let started = attach.try_send(after).is_ok();
-                let result = if started { Ok(Value::Null) } else { Err(again()) };
-                if outbox.send(answer(id, result).into()).await.is_err() {
+                let result = if started { Ok(Value::Null) } else { Err(already_attached_error()) };
+                if outbox.send(build_response(id, result).into()).await.is_err() {
                     return;
                 }
             }
             Method::Execute { action: name, params, terms, .. } if is_quick(&name) => {
-                let reply = match look(&host, (&name, params), terms.as_ref()) {
-                    Ok(Looked::Plain(content)) => Reply::Content(id, content),
-                    Ok(Looked::Redacted(result)) => answer(id, Ok(result)).into(),
-                    Err(error) => answer(id, Err(error)).into(),
+                let reply = match execute_read(&host, (&name, params), terms.as_ref()) {
+                    Ok(ReadOutcome::Plain(content)) => OutgoingResponse::FileContent(id, content),
+                    Ok(ReadOutcome::Redacted(result)) => build_response(id, Ok(result)).into(),
+                    Err(error) => build_response(id, Err(error)).into(),
                 };
                 if outbox.send(reply).await.is_err() {
                     return;
@@ -188,40 +191,40 @@ async fn listen(
                 let (host, outbox) = (Arc::clone(&host), outbox.clone());
                 // An action goes on when the connection breaks, so it is no part of it.
                 drop(tokio::spawn(async move {
-                    let result = obey(&host, ask).await;
+                    let result = handle_request(&host, ask).await;
                     // A daemon that is gone asks for outcomes when it is back.
-                    drop(outbox.send(answer(id, result).into()).await);
+                    drop(outbox.send(build_response(id, result).into()).await);
                 }));
             }
         }
     }
 }
 
-fn again() -> ActionError {
+fn already_attached_error() -> ActionError {
     ActionError::new(Code::Conflict, "the reports are being sent already")
 }
 
-async fn obey(host: &Arc<Host>, ask: Method) -> Result<Value, ActionError> {
+async fn handle_request(host: &Arc<KernelHost>, ask: Method) -> Result<Value, ActionError> {
     match ask {
         Method::Execute { id, action, params, limits, terms } => {
-            execute(host, id, (&action, params), (&limits, terms)).await
+            execute_action(host, id, (&action, params), (&limits, terms)).await
         }
         Method::Cancel { id } => {
             let found = host.commands.book.cancel(id) || host.runtime.cancel(id);
             Ok(json!({ "found": found }))
         }
-        Method::Outcomes { ids } => Ok(json!(host.commands.book.outcomes(&ids))),
+        Method::Outcomes { ids } => Ok(json!(host.commands.book.find_outcomes(&ids))),
         Method::Shutdown {} => {
             host.stop_all().await;
             host.end.notify_one();
             Ok(Value::Null)
         }
-        Method::Logs { after, limit } => said(&host.runtime.page(after, limit)?),
+        Method::Logs { after, limit } => to_json_value(&host.runtime.read_log_page(after, limit)?),
         Method::Runtime {} => {
-            let mut now = host.runtime.look();
+            let mut now = host.runtime.snapshot();
             // It changes with every byte, so no report has it.
             now.runtime.terminal.offset = host.terminal.view().offset;
-            said(&now)
+            to_json_value(&now)
         }
         Method::Terminal { .. } => {
             let why = "the terminal needs a connection of its own, on which nothing else was asked";
@@ -242,132 +245,136 @@ fn is_quick(action: &str) -> bool {
 }
 
 /// What such an action saw.
-enum Looked {
+enum ReadOutcome {
     /// A file without any secret, as most are.
-    Plain(files::Content),
+    Plain(files::ReadFileResult),
     /// Whatever else, without the secrets in it.
     Redacted(Value),
 }
 
 /// What comes of such an action.
-fn look(
-    host: &Host,
+fn execute_read(
+    host: &KernelHost,
     (name, params): (&str, Value),
     terms: Option<&Preconditions>,
-) -> Result<Looked, ActionError> {
-    let action = read(name, params)?;
-    host.check_folder()?;
+) -> Result<ReadOutcome, ActionError> {
+    let action = parse_action(name, params)?;
+    host.check_project_dir()?;
     let redactor = host.redacting.redactor()?;
     let Action::File(action) = action else {
         return Err(ActionError::new(Code::Internal, "only looking at files is over at once"));
     };
-    let root = beneath(host, terms);
+    let root = root_for_action(host, terms);
     let result = if let FileAction::ReadFile(wanted) = &action {
-        match files::read(&root, wanted) {
+        match files::read_file_content(&root, wanted) {
             Ok(content) if content.length < content.size => {
-                let part = redacted_part(&redactor, &root, (&wanted.path, content));
-                match part.map_err(|error| error.on(&wanted.path)) {
-                    Ok((content, 0)) => return Ok(Looked::Plain(content)),
-                    Ok((content, n_secrets)) => said(&content).map(|said| marked(said, n_secrets)),
+                let part = redact_partial_content(&redactor, &root, (&wanted.path, content));
+                match part.map_err(|error| error.with_path(&wanted.path)) {
+                    Ok((content, 0)) => return Ok(ReadOutcome::Plain(content)),
+                    Ok((content, n_secrets)) => {
+                        to_json_value(&content).map(|said| with_redaction_count(said, n_secrets))
+                    }
                     Err(error) => Err(error),
                 }
             }
-            Ok(content) if is_plain(&redactor, &content) => return Ok(Looked::Plain(content)),
-            content => content.and_then(|content| said(&content)),
+            Ok(content) if has_no_secrets(&redactor, &content) => {
+                return Ok(ReadOutcome::Plain(content));
+            }
+            content => content.and_then(|content| to_json_value(&content)),
         }
     } else {
-        files::execute(&root, &action, &|| false)
+        files::execute_file_action(&root, &action, &|| false)
     };
-    redacted(&redactor, result).map(Looked::Redacted)
+    redact_result(&redactor, result).map(ReadOutcome::Redacted)
 }
 
 /// The same, saying how much was taken out of it.
-fn marked(mut result: Value, n_secrets: usize) -> Value {
+fn with_redaction_count(mut result: Value, n_secrets: usize) -> Value {
     result["redacted"] = n_secrets.into();
     result
 }
 
 /// Whether there is nothing to redact in the content of a file. All else that is said of
 /// it is numbers.
-fn is_plain(redactor: &Redactor, content: &files::Content) -> bool {
+fn has_no_secrets(redactor: &Redactor, content: &files::ReadFileResult) -> bool {
     content.encoding == BytesEncoding::Utf8
         && !redactor.may_contain_secret(content.content.as_bytes())
 }
 
-fn read(name: &str, params: Value) -> Result<Action, ActionError> {
+fn parse_action(name: &str, params: Value) -> Result<Action, ActionError> {
     Action::parse(name, params)
         .map_err(|error| ActionError::new(Code::InvalidAction, error.to_string()))
 }
 
-async fn execute(
-    host: &Arc<Host>,
+async fn execute_action(
+    host: &Arc<KernelHost>,
     id: ActionId,
     (name, params): (&str, Value),
     (limits, terms): (&[VisibilityRule], Option<Preconditions>),
 ) -> Result<Value, ActionError> {
-    let action = read(name, params)?;
-    host.check_folder()?;
+    let action = parse_action(name, params)?;
+    host.check_project_dir()?;
     let redactor = host.redacting.redactor()?;
-    let sight = if limits.is_empty() { None } else { Some(sight(limits)?) };
+    let sight = if limits.is_empty() { None } else { Some(parse_visibility(limits)?) };
     match action {
-        Action::File(action) => on_files(host, id, (action, sight, terms), &redactor).await,
+        Action::File(action) => run_file_action(host, id, (action, sight, terms), &redactor).await,
         Action::Runtime(action) => {
             // What it runs was read in these files, and decided about.
-            host.commands.unchanged(&terms.unwrap_or_default())?;
-            on_runtime(host, id, action, &redactor).await
+            host.commands.verify_pins(&terms.unwrap_or_default())?;
+            run_runtime_action(host, id, action, &redactor).await
         }
         Action::Process(action) => {
             let done = host.commands.execute(id, action, terms.unwrap_or_default()).await;
-            redacted(&redactor, done)
+            redact_result(&redactor, done)
         }
     }
 }
 
 /// The project's folder, in which only the links are followed that were decided about.
-fn beneath(host: &Host, terms: Option<&Preconditions>) -> RootDir {
+fn root_for_action(host: &KernelHost, terms: Option<&Preconditions>) -> RootDir {
     match terms {
-        Some(terms) => files::bound(&host.root, terms),
+        Some(terms) => files::restrict_root_links(&host.root, terms),
         None => host.root.clone_handle(),
     }
 }
 
 /// What may be looked into. What cannot be understood limits everything.
-fn sight(limits: &[VisibilityRule]) -> Result<PathVisibility, ActionError> {
+fn parse_visibility(limits: &[VisibilityRule]) -> Result<PathVisibility, ActionError> {
     PathVisibility::new(limits).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
 }
 
-async fn on_files(
-    host: &Arc<Host>,
+async fn run_file_action(
+    host: &Arc<KernelHost>,
     id: ActionId,
     (action, sight, terms): (FileAction, Option<PathVisibility>, Option<Preconditions>),
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
-    let root = beneath(host, terms.as_ref());
+    let root = root_for_action(host, terms.as_ref());
     let mut held = None;
-    if terms.is_some() && files::writes(&action) {
-        files::guard(&root, &action)?;
+    if terms.is_some() && files::is_write_action(&action) {
+        files::reject_protected_paths(&root, &action)?;
         // Kept to the end of the action: no command starts in the midst of it.
         let holds = held.insert(host.commands.holds.read().await);
-        holds.guard(&root, &action)?;
+        holds.reject_held_paths(&root, &action)?;
     }
     let began = std::time::Instant::now();
-    let stop = host.commands.book.begin(id);
+    let stop = host.commands.book.begin_action(id);
     let task = tokio::task::spawn_blocking(move || {
         let stop = || stop.load(std::sync::atomic::Ordering::Relaxed);
-        files::execute_within(&root, &action, sight.as_ref(), &stop)
+        files::execute_with_visibility(&root, &action, sight.as_ref(), &stop)
     });
     let result = task.await.unwrap_or_else(|error| {
         Err(ActionError::new(Code::Internal, format!("the action met a fault: {error}")))
     });
     drop(held);
-    let result = redacted(redactor, result);
-    host.commands.book.done(id, &result, began.elapsed());
+    let result = redact_result(redactor, result);
+    host.commands.book.finish_action(id, &result, began.elapsed());
     result
 }
 
 /// What is done with the dev server, the build and the preview.
-async fn on_runtime(
-    host: &Arc<Host>,
+async fn run_runtime_action(
+    host: &Arc<KernelHost>,
     id: ActionId,
     action: RuntimeAction,
     redactor: &Redactor,
@@ -375,19 +382,21 @@ async fn on_runtime(
     match action {
         RuntimeAction::OpenTerminal(params) => {
             let began = std::time::Instant::now();
-            drop(host.commands.book.begin(id));
-            let opened = match host.commands.walls.places() {
+            drop(host.commands.book.begin_action(id));
+            let opened = match host.commands.walls.sandbox_paths() {
                 Ok(places) => host.terminal.open(id, &params, &places).await,
                 Err(error) => Err(error),
             };
-            let opened = redacted(redactor, opened);
-            host.commands.book.done(id, &opened, began.elapsed());
+            let opened = redact_result(redactor, opened);
+            host.commands.book.finish_action(id, &opened, began.elapsed());
             opened
         }
         RuntimeAction::ReadTerminal(params) => {
-            redacted(redactor, host.terminal.read(&params, redactor).await)
+            redact_result(redactor, host.terminal.read(&params, redactor).await)
         }
-        RuntimeAction::WriteTerminal(params) => redacted(redactor, host.terminal.write(&params)),
+        RuntimeAction::WriteTerminal(params) => {
+            redact_result(redactor, host.terminal.write(&params))
+        }
         RuntimeAction::Run(_)
         | RuntimeAction::Stop(_)
         | RuntimeAction::Restart(_)
@@ -396,39 +405,40 @@ async fn on_runtime(
         | RuntimeAction::Logs(_)
         | RuntimeAction::FetchPreview(_) => {
             let began = std::time::Instant::now();
-            let result = redacted(redactor, host.runtime.execute(id, action, &host.root).await);
+            let result =
+                redact_result(redactor, host.runtime.execute(id, action, &host.root).await);
             // A daemon that was away asks what became of it.
-            host.commands.book.done(id, &result, began.elapsed());
+            host.commands.book.finish_action(id, &result, began.elapsed());
             result
         }
     }
 }
 
-fn said(what: &impl serde::Serialize) -> Result<Value, ActionError> {
+fn to_json_value(what: &impl serde::Serialize) -> Result<Value, ActionError> {
     serde_json::to_value(what).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
 }
 
 /// Sends answers as they come and reports from where the daemon is.
-async fn send(
-    host: Arc<Host>,
-    mut to: Sending,
-    mut answers: mpsc::Receiver<Reply>,
+async fn run_sender(
+    host: Arc<KernelHost>,
+    mut to: DaemonWriter,
+    mut answers: mpsc::Receiver<OutgoingResponse>,
     mut attached: mpsc::Receiver<ReportNumber>,
 ) {
-    let mut newest = host.spool.newest();
+    let mut newest = host.spool.subscribe_newest();
     let mut cursor: Option<ReportNumber> = None;
     let mut together = Vec::new();
     loop {
         let behind = cursor.is_some_and(|cursor| *newest.borrow_and_update() > cursor);
         let sent = tokio::select! {
             biased;
-            n_answers = answers.recv_many(&mut together, OUTBOX) => match n_answers {
+            n_answers = answers.recv_many(&mut together, RESPONSE_QUEUE_LEN) => match n_answers {
                 0 => return,
-                _ => to.answers(together.drain(..)).await,
+                _ => to.send_responses(together.drain(..)).await,
             },
             Some(after) = attached.recv() => { cursor = Some(after); Ok(()) }
             () = std::future::ready(()), if behind => {
-                to.reports(&host, &mut cursor).await
+                to.send_reports(&host, &mut cursor).await
             }
             changed = newest.changed(), if !behind => {
                 if changed.is_err() { return }
@@ -443,22 +453,29 @@ async fn send(
 }
 
 /// Where answers and reports go.
-struct Sending {
+struct DaemonWriter {
     write: OwnedWriteHalf,
     protocol: u32,
     buffer: Vec<u8>,
 }
 
-impl Sending {
+impl DaemonWriter {
     /// Sends answers, as many at once as are small enough.
-    async fn answers(&mut self, answers: impl Iterator<Item = Reply>) -> io::Result<()> {
+    async fn send_responses(
+        &mut self,
+        answers: impl Iterator<Item = OutgoingResponse>,
+    ) -> io::Result<()> {
         self.buffer.clear();
         for answer in answers {
             match answer {
-                Reply::Content(id, content) => wire::put_result(id, &content, &mut self.buffer)?,
-                Reply::Answer(answer) => wire::put(&Frame::Answer(answer), &mut self.buffer)?,
+                OutgoingResponse::FileContent(id, content) => {
+                    wire::append_result(id, &content, &mut self.buffer)?
+                }
+                OutgoingResponse::Response(answer) => {
+                    wire::append_frame(&KernelFrame::Response(answer), &mut self.buffer)?
+                }
             }
-            if self.buffer.len() >= PIECE {
+            if self.buffer.len() >= BATCH_BYTES {
                 self.write.write_all(&self.buffer).await?;
                 self.buffer.clear();
             }
@@ -466,10 +483,15 @@ impl Sending {
         self.write.write_all(&self.buffer).await
     }
 
-    async fn reports(&mut self, host: &Host, cursor: &mut Option<ReportNumber>) -> io::Result<()> {
-        let (bytes, last) = host.spool.after(cursor.unwrap_or(0), PIECE, &mut self.buffer)?;
+    async fn send_reports(
+        &mut self,
+        host: &KernelHost,
+        cursor: &mut Option<ReportNumber>,
+    ) -> io::Result<()> {
+        let (bytes, last) =
+            host.spool.read_after(cursor.unwrap_or(0), BATCH_BYTES, &mut self.buffer)?;
         if self.protocol < MIN_PROTOCOL_BINARY_OUTPUT {
-            self.write.write_all(&wire::in_words(bytes).await?).await?;
+            self.write.write_all(&wire::reencode_as_json(bytes).await?).await?;
         } else {
             self.write.write_all(bytes).await?;
         }
@@ -478,7 +500,7 @@ impl Sending {
     }
 }
 
-pub(super) fn answer(id: u64, result: Result<Value, ActionError>) -> RpcResponse {
+pub(super) fn build_response(id: u64, result: Result<Value, ActionError>) -> RpcResponse {
     let (result, error) = match result {
         Ok(value) => (RawJson::new(&value).ok(), None),
         Err(ActionError { code, message, details }) => {

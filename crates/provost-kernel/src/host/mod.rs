@@ -4,20 +4,20 @@
 //! comes through its socket as the same user and knows its secret, which is its
 //! daemon. When its daemon is gone for good and nothing runs here, it ends.
 
-mod commands;
+mod change_observer;
+mod command_runner;
 mod connection;
-mod meanwhile;
-mod output;
-mod pinned;
+mod disk_space;
+mod handshake;
+mod head_tail_buffer;
+mod output_reader;
+mod path_holds;
 mod preview;
 mod process;
-mod reading;
-mod redacting;
+mod redaction;
 mod runtime;
-mod space;
-mod standby;
+mod standby_sandbox;
 mod terminal;
-mod visitors;
 
 use std::ffi::OsString;
 use std::io;
@@ -34,13 +34,13 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::ActionError;
-use crate::place::Place;
-use crate::spool::Spool;
-use commands::Commands;
-use redacting::Redacting;
-use runtime::Runtime;
-use runtime::now::Now;
-use terminal::{Shell, Terminal};
+use crate::kernel_dir::KernelDir;
+use crate::report_spool::ReportSpool;
+use command_runner::CommandRunner;
+use redaction::SharedRedactor;
+use runtime::ProjectRuntime;
+use runtime::runtime_reporter::RuntimeReporter;
+use terminal::{ProjectTerminal, UserShell};
 
 /// What a kernel is told when it is started.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub enum HostError {
     Project(#[from] RootDirError),
     /// The socket or the secret cannot be used.
     #[error("cannot meet the daemon in {place}: {source}")]
-    Place {
+    KernelDir {
         /// Where.
         place: PathBuf,
         /// Why.
@@ -81,7 +81,7 @@ pub enum HostError {
 
 /// What all of a kernel shares.
 #[derive(Debug)]
-struct Host {
+struct KernelHost {
     boot: Uuid,
     version: String,
     secret: String,
@@ -89,19 +89,19 @@ struct Host {
     /// What tells the folder that is held from any other.
     held: (u64, u64),
     project: PathBuf,
-    spool: Arc<Spool>,
-    redacting: Arc<Redacting>,
-    commands: Arc<Commands>,
-    runtime: Runtime,
-    terminal: Terminal,
+    spool: Arc<ReportSpool>,
+    redacting: Arc<SharedRedactor>,
+    commands: Arc<CommandRunner>,
+    runtime: ProjectRuntime,
+    terminal: ProjectTerminal,
     /// Told when the kernel is to end.
     end: Notify,
 }
 
-impl Host {
+impl KernelHost {
     /// Fails if another folder, or none, is where the project was.
-    fn check_folder(&self) -> Result<(), ActionError> {
-        if rustix::fs::stat(&self.project).is_ok_and(|there| identity(&there) == self.held) {
+    fn check_project_dir(&self) -> Result<(), ActionError> {
+        if rustix::fs::stat(&self.project).is_ok_and(|there| file_identity(&there) == self.held) {
             return Ok(());
         }
         let why = "the project's folder is gone or was moved; close the project and open it again";
@@ -114,7 +114,8 @@ impl Host {
             boot: self.boot,
             pid: std::process::id(),
             version: self.version.clone(),
-            running: [self.commands.book.running(), self.runtime.running()].concat(),
+            running: [self.commands.book.running_actions(), self.runtime.running_actions()]
+                .concat(),
         }
     }
 
@@ -122,7 +123,7 @@ impl Host {
     fn is_busy(&self) -> bool {
         self.terminal.is_live()
             || self.runtime.is_busy()
-            || !self.commands.book.running().is_empty()
+            || !self.commands.book.running_actions().is_empty()
     }
 
     /// Ends all that runs here; when it returns, nothing of it is left.
@@ -135,7 +136,7 @@ impl Host {
     }
 }
 
-fn identity(stat: &rustix::fs::Stat) -> (u64, u64) {
+fn file_identity(stat: &rustix::fs::Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
@@ -145,27 +146,31 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
     if let Err(error) = launch::protect_own_memory() {
         tracing::warn!(%error, "the kernel's memory is not protected");
     }
-    let place = Place::at(&options.place);
-    let at = |source| HostError::Place { place: options.place.clone(), source };
+    let place = KernelDir::new(&options.place);
+    let at = |source| HostError::KernelDir { place: options.place.clone(), source };
     let root = RootDir::open(&options.project)?;
     let held = rustix::fs::fstat(&root).map_err(|error| at(error.into()))?;
-    let listener = place.listen().map_err(at)?;
-    let spool = Arc::new(Spool::new(options.place.clone()));
-    let redacting = Arc::new(Redacting::default());
+    let listener = place.bind_listener().map_err(at)?;
+    let spool = Arc::new(ReportSpool::new(options.place.clone()));
+    let redacting = Arc::new(SharedRedactor::default());
     let (kept, secrets) = (Arc::clone(&spool), Arc::clone(&redacting));
-    let commands = Commands::new(&options, root.clone_handle(), kept, secrets);
+    let commands = CommandRunner::new(&options, root.clone_handle(), kept, secrets);
     let commands = Arc::new(commands);
-    let now = Arc::new(Now::new(Arc::clone(&spool), &options.place, options.clock));
-    let terminal = Terminal::new(Shell::new(&options), Arc::clone(&now));
+    let now = Arc::new(RuntimeReporter::new(Arc::clone(&spool), &options.place, options.clock));
+    let terminal = ProjectTerminal::new(UserShell::new(&options), Arc::clone(&now));
     let own = std::env::current_exe().map_err(at)?;
-    let runtime =
-        Runtime::start(Arc::clone(&commands), Arc::clone(&redacting), now, (own, &options.place));
-    let host = Arc::new(Host {
+    let runtime = ProjectRuntime::start(
+        Arc::clone(&commands),
+        Arc::clone(&redacting),
+        now,
+        (own, &options.place),
+    );
+    let host = Arc::new(KernelHost {
         boot: Uuid::new_v4(),
         version: options.version.clone(),
-        secret: place.secret().map_err(at)?,
+        secret: place.read_secret().map_err(at)?,
         root,
-        held: identity(&held),
+        held: file_identity(&held),
         project: options.project.clone(),
         commands,
         runtime,
@@ -175,10 +180,10 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
         end: Notify::new(),
     });
     tracing::info!(boot = %host.boot, project = %options.project.display(), "the kernel is up");
-    let connections = connection::accept(&host, &listener, options.idle).await;
+    let connections = connection::accept_connections(&host, &listener, options.idle).await;
     host.stop_all().await;
     tracing::info!("the kernel is down");
-    place.clear();
+    place.remove_all();
     drop(connections);
     Ok(())
 }

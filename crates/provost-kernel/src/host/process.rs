@@ -22,106 +22,110 @@ use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
-use super::meanwhile::Start;
-use super::output::Keeper;
-use super::pinned::Hold;
-use super::reading::{read_all, to_the_end};
-use super::redacting::without_secrets;
-use super::space::Space;
-use crate::spool::Spool;
+use super::change_observer::ChangeObserver;
+use super::disk_space::DiskSpaceGuard;
+use super::head_tail_buffer::HeadTailBuffer;
+use super::output_reader::{read_until_exit, spool_output};
+use super::path_holds::PathHoldRequest;
+use super::redaction::redact_fault;
+use crate::report_spool::ReportSpool;
 
 /// What `terminal.read` can look back on.
-const RECENT: usize = 1024 * 1024;
+const RECENT_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// How long a command has between being asked to end and being killed.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// How long the outputs may stay open after nothing of the command is left.
-const DRAIN: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What can be asked of a running command.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ProcessControl {
     /// Type into it; answers whether there was room.
-    Write(Vec<u8>, oneshot::Sender<bool>),
+    WriteStdin(Vec<u8>, oneshot::Sender<bool>),
     /// End its input.
-    End,
+    CloseStdin,
     /// Send its processes a signal.
     Signal(rustix::process::Signal),
     /// Keep it from replacing these paths of the project; answers whether it is.
-    Hold(Hold),
+    HoldPaths(PathHoldRequest),
     /// End it, and say why.
     Stop(Duration, Option<ErrorInfo>),
 }
 
 /// A command, as others see it.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ProcessHandle {
     pub(super) id: ActionId,
     pub(super) what: String,
     pub(super) pid: u32,
-    pub(super) orders: mpsc::Sender<Order>,
-    seen: Mutex<Seen>,
+    pub(super) orders: mpsc::Sender<ProcessControl>,
+    seen: Mutex<ProcessHandleState>,
     ended: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct ProcessHandleState {
     recent: VecDeque<u8>,
     total: u64,
     outcome: Option<ActionOutcome>,
 }
 
-impl Process {
-    pub(super) fn new(id: ActionId, what: String, pid: u32) -> (Arc<Self>, mpsc::Receiver<Order>) {
+impl ProcessHandle {
+    pub(super) fn new(
+        id: ActionId,
+        what: String,
+        pid: u32,
+    ) -> (Arc<Self>, mpsc::Receiver<ProcessControl>) {
         let (orders, inbox) = mpsc::channel(16);
         let (ended, _) = watch::channel(false);
         let seen = Mutex::default();
         (Arc::new(Self { id, what, pid, orders, seen, ended }), inbox)
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn lock_state(&self) -> std::sync::MutexGuard<'_, ProcessHandleState> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How it ended, if it has.
     pub(super) fn outcome(&self) -> Option<ActionOutcome> {
-        self.seen().outcome.clone()
+        self.lock_state().outcome.clone()
     }
 
     /// Waits until nothing of it is left.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_until_ended(&self) {
         // Fails only if the sender is gone, and it lives as long as we do.
         drop(self.ended.subscribe().wait_for(|ended| *ended).await);
     }
 
     /// What it printed from an offset on: the offset where it really begins,
     /// the bytes, and how much was printed in all.
-    pub(super) fn read(&self, after: u64, limit: usize) -> (u64, Vec<u8>, u64) {
-        let seen = self.seen();
+    pub(super) fn read_output(&self, after: u64, limit: usize) -> (u64, Vec<u8>, u64) {
+        let seen = self.lock_state();
         let first = seen.total - u64::try_from(seen.recent.len()).unwrap_or(0);
         let from = after.clamp(first, seen.total);
         let skip = usize::try_from(from - first).unwrap_or(0);
         (from, seen.recent.iter().skip(skip).take(limit).copied().collect(), seen.total)
     }
 
-    pub(super) fn remember(&self, data: &[u8]) {
-        let mut seen = self.seen();
+    pub(super) fn record_output(&self, data: &[u8]) {
+        let mut seen = self.lock_state();
         seen.recent.extend(data);
         seen.total += u64::try_from(data.len()).unwrap_or(0);
-        let over = seen.recent.len().saturating_sub(RECENT);
+        let over = seen.recent.len().saturating_sub(RECENT_OUTPUT_BYTES);
         seen.recent.drain(..over);
     }
 }
 
 /// What a run needs beside its process.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct SupervisionContext {
     pub(super) child: SandboxChild,
-    pub(super) spool: Arc<Spool>,
+    pub(super) spool: Arc<ReportSpool>,
     /// What of its output must not get out.
     pub(super) redactor: Arc<Redactor>,
-    pub(super) orders: mpsc::Receiver<Order>,
+    pub(super) orders: mpsc::Receiver<ProcessControl>,
     pub(super) input: Option<Vec<u8>>,
     /// Whether its input stays open for `terminal.write`.
     pub(super) interactive: bool,
@@ -130,35 +134,35 @@ pub(super) struct Run {
     /// Paths that govern others and were not there when it started.
     pub(super) absent: MissingProtectedPaths,
     /// When it started, to tell what changed since.
-    pub(super) start: Start,
+    pub(super) start: ChangeObserver,
     /// The disks that it must not fill.
-    pub(super) space: Space,
+    pub(super) space: DiskSpaceGuard,
 }
 
 /// Sees a command through to its end.
-pub(super) async fn see_through(process: Arc<Process>, mut run: Run) {
+pub(super) async fn supervise_process(process: Arc<ProcessHandle>, mut run: SupervisionContext) {
     let began = Instant::now();
     let (stdin, stdout, stderr) =
         (run.child.stdin.take(), run.child.stdout.take(), run.child.stderr.take());
-    let typed = type_into(stdin, run.input.take(), run.interactive);
-    let mut keeper = Keeper::new(run.max_output);
-    let reading = read_all(&process, &run.spool, &run.redactor, [stdout, stderr], &mut keeper);
-    let obeying = obey(run.child, run.orders, typed, run.limit, &run.space);
-    let (read, (exit, fault)) = to_the_end(reading, obeying, DRAIN).await;
-    let fault = fault.or_else(|| read.err().map(|error| internal(&error.to_string())));
+    let typed = spawn_stdin_writer(stdin, run.input.take(), run.interactive);
+    let mut keeper = HeadTailBuffer::new(run.max_output);
+    let reading = spool_output(&process, &run.spool, &run.redactor, [stdout, stderr], &mut keeper);
+    let obeying = run_control_loop(run.child, run.orders, typed, run.limit, &run.space);
+    let (read, (exit, fault)) = read_until_exit(reading, obeying, DRAIN_TIMEOUT).await;
+    let fault = fault.or_else(|| read.err().map(|error| internal_fault(&error.to_string())));
     let took = began.elapsed();
     let planted = run.absent.find_created();
-    let meanwhile = run.start.meanwhile(&run.redactor).await;
-    let fault = fault.map(|fault| without_secrets(&run.redactor, fault));
-    let ending = Ending { exit, fault, took, planted, meanwhile };
-    let ended = finish(&process, &run.spool, &mut keeper, ending).await;
+    let meanwhile = run.start.collect_changes(&run.redactor).await;
+    let fault = fault.map(|fault| redact_fault(&run.redactor, fault));
+    let ending = ProcessEnd { exit, fault, took, planted, meanwhile };
+    let ended = report_outcome(&process, &run.spool, &mut keeper, ending).await;
     if let Err(error) = ended {
         tracing::error!(%error, action = %process.id, "the end of a command could not be kept");
     }
     process.ended.send_replace(true);
 }
 
-struct Ending {
+struct ProcessEnd {
     exit: Option<SandboxExit>,
     fault: Option<ErrorInfo>,
     took: Duration,
@@ -166,13 +170,13 @@ struct Ending {
     meanwhile: Option<Value>,
 }
 
-async fn finish(
-    process: &Process,
-    spool: &Spool,
-    keeper: &mut Keeper,
-    ending: Ending,
+async fn report_outcome(
+    process: &ProcessHandle,
+    spool: &ReportSpool,
+    keeper: &mut HeadTailBuffer,
+    ending: ProcessEnd,
 ) -> io::Result<()> {
-    for output in keeper.finish() {
+    for output in keeper.drain_tail() {
         spool.push(process.id, ReportPayload::Output(output)).await?;
     }
     let (stdout, stderr, dropped) = keeper.totals();
@@ -203,12 +207,12 @@ async fn finish(
         fault: ending.fault.or_else(|| by_force.then(killed)),
         summary,
     };
-    process.seen().outcome = Some(outcome.clone());
+    process.lock_state().outcome = Some(outcome.clone());
     spool.push(process.id, ReportPayload::Finished(outcome)).await.map(drop)
 }
 
 /// Types the input of a command, in a task of its own, since it may not read it.
-fn type_into(
+fn spawn_stdin_writer(
     stdin: Option<OwnedFd>,
     input: Option<Vec<u8>>,
     interactive: bool,
@@ -231,12 +235,12 @@ fn type_into(
 }
 
 /// Waits for the end of the child and does what is ordered meanwhile.
-async fn obey(
+async fn run_control_loop(
     mut child: SandboxChild,
-    mut orders: mpsc::Receiver<Order>,
+    mut orders: mpsc::Receiver<ProcessControl>,
     mut typed: Option<mpsc::Sender<Vec<u8>>>,
     limit: Option<Duration>,
-    space: &Space,
+    space: &DiskSpaceGuard,
 ) -> (Option<SandboxExit>, Option<ErrorInfo>) {
     // The handle of a process becomes readable like a pipe does, and is polled
     // the same way; nothing is ever read from it.
@@ -245,53 +249,53 @@ async fn obey(
     let gone = match watched {
         Ok(gone) => gone,
         Err(error) => {
-            let fault = internal(&format!("the command cannot be watched: {error}"));
-            return stop(child, Duration::ZERO, Some(fault)).await;
+            let fault = internal_fault(&format!("the command cannot be watched: {error}"));
+            return stop_child(child, Duration::ZERO, Some(fault)).await;
         }
     };
-    let mut full = std::pin::pin!(space.runs_out());
+    let mut full = std::pin::pin!(space.wait_until_low());
     let deadline = tokio::time::Instant::now() + limit.unwrap_or(Duration::from_secs(1 << 30));
     loop {
         tokio::select! {
             biased;
             ready = gone.readable() => {
                 if let Err(error) = ready {
-                    return stop(child, Duration::ZERO, Some(internal(&error.to_string()))).await;
+                    return stop_child(child, Duration::ZERO, Some(internal_fault(&error.to_string()))).await;
                 }
                 match child.try_wait() {
                     Ok(Some(exit)) => return (Some(exit), None),
                     Ok(None) => tokio::time::sleep(Duration::from_millis(1)).await,
-                    Err(error) => return (None, Some(internal(&error.to_string()))),
+                    Err(error) => return (None, Some(internal_fault(&error.to_string()))),
                 }
             }
             () = sleep_until(deadline) => {
                 let seconds = limit.unwrap_or_default().as_secs_f64();
                 let message = format!("it did not end within {seconds} s and was stopped");
                 let fault = ErrorInfo { code: Code::Timeout, message, details: None };
-                return stop(child, GRACE, Some(fault)).await;
+                return stop_child(child, GRACE, Some(fault)).await;
             }
-            fault = &mut full => return stop(child, Duration::ZERO, Some(fault)).await,
+            fault = &mut full => return stop_child(child, Duration::ZERO, Some(fault)).await,
             Some(order) = orders.recv() => match order {
                 // Nothing here may wait: whoever does not read must still be stopped.
-                Order::Write(text, reply) => {
+                ProcessControl::WriteStdin(text, reply) => {
                     let taken = typed.as_ref().is_some_and(|typed| typed.try_send(text).is_ok());
                     let _nobody_waits = reply.send(taken);
                 }
-                Order::End => typed = None,
-                Order::Signal(signal) => {
+                ProcessControl::CloseStdin => typed = None,
+                ProcessControl::Signal(signal) => {
                     if let Err(error) = child.signal(signal) {
                         tracing::debug!(%error, "a signal was not delivered");
                     }
                 }
-                Order::Hold(hold) => hold.carry_out(&mut child),
-                Order::Stop(grace, fault) => return stop(child, grace, fault).await,
+                ProcessControl::HoldPaths(hold) => hold.apply_to(&mut child),
+                ProcessControl::Stop(grace, fault) => return stop_child(child, grace, fault).await,
             }
         }
     }
 }
 
 /// Ends the child on a thread of its own, because it waits.
-async fn stop(
+async fn stop_child(
     mut child: SandboxChild,
     grace: Duration,
     fault: Option<ErrorInfo>,
@@ -299,15 +303,15 @@ async fn stop(
     let stopped = tokio::task::spawn_blocking(move || child.stop(grace)).await;
     match stopped {
         Ok(Ok(exit)) => (Some(exit), fault),
-        Ok(Err(error)) => (None, Some(sandbox(&error))),
-        Err(error) => (None, Some(internal(&error.to_string()))),
+        Ok(Err(error)) => (None, Some(sandbox_fault(&error))),
+        Err(error) => (None, Some(internal_fault(&error.to_string()))),
     }
 }
 
-fn internal(message: &str) -> ErrorInfo {
+fn internal_fault(message: &str) -> ErrorInfo {
     ErrorInfo { code: Code::Internal, message: message.to_owned(), details: None }
 }
 
-fn sandbox(error: &SandboxError) -> ErrorInfo {
-    internal(&error.to_string())
+fn sandbox_fault(error: &SandboxError) -> ErrorInfo {
+    internal_fault(&error.to_string())
 }

@@ -236,14 +236,14 @@ fn what_was_decided_about_is_what_is_touched_and_nothing_protected_is() {
     std::os::unix::fs::symlink("plain", project.at("d")).unwrap();
     let attempt = |path: &str, leads_to: &str| {
         let seen = ObservedLink { path: "d".to_owned(), leads_to: leads_to.to_owned() };
-        let root = files::bound(
+        let root = files::restrict_root_links(
             &project.root,
             &Preconditions { links: vec![seen], ..Preconditions::default() },
         );
         let params = json!({ "path": path, "content": "x" });
         let Action::File(action) = Action::parse("fs.writeFile", params).unwrap() else { panic!() };
-        files::guard(&root, &action)?;
-        files::execute(&root, &action, &|| false)
+        files::reject_protected_paths(&root, &action)?;
+        files::execute_file_action(&root, &action, &|| false)
     };
     for (path, leads_to) in [("d/pre-commit", ".git/hooks"), ("plain/.git/config", "plain")] {
         let error = attempt(path, leads_to).unwrap_err();

@@ -102,7 +102,7 @@ impl Project {
 
 fn run(root: &RootDir, name: &str, params: Value) -> Result<Value, ActionError> {
     match Action::parse(name, params).unwrap() {
-        Action::File(action) => files::execute(root, &action, &|| false),
+        Action::File(action) => files::execute_file_action(root, &action, &|| false),
         Action::Process(action) => panic!("{action:?} is no action on files"),
         Action::Runtime(action) => panic!("{action:?} is no action on files"),
     }

@@ -163,7 +163,7 @@ fn a_search_ends_when_it_is_stopped() {
         ("fs.listFiles", json!({})),
     ] {
         let Ok(Action::File(action)) = Action::parse(name, params) else { panic!("{name}") };
-        let error = files::execute(&project.root, &action, &stop).unwrap_err();
+        let error = files::execute_file_action(&project.root, &action, &stop).unwrap_err();
         assert_eq!(error.code, Code::Cancelled, "{name}");
     }
 }

@@ -34,7 +34,7 @@ fn look(project: &Project, name: &str, params: Value) -> Value {
     let limits = [limit("deny", &["keys/**"]), limit("ask", &["**/drafts/**"])];
     let sight = PathVisibility::new(&limits).unwrap();
     let Action::File(action) = Action::parse(name, params).unwrap() else { panic!("{name}") };
-    files::execute_within(&project.root, &action, Some(&sight), &|| false).unwrap()
+    files::execute_with_visibility(&project.root, &action, Some(&sight), &|| false).unwrap()
 }
 
 fn paths(answer: &Value, of: &str) -> Vec<String> {

@@ -27,7 +27,7 @@ fn stopped_by(project: &Project, stop: &dyn Fn() -> bool) -> Result<Value, Actio
     let Ok(Action::File(action)) = Action::parse("fs.applyPatch", patch(MANY)) else {
         panic!("this is a patch")
     };
-    files::execute(&project.root, &action, stop)
+    files::execute_file_action(&project.root, &action, stop)
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use provost_kernel::Place;
+use provost_kernel::KernelDir;
 use provost_kernel::host::{self, HostOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -48,10 +48,11 @@ impl Kernel {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let place = Place::at(&folder.path().join("data").join(Uuid::from_u128(7).to_string()));
+        let place =
+            KernelDir::new(&folder.path().join("data").join(Uuid::from_u128(7).to_string()));
         place.prepare().unwrap();
         let options = HostOptions {
-            place: place.folder().to_owned(),
+            place: place.path().to_owned(),
             project: app,
             home: folder.path().join("home"),
             data: folder.path().join("data"),
@@ -63,7 +64,7 @@ impl Kernel {
         };
         std::fs::create_dir_all(folder.path().join("home")).unwrap();
         drop(tokio::spawn(async { host::run(options).await.unwrap() }));
-        let socket = place.folder().join("socket");
+        let socket = place.path().join("socket");
         let stream = loop {
             match UnixStream::connect(&socket).await {
                 Ok(stream) => break stream,
@@ -91,7 +92,7 @@ impl Kernel {
             }
         }));
         let kernel = Self { folder, write: Turn::new(write), waiting, told, next: Mutex::new(0) };
-        let secret = std::fs::read_to_string(place.folder().join("secret")).unwrap();
+        let secret = std::fs::read_to_string(place.path().join("secret")).unwrap();
         kernel.ask("hello", json!({ "secret": secret, "protocol": 4 })).await;
         let secrets = json!({ "values": [{ "name": "KEY", "value": "s3cr3t-Value-42" }] });
         kernel.ask("secrets", secrets).await;

@@ -5,7 +5,7 @@ use provost_proto::limits::TERMINAL_WINDOW_BYTES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use provost_kernel::attach;
+use provost_kernel::attach_terminal;
 use provost_proto::terminal::TerminalOutputFrame;
 
 use super::Host;
@@ -62,7 +62,7 @@ async fn a_client_that_reads_and_never_acknowledges_is_sent_a_window_and_no_more
     let mut reader = host.attach(None, 80, 24).await;
     reader.until("ready>").await;
     let (n_snapshots, n_bytes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (_, mut look, _keys) = attach(&host.place, None, (80, 24)).await.unwrap();
+    let (_, mut look, _keys) = attach_terminal(&host.place, None, (80, 24)).await.unwrap();
     let counted = (Arc::clone(&n_snapshots), Arc::clone(&n_bytes));
     let mute = tokio::spawn(async move {
         while let Ok(Some(frame)) = look.next().await {

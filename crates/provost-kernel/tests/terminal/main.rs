@@ -10,7 +10,7 @@ mod resume;
 use std::time::Duration;
 
 use provost_kernel::host::{self, HostOptions};
-use provost_kernel::{KernelError, Keys, Look, Place, attach};
+use provost_kernel::{KernelDir, KernelError, TerminalReader, TerminalWriter, attach_terminal};
 use provost_proto::terminal::{TerminalInputFrame, TerminalOutputFrame};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ const LONG: Duration = Duration::from_mins(1);
 /// A kernel, and the daemon's connection to it.
 struct Host {
     folder: TempDir,
-    place: Place,
+    place: KernelDir,
     task: JoinHandle<()>,
     control: UnixStream,
     /// The reports that came while something else was waited for.
@@ -36,7 +36,7 @@ struct Host {
 impl Host {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::at(&folder.path().join("kernel"));
+        let place = KernelDir::new(&folder.path().join("kernel"));
         place.prepare().unwrap();
         std::fs::create_dir(folder.path().join("app")).unwrap();
         // A shell that prints nothing by itself.
@@ -44,7 +44,7 @@ impl Host {
         std::fs::write(folder.path().join(".bashrc"), quiet).unwrap();
         let environment = [("SHELL", "/bin/bash"), ("PATH", "/usr/local/bin:/usr/bin:/bin")];
         let options = HostOptions {
-            place: place.folder().to_owned(),
+            place: place.path().to_owned(),
             project: folder.path().join("app"),
             home: folder.path().to_owned(),
             data: folder.path().join("kernel"),
@@ -56,13 +56,13 @@ impl Host {
         let task = tokio::spawn(async { host::run(options).await.unwrap() });
         // The file is there a moment before anybody listens.
         let control = loop {
-            match UnixStream::connect(place.folder().join("socket")).await {
+            match UnixStream::connect(place.path().join("socket")).await {
                 Ok(control) => break control,
                 Err(_) => tokio::task::yield_now().await,
             }
         };
         let mut host = Self { folder, place, task, control, reports: Vec::new(), asked: 0 };
-        let secret = std::fs::read_to_string(host.place.folder().join("secret")).unwrap();
+        let secret = std::fs::read_to_string(host.place.path().join("secret")).unwrap();
         host.ask("hello", json!({ "secret": secret, "protocol": 4 })).await.unwrap();
         let secret = json!({ "name": "API_KEY", "value": "s3cr3t-Value-42" });
         host.ask("secrets", json!({ "values": [secret] })).await.unwrap();
@@ -125,11 +125,11 @@ impl Host {
     }
 
     async fn attach(&self, after: Option<u64>, cols: u16, rows: u16) -> Client {
-        Client::new(attach(&self.place, after, (cols, rows)).await.unwrap())
+        Client::new(attach_terminal(&self.place, after, (cols, rows)).await.unwrap())
     }
 
     async fn refusal(&self, after: Option<u64>) -> String {
-        match attach(&self.place, after, (80, 24)).await {
+        match attach_terminal(&self.place, after, (80, 24)).await {
             Err(KernelError::Fault(fault)) => fault.code.to_string(),
             other => format!("{other:?}"),
         }
@@ -138,8 +138,8 @@ impl Host {
 
 /// Someone who looks on, and remembers what came.
 struct Client {
-    look: Look,
-    keys: Keys,
+    look: TerminalReader,
+    keys: TerminalWriter,
     /// All output since the last snapshot, and where it ends.
     seen: Vec<u8>,
     at: u64,
@@ -151,7 +151,11 @@ struct Client {
 
 impl Client {
     fn new(
-        (attached, look, keys): (provost_proto::terminal::TerminalAttachResponse, Look, Keys),
+        (attached, look, keys): (
+            provost_proto::terminal::TerminalAttachResponse,
+            TerminalReader,
+            TerminalWriter,
+        ),
     ) -> Self {
         assert!(attached.pid > 0 && attached.oldest <= attached.end);
         let (seen, sizes, at) = (Vec::new(), Vec::new(), attached.end);

@@ -41,7 +41,7 @@ impl Previews {
         Self { port, seconds }
     }
 
-    /// What a `Host` asks to see: `app.localhost:3001`, `5173--app.localhost:3001`.
+    /// What a `KernelHost` asks to see: `app.localhost:3001`, `5173--app.localhost:3001`.
     pub(crate) fn place(&self, host: &str) -> Option<Place> {
         let (name, port) = host.rsplit_once(':')?;
         if port.parse() != Ok(self.port) {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use provost_core::runtime::plan::{PLAN_FILE, RuntimePlan};
-use provost_kernel::Project;
+use provost_kernel::RootProjectFiles;
 use provost_sandbox::root_dir::RootDir;
 
 use crate::args::InitArgs;
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     };
     let root =
         RootDir::open(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
-    let Some(plan) = RuntimePlan::detect(&Project(&root))? else {
+    let Some(plan) = RuntimePlan::detect(&RootProjectFiles(&root))? else {
         bail!(
             "nothing here says what to run\nhint: write `{PLAN_FILE}` with `[runtime]` and \
              `dev = \"…\"`"

@@ -48,7 +48,7 @@ pub const HEALTHY_UPTIME: Millis = 60_000;
 /// This many crashes within [`HEALTHY`] are enough.
 pub const MAX_CRASHES: usize = 5;
 
-/// The runtime of a project. [`Runtime::default`] is one in which nothing runs.
+/// The runtime of a project. [`ProjectRuntime::default`] is one in which nothing runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RuntimeStateMachine {
     dev: DevServerState,

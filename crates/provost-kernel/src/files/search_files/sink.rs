@@ -8,17 +8,17 @@ use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkMatch};
 
-use super::{Clock, Found, Match, SearchedLine};
+use super::{ContextLine, SearchDeadline, SearchFilesResult, SearchMatch};
 
 /// A file that ends with an error when time is over, so that no file is too long.
-pub(super) struct Watched<'a> {
+pub(super) struct DeadlineReader<'a> {
     pub(super) file: File,
-    pub(super) clock: &'a Clock<'a>,
+    pub(super) clock: &'a SearchDeadline<'a>,
 }
 
-impl Read for Watched<'_> {
+impl Read for DeadlineReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.clock.is_over() {
+        if self.clock.is_expired() {
             return Err(io::Error::other("stopped"));
         }
         self.file.read(buffer)
@@ -26,26 +26,26 @@ impl Read for Watched<'_> {
 }
 
 /// How much of a line is given, in bytes, and how much of it before the match.
-const SHOWN: usize = 400;
-const SHOWN_BEFORE: usize = 100;
+const EXCERPT_BYTES: usize = 400;
+const EXCERPT_BYTES_BEFORE: usize = 100;
 
 /// Collects the matches of one file.
-pub(super) struct Collector<'a> {
+pub(super) struct MatchCollector<'a> {
     path: String,
     matcher: &'a RegexMatcher,
-    found: &'a mut Found,
+    found: &'a mut SearchFilesResult,
     limit: usize,
     /// How many matches there were before this file.
     n_before: usize,
     /// Lines before the next match.
-    before: Vec<SearchedLine>,
+    before: Vec<ContextLine>,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> MatchCollector<'a> {
     pub(super) fn new(
         path: &Path,
         matcher: &'a RegexMatcher,
-        found: &'a mut Found,
+        found: &'a mut SearchFilesResult,
         limit: usize,
     ) -> Self {
         let n_before = found.matches.len();
@@ -54,7 +54,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-impl Sink for Collector<'_> {
+impl Sink for MatchCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
@@ -62,10 +62,10 @@ impl Sink for Collector<'_> {
             self.found.truncated = true;
             return Ok(false);
         }
-        let line = without_end(matched.bytes());
+        let line = strip_line_ending(matched.bytes());
         let start = self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
-        let (text, cut) = show(line, start);
-        self.found.matches.push(Match {
+        let (text, cut) = excerpt_line(line, start);
+        self.found.matches.push(SearchMatch {
             path: self.path.clone(),
             line: matched.line_number().unwrap_or(0),
             column: start as u64 + 1,
@@ -78,8 +78,8 @@ impl Sink for Collector<'_> {
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        let (text, _) = show(without_end(context.bytes()), 0);
-        let line = SearchedLine { line: context.line_number().unwrap_or(0), text };
+        let (text, _) = excerpt_line(strip_line_ending(context.bytes()), 0);
+        let line = ContextLine { line: context.line_number().unwrap_or(0), text };
         match context.kind() {
             SinkContextKind::Before => self.before.push(line),
             SinkContextKind::After | SinkContextKind::Other => {
@@ -99,25 +99,25 @@ impl Sink for Collector<'_> {
     }
 }
 
-fn without_end(line: &[u8]) -> &[u8] {
+fn strip_line_ending(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// The line as text; a long one around the place, with a mark where it is cut.
-fn show(line: &[u8], place: usize) -> (String, bool) {
-    if line.len() <= SHOWN {
+fn excerpt_line(line: &[u8], place: usize) -> (String, bool) {
+    if line.len() <= EXCERPT_BYTES {
         return (String::from_utf8_lossy(line).into_owned(), false);
     }
-    let begin = boundary(line, place.saturating_sub(SHOWN_BEFORE));
-    let end = boundary(line, line.len().min(begin + SHOWN));
+    let begin = floor_char_boundary(line, place.saturating_sub(EXCERPT_BYTES_BEFORE));
+    let end = floor_char_boundary(line, line.len().min(begin + EXCERPT_BYTES));
     let text = String::from_utf8_lossy(&line[begin..end]);
     let marks = |cut| if cut { "…" } else { "" };
     (format!("{}{text}{}", marks(begin > 0), marks(end < line.len())), true)
 }
 
 /// The nearest place at or before this one where a character begins.
-fn boundary(line: &[u8], at: usize) -> usize {
+fn floor_char_boundary(line: &[u8], at: usize) -> usize {
     let begins = |at: &usize| line.get(*at).is_none_or(|byte| byte & 0b1100_0000 != 0b1000_0000);
     (at.saturating_sub(3)..=at).rev().find(begins).unwrap_or(at)
 }

@@ -12,17 +12,17 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// The longest head of an answer.
-const HEAD: usize = 64 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::host) enum HttpError {
     /// Nobody is there, or hangs up.
     #[error("it hung up: {0}")]
-    Broken(#[from] io::Error),
+    Disconnected(#[from] io::Error),
     /// It takes too long.
     #[error("it did not answer in time")]
-    Slow,
+    TimedOut,
     /// It speaks something else.
     #[error("what it says is no HTTP")]
     NotHttp,
@@ -30,7 +30,7 @@ pub(in crate::host) enum HttpError {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::host) struct Answer {
+pub(in crate::host) struct HttpResponse {
     pub(in crate::host) status: u16,
     /// Names in lower case.
     pub(in crate::host) headers: Vec<(String, String)>,
@@ -39,7 +39,7 @@ pub(in crate::host) struct Answer {
     pub(in crate::host) cut: bool,
 }
 
-impl Answer {
+impl HttpResponse {
     /// The first value of a header.
     pub(in crate::host) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -52,11 +52,15 @@ pub(in crate::host) async fn get(
     path: &str,
     limit: usize,
     patience: Duration,
-) -> Result<Answer, HttpError> {
-    timeout(patience, exchange(address, path, limit)).await.map_err(|_| HttpError::Slow)?
+) -> Result<HttpResponse, HttpError> {
+    timeout(patience, send_request(address, path, limit)).await.map_err(|_| HttpError::TimedOut)?
 }
 
-async fn exchange(address: SocketAddr, path: &str, limit: usize) -> Result<Answer, HttpError> {
+async fn send_request(
+    address: SocketAddr,
+    path: &str,
+    limit: usize,
+) -> Result<HttpResponse, HttpError> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost:{}\r\nUser-Agent: provost\r\n\
@@ -66,8 +70,9 @@ async fn exchange(address: SocketAddr, path: &str, limit: usize) -> Result<Answe
     stream.write_all(request.as_bytes()).await?;
     let mut bytes = Vec::new();
     let (mut answer, body) = loop {
-        if let Some(end) = find(&bytes, b"\r\n\r\n") {
-            let answer = head(bytes.get(..end).unwrap_or_default()).ok_or(HttpError::NotHttp)?;
+        if let Some(end) = find_bytes(&bytes, b"\r\n\r\n") {
+            let answer =
+                parse_head(bytes.get(..end).unwrap_or_default()).ok_or(HttpError::NotHttp)?;
             // `100 Continue` and the like come before the answer.
             if (100..200).contains(&answer.status) {
                 bytes.drain(..end + 4);
@@ -76,7 +81,7 @@ async fn exchange(address: SocketAddr, path: &str, limit: usize) -> Result<Answe
             break (answer, bytes.split_off(end + 4));
         }
         let strange = bytes.len() >= 5 && !bytes.starts_with(b"HTTP/");
-        if bytes.len() > HEAD || strange {
+        if bytes.len() > MAX_HEAD_BYTES || strange {
             return Err(HttpError::NotHttp);
         }
         if stream.read_buf(&mut bytes).await? == 0 {
@@ -85,21 +90,21 @@ async fn exchange(address: SocketAddr, path: &str, limit: usize) -> Result<Answe
     };
     let chunked = answer.header("transfer-encoding").is_some_and(|value| value.contains("chunked"));
     let length = answer.header("content-length").and_then(|value| value.parse().ok());
-    let mut body = Body { bytes: body, chunked, length };
-    while limit > 0 && !body.is_whole(limit) {
+    let mut body = ResponseBody { bytes: body, chunked, length };
+    while limit > 0 && !body.is_complete(limit) {
         if stream.read_buf(&mut body.bytes).await? == 0 {
             break;
         }
     }
-    (answer.body, answer.cut) = body.taken(limit);
+    (answer.body, answer.cut) = body.into_decoded(limit);
     Ok(answer)
 }
 
-fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+fn find_bytes(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-fn head(bytes: &[u8]) -> Option<Answer> {
+fn parse_head(bytes: &[u8]) -> Option<HttpResponse> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.split("\r\n");
     let status = lines.next()?.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
@@ -107,28 +112,28 @@ fn head(bytes: &[u8]) -> Option<Answer> {
         let (name, value) = line.split_once(':')?;
         Some((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
     });
-    Some(Answer { status, headers: headers.collect(), body: Vec::new(), cut: false })
+    Some(HttpResponse { status, headers: headers.collect(), body: Vec::new(), cut: false })
 }
 
 /// A body on its way.
-struct Body {
+struct ResponseBody {
     bytes: Vec<u8>,
     chunked: bool,
     length: Option<usize>,
 }
 
-impl Body {
+impl ResponseBody {
     /// Whether no more need be read.
-    fn is_whole(&self, limit: usize) -> bool {
+    fn is_complete(&self, limit: usize) -> bool {
         if self.chunked {
-            let (decoded, whole) = unchunk(&self.bytes);
+            let (decoded, whole) = decode_chunked(&self.bytes);
             return whole || decoded.len() > limit;
         }
         self.bytes.len() > limit || self.length.is_some_and(|length| self.bytes.len() >= length)
     }
 
-    fn taken(self, limit: usize) -> (Vec<u8>, bool) {
-        let mut body = if self.chunked { unchunk(&self.bytes).0 } else { self.bytes };
+    fn into_decoded(self, limit: usize) -> (Vec<u8>, bool) {
+        let mut body = if self.chunked { decode_chunked(&self.bytes).0 } else { self.bytes };
         let cut = body.len() > limit;
         body.truncate(limit);
         (body, cut)
@@ -136,9 +141,9 @@ impl Body {
 }
 
 /// The content of the chunks that are there, and whether the last is among them.
-fn unchunk(mut bytes: &[u8]) -> (Vec<u8>, bool) {
+fn decode_chunked(mut bytes: &[u8]) -> (Vec<u8>, bool) {
     let mut content = Vec::new();
-    while let Some(end) = find(bytes, b"\r\n") {
+    while let Some(end) = find_bytes(bytes, b"\r\n") {
         let line = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned();
         let size = line.split(';').next().unwrap_or_default().trim();
         let Ok(size) = usize::from_str_radix(size, 16) else { return (content, true) };
@@ -157,7 +162,7 @@ mod tests {
     use super::*;
     use tokio::net::TcpListener;
 
-    async fn answered(said: &'static [u8], limit: usize) -> Result<Answer, HttpError> {
+    async fn answered(said: &'static [u8], limit: usize) -> Result<HttpResponse, HttpError> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move {

@@ -23,23 +23,23 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-use super::super::commands::Commands;
-use super::super::redacting::Redacting;
-use super::child::{Ended, Order, Tree};
-use super::log::Log;
-use super::now::Now;
-use super::said::{Facts, Known};
+use super::super::command_runner::CommandRunner;
+use super::super::redaction::SharedRedactor;
+use super::process_tree::{ProcessTreeHandle, TreeControl, TreeExit};
+use super::runtime_change::{LastTreeRun, RuntimeChangeBuilder};
+use super::runtime_log::RuntimeLog;
+use super::runtime_reporter::RuntimeReporter;
 
 /// Someone asks.
 #[derive(Debug)]
-pub(super) struct Ask {
-    pub(super) what: What,
+pub(super) struct RuntimeRequest {
+    pub(super) what: RuntimeOperation,
     pub(super) reply: oneshot::Sender<RuntimeReply>,
 }
 
 /// What is asked for.
 #[derive(Debug, Clone)]
-pub(super) enum What {
+pub(super) enum RuntimeOperation {
     Run(ActionId, Arc<RuntimePlan>),
     Restart(ActionId, Arc<RuntimePlan>, Millis),
     Build(ActionId, Arc<RuntimePlan>),
@@ -49,11 +49,11 @@ pub(super) enum What {
 
 /// What the actor has to work with.
 #[derive(Debug)]
-pub(super) struct Means {
-    pub(super) commands: Arc<Commands>,
-    pub(super) redacting: Arc<Redacting>,
-    pub(super) now: Arc<Now>,
-    pub(super) log: Arc<Log>,
+pub(super) struct RuntimeActorContext {
+    pub(super) commands: Arc<CommandRunner>,
+    pub(super) redacting: Arc<SharedRedactor>,
+    pub(super) now: Arc<RuntimeReporter>,
+    pub(super) log: Arc<RuntimeLog>,
     /// Our own program, which serves files.
     pub(super) own: PathBuf,
     /// Whether something is alive or on its way.
@@ -61,8 +61,8 @@ pub(super) struct Means {
 }
 
 #[derive(Debug)]
-pub(super) struct Actor {
-    means: Means,
+pub(super) struct RuntimeActor {
+    means: RuntimeActorContext,
     machine: Machine,
     epoch: Instant,
     wall: Option<Sandbox>,
@@ -70,28 +70,28 @@ pub(super) struct Actor {
     plans: HashMap<ActionId, Arc<RuntimePlan>>,
     /// What runs.
     plan: Option<Arc<RuntimePlan>>,
-    trees: HashMap<RuntimeProcessKind, Tree>,
-    known: [Known; 2],
+    trees: HashMap<RuntimeProcessKind, ProcessTreeHandle>,
+    known: [LastTreeRun; 2],
     preview: Option<AbortHandle>,
     timers: HashMap<RuntimeTimer, Instant>,
     grace: Option<Millis>,
     waiting: Vec<(AwaitedState, Option<ActionId>, oneshot::Sender<RuntimeReply>)>,
-    news: (mpsc::Sender<Ended>, mpsc::Receiver<Ended>),
+    news: (mpsc::Sender<TreeExit>, mpsc::Receiver<TreeExit>),
     closed: bool,
 }
 
 /// One that asks with an input.
-type Asker = Option<(Option<ActionId>, oneshot::Sender<RuntimeReply>)>;
+type ReplyTarget = Option<(Option<ActionId>, oneshot::Sender<RuntimeReply>)>;
 
-fn index(which: RuntimeProcessKind) -> usize {
+fn kind_index(which: RuntimeProcessKind) -> usize {
     match which {
         RuntimeProcessKind::Build => 0,
         RuntimeProcessKind::Dev => 1,
     }
 }
 
-impl Actor {
-    pub(super) fn new(means: Means) -> Self {
+impl RuntimeActor {
+    pub(super) fn new(means: RuntimeActorContext) -> Self {
         Self {
             means,
             machine: Machine::default(),
@@ -100,7 +100,7 @@ impl Actor {
             plans: HashMap::new(),
             plan: None,
             trees: HashMap::new(),
-            known: [Known::default(), Known::default()],
+            known: [LastTreeRun::default(), LastTreeRun::default()],
             preview: None,
             timers: HashMap::new(),
             grace: None,
@@ -111,21 +111,21 @@ impl Actor {
     }
 
     /// Works until nobody can ask any more.
-    pub(super) async fn work(mut self, mut inbox: mpsc::Receiver<Ask>) {
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<RuntimeRequest>) {
         loop {
             let timer =
                 self.timers.iter().min_by_key(|(_, at)| **at).map(|(timer, at)| (*timer, *at));
             let far = Instant::now() + Duration::from_secs(1 << 30);
             tokio::select! {
                 ask = inbox.recv() => match ask {
-                    Some(ask) => self.asked(ask).await,
+                    Some(ask) => self.handle_request(ask).await,
                     None => return,
                 },
-                Some(ended) = self.news.1.recv() => self.ended(ended).await,
+                Some(ended) = self.news.1.recv() => self.handle_tree_exit(ended).await,
                 () = sleep_until(timer.map_or(far, |(_, at)| at)) => {
                     if let Some((timer, _)) = timer {
                         self.timers.remove(&timer);
-                        self.take(RuntimeInput::TimerExpired(timer), None).await;
+                        self.apply_input(RuntimeInput::TimerExpired(timer), None).await;
                     }
                 }
             }
@@ -133,58 +133,58 @@ impl Actor {
         }
     }
 
-    async fn asked(&mut self, Ask { what, reply }: Ask) {
-        if self.closed && !matches!(what, What::Shutdown | What::Stop(_)) {
+    async fn handle_request(&mut self, RuntimeRequest { what, reply }: RuntimeRequest) {
+        if self.closed && !matches!(what, RuntimeOperation::Shutdown | RuntimeOperation::Stop(_)) {
             let _nobody_waits = reply.send(RuntimeReply::Stopping);
             return;
         }
         let (input, action) = match what {
-            What::Run(action, plan) => {
+            RuntimeOperation::Run(action, plan) => {
                 let shape = plan.dev_server_options();
                 self.plans.insert(action, plan);
                 (RuntimeInput::Run { action, shape }, Some(action))
             }
-            What::Restart(action, plan, grace) => {
+            RuntimeOperation::Restart(action, plan, grace) => {
                 let shape = plan.dev_server_options();
                 self.plans.insert(action, plan);
                 self.grace = Some(grace);
                 (RuntimeInput::Restart { action, shape }, Some(action))
             }
-            What::Build(action, plan) => {
+            RuntimeOperation::Build(action, plan) => {
                 self.plans.insert(action, plan);
                 (RuntimeInput::Build { action }, Some(action))
             }
-            What::Stop(grace) => {
+            RuntimeOperation::Stop(grace) => {
                 self.grace = Some(grace);
                 (RuntimeInput::Stop, None)
             }
-            What::Shutdown => {
+            RuntimeOperation::Shutdown => {
                 self.closed = true;
                 self.grace = None;
                 (RuntimeInput::Shutdown, None)
             }
         };
-        self.take(input, Some((action, reply))).await;
+        self.apply_input(input, Some((action, reply))).await;
     }
 
     /// Nothing of a tree is left: what it said is taken down before it is reported.
-    async fn ended(&mut self, Ended { which, exit }: Ended) {
+    async fn handle_tree_exit(&mut self, TreeExit { which, exit }: TreeExit) {
         if let Some(tree) = self.trees.remove(&which) {
-            let known = &mut self.known[index(which)];
+            let known = &mut self.known[kind_index(which)];
             known.lines = tree.heard.last_lines();
-            known.text = tree.heard.text();
+            known.text = tree.heard.tail_text();
         }
         if which == RuntimeProcessKind::Dev
             && let Some(watch) = self.preview.take()
         {
             watch.abort();
         }
-        self.take(RuntimeInput::Exited { which, exit }, None).await;
-        self.take(RuntimeInput::TreeGone { which }, None).await;
+        self.apply_input(RuntimeInput::Exited { which, exit }, None).await;
+        self.apply_input(RuntimeInput::TreeGone { which }, None).await;
     }
 
     /// Runs the machine, and does what it says until there is nothing left to do.
-    async fn take(&mut self, input: RuntimeInput, asker: Asker) {
+    async fn apply_input(&mut self, input: RuntimeInput, asker: ReplyTarget) {
         let mut inputs = VecDeque::from([(input, asker)]);
         while let Some((input, mut asker)) = inputs.pop_front() {
             let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -195,19 +195,25 @@ impl Actor {
                 self.means.busy.store(true, Ordering::Relaxed);
             }
             for effect in effects {
-                if let Some(next) = self.effect(effect, &mut asker).await {
+                if let Some(next) = self.perform_effect(effect, &mut asker).await {
                     inputs.push_back((next, None));
                 }
             }
         }
     }
 
-    async fn effect(&mut self, effect: RuntimeEffect, asker: &mut Asker) -> Option<RuntimeInput> {
+    async fn perform_effect(
+        &mut self,
+        effect: RuntimeEffect,
+        asker: &mut ReplyTarget,
+    ) -> Option<RuntimeInput> {
         match effect {
-            RuntimeEffect::Spawn { which, action } => return Some(self.spawn(which, action).await),
-            RuntimeEffect::Terminate(which) => self.tell(which, Order::Terminate),
-            RuntimeEffect::Kill(which) => self.tell(which, Order::Kill),
-            RuntimeEffect::Report(said) => self.report(said).await,
+            RuntimeEffect::Spawn { which, action } => {
+                return Some(self.spawn_tree(which, action).await);
+            }
+            RuntimeEffect::Terminate(which) => self.send_control(which, TreeControl::Terminate),
+            RuntimeEffect::Kill(which) => self.send_control(which, TreeControl::Kill),
+            RuntimeEffect::Report(said) => self.report_change(said).await,
             RuntimeEffect::StartTimer(timer, wait) => {
                 let grace = matches!(timer, RuntimeTimer::Grace(_)).then_some(self.grace).flatten();
                 let wait = Duration::from_millis(grace.unwrap_or(wait));
@@ -221,7 +227,7 @@ impl Actor {
             }
             RuntimeEffect::Answer(reply) => {
                 if let Some((action, to)) = asker.take() {
-                    self.answer(action, to, reply);
+                    self.send_reply(action, to, reply);
                 }
             }
             RuntimeEffect::AnswerAll(line, reply) => {
@@ -229,14 +235,14 @@ impl Actor {
                     std::mem::take(&mut self.waiting).into_iter().partition(|(l, ..)| *l == line);
                 self.waiting = later;
                 for (_, action, to) in now {
-                    self.answer(action, to, reply);
+                    self.send_reply(action, to, reply);
                 }
             }
         }
         None
     }
 
-    fn answer(
+    fn send_reply(
         &mut self,
         action: Option<ActionId>,
         to: oneshot::Sender<RuntimeReply>,
@@ -249,28 +255,29 @@ impl Actor {
         let _nobody_waits = to.send(reply);
     }
 
-    fn tell(&self, which: RuntimeProcessKind, order: Order) {
+    fn send_control(&self, which: RuntimeProcessKind, order: TreeControl) {
         if let Some(tree) = self.trees.get(&which) {
-            tree.tell(order);
+            tree.send_control(order);
         }
     }
 
-    async fn report(&mut self, said: RuntimeTransition) {
+    async fn report_change(&mut self, said: RuntimeTransition) {
         if let RuntimeTransition::Starting { action, .. } = said
             && let Some(plan) = self.plans.get(&action)
         {
             self.plan = Some(Arc::clone(plan));
         }
-        let command = self.plan.as_deref().map(|plan| self.words(plan, RuntimeProcessKind::Dev));
-        let facts = Facts {
+        let command =
+            self.plan.as_deref().map(|plan| self.describe_command(plan, RuntimeProcessKind::Dev));
+        let facts = RuntimeChangeBuilder {
             plan: self.plan.as_deref(),
             command: command.unwrap_or_default(),
             build: &self.known[0],
             dev: &self.known[1],
-            at: self.means.now.time(),
+            at: self.means.now.current_time(),
         };
-        let (action, change) = facts.change(said);
-        if let Err(error) = self.means.now.report(action, change).await {
+        let (action, change) = facts.build_change(said);
+        if let Err(error) = self.means.now.report_change(action, change).await {
             tracing::error!(%error, "a change of the runtime could not be reported");
         }
     }

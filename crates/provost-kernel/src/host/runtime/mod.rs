@@ -1,12 +1,12 @@
 //! The project's build and dev server: asked for here, run by one actor.
 
 mod actor;
-mod child;
-pub(super) mod heard;
-mod log;
-pub(super) mod now;
 mod plan;
-mod said;
+mod process_tree;
+mod runtime_change;
+mod runtime_log;
+pub(super) mod runtime_reporter;
+pub(super) mod tree_output_tail;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,46 +28,46 @@ use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::commands::Commands;
-use super::preview::choose::reached_at;
+use super::command_runner::CommandRunner;
 use super::preview::http::{self, HttpError};
-use super::redacting::Redacting;
+use super::preview::port_selection::to_reachable_address;
+use super::redaction::SharedRedactor;
 use crate::ActionError;
-use actor::{Actor, Ask, Means, What};
-use log::Log;
-use now::Now;
+use actor::{RuntimeActor, RuntimeActorContext, RuntimeOperation, RuntimeRequest};
+use runtime_log::RuntimeLog;
+use runtime_reporter::RuntimeReporter;
 
 /// Those who ask and have not been heard.
-const INBOX: usize = 32;
+const REQUEST_QUEUE_LEN: usize = 32;
 
 /// How long what was called off gets to end by itself, in milliseconds.
-const CALLED_OFF: u64 = 2_000;
+const CANCEL_GRACE_MS: u64 = 2_000;
 
 /// How long a page of the preview may take.
-const FETCH: Duration = Duration::from_secs(30);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The runtime of a project, as the rest of the kernel sees it.
 #[derive(Debug)]
-pub(super) struct Runtime {
-    inbox: mpsc::Sender<Ask>,
-    now: Arc<Now>,
-    log: Arc<Log>,
+pub(super) struct ProjectRuntime {
+    inbox: mpsc::Sender<RuntimeRequest>,
+    now: Arc<RuntimeReporter>,
+    log: Arc<RuntimeLog>,
     busy: Arc<AtomicBool>,
     /// The actions that wait here, and how to tell them that nobody does any more.
     acting: Mutex<HashMap<ActionId, Arc<Notify>>>,
 }
 
-impl Runtime {
+impl ProjectRuntime {
     /// Starts the actor. `own` is our own program, `place` the kernel's folder.
     pub(super) fn start(
-        commands: Arc<Commands>,
-        redacting: Arc<Redacting>,
-        now: Arc<Now>,
+        commands: Arc<CommandRunner>,
+        redacting: Arc<SharedRedactor>,
+        now: Arc<RuntimeReporter>,
         (own, place): (PathBuf, &Path),
     ) -> Self {
-        let log = Arc::new(Log::new(place.join("runtime.log")));
+        let log = Arc::new(RuntimeLog::new(place.join("runtime.log")));
         let busy = Arc::new(AtomicBool::new(false));
-        let means = Means {
+        let means = RuntimeActorContext {
             commands,
             redacting,
             now: Arc::clone(&now),
@@ -75,50 +75,55 @@ impl Runtime {
             own,
             busy: Arc::clone(&busy),
         };
-        let (inbox, asks) = mpsc::channel(INBOX);
-        drop(tokio::spawn(Actor::new(means).work(asks)));
+        let (inbox, asks) = mpsc::channel(REQUEST_QUEUE_LEN);
+        drop(tokio::spawn(RuntimeActor::new(means).run(asks)));
         Self { inbox, now, log, busy, acting: Mutex::default() }
     }
 
     /// Whether something of it is alive, or someone waits for it.
     pub(super) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Relaxed) || !self.acting().is_empty()
+        self.busy.load(Ordering::Relaxed) || !self.lock_acting().is_empty()
     }
 
     /// The actions that wait here.
-    pub(super) fn running(&self) -> Vec<ActionId> {
-        self.acting().keys().copied().collect()
+    pub(super) fn running_actions(&self) -> Vec<ActionId> {
+        self.lock_acting().keys().copied().collect()
     }
 
     /// Calls an action off; tells whether there was one.
     pub(super) fn cancel(&self, id: ActionId) -> bool {
-        self.acting().get(&id).is_some_and(|called_off| {
+        self.lock_acting().get(&id).is_some_and(|called_off| {
             called_off.notify_one();
             true
         })
     }
 
-    fn acting(&self) -> std::sync::MutexGuard<'_, HashMap<ActionId, Arc<Notify>>> {
+    fn lock_acting(&self) -> std::sync::MutexGuard<'_, HashMap<ActionId, Arc<Notify>>> {
         self.acting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How it stands now.
-    pub(super) fn look(&self) -> RuntimeSnapshot {
-        self.now.look()
+    pub(super) fn snapshot(&self) -> RuntimeSnapshot {
+        self.now.snapshot()
     }
 
     /// A piece of what was printed.
-    pub(super) fn page(&self, after: u64, limit: u64) -> Result<RuntimeLogPage, ActionError> {
-        self.log.page(after, limit).map_err(|error| {
+    pub(super) fn read_log_page(
+        &self,
+        after: u64,
+        limit: u64,
+    ) -> Result<RuntimeLogPage, ActionError> {
+        self.log.read_page(after, limit).map_err(|error| {
             ActionError::new(Code::Internal, format!("the log cannot be read: {error}"))
         })
     }
 
     /// `runtime.logs`: the same for an agent. What was printed has no secrets any more.
-    fn printed(&self, params: &ReadLogs) -> Result<Value, ActionError> {
-        let end = self.page(u64::MAX, 1)?.end;
+    fn read_logs(&self, params: &ReadLogs) -> Result<Value, ActionError> {
+        let end = self.read_log_page(u64::MAX, 1)?.end;
         let after = params.after.unwrap_or_else(|| end.saturating_sub(params.limit));
-        let RuntimeLogPage { oldest, offset, next, end, data } = self.page(after, params.limit)?;
+        let RuntimeLogPage { oldest, offset, next, end, data } =
+            self.read_log_page(after, params.limit)?;
         let text = match &data {
             OutputData::Bytes(bytes) => String::from_utf8_lossy(bytes),
             OutputData::Blob(_) => {
@@ -130,15 +135,15 @@ impl Runtime {
 
     /// Ends everything; when it returns, nothing is left, or the log says what is.
     pub(super) async fn shut_down(&self) {
-        if let Ok(RuntimeReply::StillAlive) = self.ask(What::Shutdown).await {
+        if let Ok(RuntimeReply::StillAlive) = self.send_request(RuntimeOperation::Shutdown).await {
             tracing::error!("something of the project is alive though it was killed");
         }
     }
 
-    async fn ask(&self, what: What) -> Result<RuntimeReply, ActionError> {
+    async fn send_request(&self, what: RuntimeOperation) -> Result<RuntimeReply, ActionError> {
         let gone = || ActionError::new(Code::Unavailable, "the project's kernel is ending");
         let (reply, answer) = oneshot::channel();
-        self.inbox.send(Ask { what, reply }).await.map_err(|_| gone())?;
+        self.inbox.send(RuntimeRequest { what, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())
     }
 
@@ -150,30 +155,30 @@ impl Runtime {
         root: &RootDir,
     ) -> Result<Value, ActionError> {
         let called_off = Arc::new(Notify::new());
-        self.acting().insert(id, Arc::clone(&called_off));
+        self.lock_acting().insert(id, Arc::clone(&called_off));
         let result = tokio::select! {
-            result = self.act(id, action, root) => result,
-            () = called_off.notified() => self.call_off(id).await,
+            result = self.dispatch_action(id, action, root) => result,
+            () = called_off.notified() => self.handle_cancellation(id).await,
         };
-        self.acting().remove(&id);
+        self.lock_acting().remove(&id);
         result
     }
 
     /// Nobody wants what an action began and has not finished: it is stopped, unless
     /// that would end what others began.
-    async fn call_off(&self, id: ActionId) -> Result<Value, ActionError> {
-        let RuntimeView { dev_server, build, .. } = self.now.look().runtime;
+    async fn handle_cancellation(&self, id: ActionId) -> Result<Value, ActionError> {
+        let RuntimeView { dev_server, build, .. } = self.now.snapshot().runtime;
         let own_run = dev_server.action == Some(id) && dev_server.status == RuntimeStatus::Starting;
         let alone = matches!(dev_server.status, RuntimeStatus::Stopped | RuntimeStatus::Crashed);
         let own_build = build.action == Some(id) && build.status == BuildStatus::Running;
         let own_build = own_build && (alone || own_run);
         if own_run || own_build {
-            self.ask(What::Stop(CALLED_OFF)).await?;
+            self.send_request(RuntimeOperation::Stop(CANCEL_GRACE_MS)).await?;
         }
         Err(ActionError::new(Code::Cancelled, "it was called off"))
     }
 
-    async fn act(
+    async fn dispatch_action(
         &self,
         id: ActionId,
         action: RuntimeAction,
@@ -182,26 +187,32 @@ impl Runtime {
         let (which, what) = match action {
             RuntimeAction::Run(_) => (
                 RuntimeProcessKind::Dev,
-                What::Run(id, Arc::new(plan::find(root, RuntimeProcessKind::Dev)?)),
+                RuntimeOperation::Run(
+                    id,
+                    Arc::new(plan::load_plan(root, RuntimeProcessKind::Dev)?),
+                ),
             ),
             RuntimeAction::Restart(params) => {
-                let plan = Arc::new(plan::find(root, RuntimeProcessKind::Dev)?);
-                (RuntimeProcessKind::Dev, What::Restart(id, plan, params.grace_ms))
+                let plan = Arc::new(plan::load_plan(root, RuntimeProcessKind::Dev)?);
+                (RuntimeProcessKind::Dev, RuntimeOperation::Restart(id, plan, params.grace_ms))
             }
             RuntimeAction::Build(_) => (
                 RuntimeProcessKind::Build,
-                What::Build(id, Arc::new(plan::find(root, RuntimeProcessKind::Build)?)),
+                RuntimeOperation::Build(
+                    id,
+                    Arc::new(plan::load_plan(root, RuntimeProcessKind::Build)?),
+                ),
             ),
             RuntimeAction::Stop(params) => {
-                let reply = self.ask(What::Stop(params.grace_ms)).await?;
+                let reply = self.send_request(RuntimeOperation::Stop(params.grace_ms)).await?;
                 if reply == RuntimeReply::Stopped {
-                    return self.answer(false);
+                    return self.status_response(false);
                 }
-                return self.told(id, RuntimeProcessKind::Dev, reply);
+                return self.response_for_reply(id, RuntimeProcessKind::Dev, reply);
             }
-            RuntimeAction::Status(_) => return self.answer(false),
-            RuntimeAction::Logs(params) => return self.printed(&params),
-            RuntimeAction::FetchPreview(params) => return self.fetch(params).await,
+            RuntimeAction::Status(_) => return self.status_response(false),
+            RuntimeAction::Logs(params) => return self.read_logs(&params),
+            RuntimeAction::FetchPreview(params) => return self.fetch_preview(params).await,
             RuntimeAction::OpenTerminal(_)
             | RuntimeAction::ReadTerminal(_)
             | RuntimeAction::WriteTerminal(_) => {
@@ -209,38 +220,38 @@ impl Runtime {
                 return Err(ActionError::new(Code::Internal, why));
             }
         };
-        let reply = self.ask(what).await?;
-        self.told(id, which, reply)
+        let reply = self.send_request(what).await?;
+        self.response_for_reply(id, which, reply)
     }
 
-    fn answer(&self, started: bool) -> Result<Value, ActionError> {
-        let answer = RuntimeActionResult { started, runtime: self.now.look().runtime };
+    fn status_response(&self, started: bool) -> Result<Value, ActionError> {
+        let answer = RuntimeActionResult { started, runtime: self.now.snapshot().runtime };
         serde_json::to_value(answer)
             .map_err(|error| ActionError::new(Code::Internal, error.to_string()))
     }
 
     /// What someone who asked is told.
-    fn told(
+    fn response_for_reply(
         &self,
         id: ActionId,
         which: RuntimeProcessKind,
         reply: RuntimeReply,
     ) -> Result<Value, ActionError> {
-        let view = self.now.look().runtime;
+        let view = self.now.snapshot().runtime;
         match reply {
-            RuntimeReply::Started => self.answer(view.dev_server.action == Some(id)),
-            RuntimeReply::Built => self.answer(view.build.action == Some(id)),
-            RuntimeReply::AlreadyRunning | RuntimeReply::Exited => self.answer(false),
+            RuntimeReply::Started => self.status_response(view.dev_server.action == Some(id)),
+            RuntimeReply::Built => self.status_response(view.build.action == Some(id)),
+            RuntimeReply::AlreadyRunning | RuntimeReply::Exited => self.status_response(false),
             RuntimeReply::Crashed(CrashPhase::Building)
             | RuntimeReply::BuildFailed(BuildFailureCause::Failed) => {
-                Err(build_failed(&view.build))
+                Err(build_failed_error(&view.build))
             }
             RuntimeReply::BuildFailed(BuildFailureCause::NotStarted) => Err(ActionError::new(
                 Code::BuildFailed,
                 "the build did not start; its log says why",
             )),
             RuntimeReply::Crashed(CrashPhase::Starting | CrashPhase::Running) => {
-                Err(crashed(&view))
+                Err(runtime_crashed_error(&view))
             }
             RuntimeReply::BuildFailed(BuildFailureCause::Stopped) => {
                 Err(ActionError::new(Code::Cancelled, "the build was stopped before it ended"))
@@ -264,8 +275,8 @@ impl Runtime {
     }
 
     /// A page of what the project serves, on its own ports only.
-    async fn fetch(&self, params: FetchPreview) -> Result<Value, ActionError> {
-        let preview = self.now.look().runtime.preview;
+    async fn fetch_preview(&self, params: FetchPreview) -> Result<Value, ActionError> {
+        let preview = self.now.snapshot().runtime.preview;
         let wanted = params.port.or(preview.port);
         let open = preview.ports.iter().find(|port| Some(port.port) == wanted);
         let open = open.filter(|_| preview.status != PreviewStatus::None);
@@ -277,15 +288,16 @@ impl Runtime {
             return Err(ActionError::new(Code::PreviewDown, why));
         };
         let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
-        let address = reached_at(open.address, open.port);
-        let answer = http::get(address, &params.path, limit, FETCH).await.map_err(|error| {
-            let code = match error {
-                HttpError::Broken(_) => Code::PreviewDown,
-                HttpError::Slow => Code::PreviewTimeout,
-                HttpError::NotHttp => Code::PreviewBroken,
-            };
-            ActionError::new(code, format!("the server on port {}: {error}", open.port))
-        })?;
+        let address = to_reachable_address(open.address, open.port);
+        let answer =
+            http::get(address, &params.path, limit, FETCH_TIMEOUT).await.map_err(|error| {
+                let code = match error {
+                    HttpError::Disconnected(_) => Code::PreviewDown,
+                    HttpError::TimedOut => Code::PreviewTimeout,
+                    HttpError::NotHttp => Code::PreviewBroken,
+                };
+                ActionError::new(code, format!("the server on port {}: {error}", open.port))
+            })?;
         let (encoding, content) = match String::from_utf8(answer.body) {
             Ok(text) => ("utf-8", text),
             Err(error) => ("base64", STANDARD.encode(error.as_bytes())),
@@ -301,7 +313,7 @@ impl Runtime {
     }
 }
 
-fn build_failed(build: &BuildView) -> ActionError {
+fn build_failed_error(build: &BuildView) -> ActionError {
     let n_errors = build.errors.len();
     let message = match (build.errors.first(), build.exit_code) {
         (Some(first), _) => {
@@ -313,7 +325,7 @@ fn build_failed(build: &BuildView) -> ActionError {
         (None, Some(code)) => format!("the build failed with exit code {code}; see its log"),
         (None, None) => "the build was ended by a signal; see its log".to_owned(),
     };
-    ActionError::new(Code::BuildFailed, message).with(json!({
+    ActionError::new(Code::BuildFailed, message).with_details(json!({
         "exitCode": build.exit_code,
         "signal": build.signal,
         "errors": build.errors,
@@ -321,7 +333,7 @@ fn build_failed(build: &BuildView) -> ActionError {
     }))
 }
 
-fn crashed(view: &RuntimeView) -> ActionError {
+fn runtime_crashed_error(view: &RuntimeView) -> ActionError {
     let crash = view.dev_server.crash.as_ref();
     let why = crash.and_then(|crash| crash.why.clone());
     let message = match (why, crash.and_then(|crash| crash.exit_code)) {
@@ -329,5 +341,5 @@ fn crashed(view: &RuntimeView) -> ActionError {
         (None, Some(code)) => format!("it ended at once, with exit code {code}"),
         (None, None) => "it ended at once".to_owned(),
     };
-    ActionError::new(Code::RuntimeCrashed, message).with(json!({ "crash": crash }))
+    ActionError::new(Code::RuntimeCrashed, message).with_details(json!({ "crash": crash }))
 }

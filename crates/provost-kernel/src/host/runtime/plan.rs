@@ -10,12 +10,15 @@ use provost_proto::Code;
 use provost_sandbox::confine::{OrphanPolicy, ParentExitPolicy, SandboxCommand};
 use provost_sandbox::root_dir::RootDir;
 
-use crate::{ActionError, Project};
+use crate::{ActionError, RootProjectFiles};
 
 /// What is to be run or built.
-pub(super) fn find(root: &RootDir, which: RuntimeProcessKind) -> Result<RuntimePlan, ActionError> {
+pub(super) fn load_plan(
+    root: &RootDir,
+    which: RuntimeProcessKind,
+) -> Result<RuntimePlan, ActionError> {
     let refused = |error: RuntimePlanError| ActionError::new(Code::BadRuntime, error.to_string());
-    let plan = RuntimePlan::from_project(&Project(root)).map_err(refused)?;
+    let plan = RuntimePlan::from_project(&RootProjectFiles(root)).map_err(refused)?;
     let (what, why) = match which {
         RuntimeProcessKind::Dev => {
             ("run", "write `provost.toml` with `[runtime]` and `dev = \"…\"`")
@@ -37,7 +40,7 @@ pub(super) fn find(root: &RootDir, which: RuntimeProcessKind) -> Result<RuntimeP
 }
 
 /// As people read it.
-pub(super) fn words(plan: &RuntimePlan, which: RuntimeProcessKind) -> String {
+pub(super) fn describe_command(plan: &RuntimePlan, which: RuntimeProcessKind) -> String {
     match which {
         RuntimeProcessKind::Dev => {
             plan.dev.as_ref().map(DevServerProgram::describe).unwrap_or_default()
@@ -47,7 +50,7 @@ pub(super) fn words(plan: &RuntimePlan, which: RuntimeProcessKind) -> String {
 }
 
 /// The command that it comes to. `own` is our own program, which serves files.
-pub(super) fn command(
+pub(super) fn build_command(
     plan: &RuntimePlan,
     which: RuntimeProcessKind,
     own: &Path,
@@ -76,7 +79,7 @@ pub(super) fn command(
     // Hints, which many servers take; what they really do is seen at their sockets.
     set("HOST", "127.0.0.1");
     set("BROWSER", "none");
-    if let Some(port) = plan.port.or_else(|| wanted_port(plan)) {
+    if let Some(port) = plan.port.or_else(|| pick_free_port(plan)) {
         set("PORT", &port.to_string());
     }
     for (name, value) in &plan.env {
@@ -88,7 +91,7 @@ pub(super) fn command(
 }
 
 /// A free port for a command that asks for one.
-fn wanted_port(plan: &RuntimePlan) -> Option<u16> {
+fn pick_free_port(plan: &RuntimePlan) -> Option<u16> {
     let Some(DevServerProgram::Shell(line)) = &plan.dev else { return None };
     if !line.contains("$PORT") && !line.contains("${PORT") {
         return None;

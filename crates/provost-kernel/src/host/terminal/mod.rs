@@ -11,18 +11,18 @@
 //! kernel does. What its person sees is what was printed. What others are told,
 //! by `pty.read`, is without secrets.
 
-mod clients;
-mod drawing;
-mod input;
-mod line;
-mod opening;
-mod outlet;
-mod reader;
-mod reading;
-mod ring;
+mod attached_client;
+mod client_send_state;
+mod client_sender;
+mod client_windows;
+mod output_ring;
+mod pty_input;
+mod pty_lifecycle;
+mod pty_reader;
+mod redacted_read;
 mod screen;
-mod sending;
-mod stream;
+mod screen_renderer;
+mod shared_pty_state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -42,93 +42,93 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::ActionError;
-use crate::host::runtime::now::Now;
-use clients::Clients;
-use input::{Input, NotTyped};
-use line::{Ended, Line};
-use opening::Beginning;
-pub(super) use opening::Shell;
-pub(super) use stream::Client;
+use crate::host::runtime::runtime_reporter::RuntimeReporter;
+pub(super) use attached_client::AttachedClient;
+use client_windows::ClientWindows;
+use pty_input::{InputRejected, PtyInput};
+use pty_lifecycle::PtyOpenOptions;
+pub(super) use pty_lifecycle::UserShell;
+use shared_pty_state::{PtyExit, SharedPtyState};
 
 /// The least time between two changes of the size: whoever drags a window would
 /// otherwise keep the program busy with nothing else.
-const RESIZE: Duration = Duration::from_millis(50);
+const MIN_RESIZE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The terminal of a project, whether it is open or not.
 #[derive(Debug)]
-pub(super) struct Terminal {
-    shell: Shell,
-    now: Arc<Now>,
-    live: Mutex<Option<Arc<Live>>>,
+pub(super) struct ProjectTerminal {
+    shell: UserShell,
+    now: Arc<RuntimeReporter>,
+    live: Mutex<Option<Arc<PtySession>>>,
     /// Whoever opens or closes it has the turn.
     turn: Semaphore,
 }
 
 /// A terminal that was opened.
 #[derive(Debug)]
-struct Live {
+struct PtySession {
     action: ActionId,
     pid: u32,
-    line: Arc<Line>,
-    input: Arc<Input>,
-    clients: Clients,
+    line: Arc<SharedPtyState>,
+    input: Arc<PtyInput>,
+    clients: ClientWindows,
     stop: mpsc::Sender<StopCause>,
 }
 
-impl Drop for Live {
+impl Drop for PtySession {
     fn drop(&mut self) {
         self.line.close();
     }
 }
 
-impl Live {
-    fn ended(&self) -> Option<Ended> {
-        self.line.state().ended
+impl PtySession {
+    fn exit_status(&self) -> Option<PtyExit> {
+        self.line.lock_state().ended
     }
 
     /// Gives the terminal the size that its clients want, whenever they do.
-    async fn fit(self: Arc<Self>, now: Arc<Now>) {
-        let mut wanted = self.clients.wanted();
+    async fn run_resize_loop(self: Arc<Self>, now: Arc<RuntimeReporter>) {
+        let mut wanted = self.clients.subscribe_size();
         while wanted.changed().await.is_ok() {
             let Some(size) = *wanted.borrow_and_update() else { continue };
-            if self.line.state().size == size {
+            if self.line.lock_state().size == size {
                 continue;
             }
             // What the program prints when it is told comes behind the mark, and nobody
             // sees the mark before the program can be asked.
-            self.line.change(|state| {
-                state.resized(size);
+            self.line.update_state(|state| {
+                state.record_resize(size);
                 if let Err(error) = self.input.resize(size) {
                     tracing::warn!(%error, "the terminal keeps its size");
                 }
             });
             let PtySize { cols, rows } = size;
             let resized = RuntimeChange::TerminalResized(TerminalSize { cols, rows });
-            report(&now, self.action, resized).await;
-            tokio::time::sleep(RESIZE).await;
+            report_change(&now, self.action, resized).await;
+            tokio::time::sleep(MIN_RESIZE_INTERVAL).await;
         }
     }
 }
 
-impl Terminal {
-    pub(super) fn new(shell: Shell, now: Arc<Now>) -> Self {
+impl ProjectTerminal {
+    pub(super) fn new(shell: UserShell, now: Arc<RuntimeReporter>) -> Self {
         Self { shell, now, live: Mutex::default(), turn: Semaphore::new(1) }
     }
 
-    fn current(&self) -> Option<Arc<Live>> {
+    fn current_session(&self) -> Option<Arc<PtySession>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether its shell runs.
     pub(super) fn is_live(&self) -> bool {
-        self.current().is_some_and(|live| live.ended().is_none())
+        self.current_session().is_some_and(|live| live.exit_status().is_none())
     }
 
     /// How it stands.
     pub(super) fn view(&self) -> TerminalView {
-        let Some(live) = self.current() else { return TerminalView::default() };
-        let state = live.line.state();
-        let (exit_code, signal) = parts(state.ended.and_then(|Ended(exit)| exit));
+        let Some(live) = self.current_session() else { return TerminalView::default() };
+        let state = live.line.lock_state();
+        let (exit_code, signal) = split_exit(state.ended.and_then(|PtyExit(exit)| exit));
         let is_live = state.ended.is_none();
         TerminalView {
             status: if is_live { TerminalStatus::Live } else { TerminalStatus::Exited },
@@ -153,10 +153,11 @@ impl Terminal {
         let _turn = turn.map_err(|_| ActionError::new(Code::Unavailable, "the kernel ends"))?;
         let opened = !self.is_live();
         if opened {
-            let start = self.forget_ended();
+            let start = self.clear_ended_session();
             let size = PtySize { cols: params.cols, rows: params.rows };
-            let beginning = Beginning { places, size, start };
-            let live = opening::open(&self.shell, &self.now, id, beginning).await?;
+            let beginning = PtyOpenOptions { places, size, start };
+            let live =
+                pty_lifecycle::open_pty_session(&self.shell, &self.now, id, beginning).await?;
             *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
         }
         let view = self.view();
@@ -171,13 +172,13 @@ impl Terminal {
 
     /// Lets go of a terminal that has ended; returns where the next one begins.
     /// Not where the last one ended, so that nobody takes one for the other.
-    fn forget_ended(&self) -> u64 {
+    fn clear_ended_session(&self) -> u64 {
         let last = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
-        last.map_or_else(epoch, |last| last.line.state().ring.end() + 1)
+        last.map_or_else(random_start_offset, |last| last.line.lock_state().ring.end() + 1)
     }
 
-    fn open_one(&self) -> Result<Arc<Live>, ActionError> {
-        self.current().ok_or_else(|| {
+    fn require_session(&self) -> Result<Arc<PtySession>, ActionError> {
+        self.current_session().ok_or_else(|| {
             ActionError::new(
                 Code::PtyDead,
                 "the project's terminal is not open; `pty.open` opens it",
@@ -191,24 +192,24 @@ impl Terminal {
         params: &ReadPty,
         redactor: &Redactor,
     ) -> Result<Value, ActionError> {
-        let live = self.open_one()?;
+        let live = self.require_session()?;
         match params.after {
-            Some(after) => Ok(reading::printed(&live, after, params.limit, redactor)),
-            None => reading::screen(&live, params.scrollback, redactor).await,
+            Some(after) => Ok(redacted_read::read_printed(&live, after, params.limit, redactor)),
+            None => redacted_read::read_screen(&live, params.scrollback, redactor).await,
         }
     }
 
     /// `pty.write`: types.
     pub(super) fn write(&self, params: &WritePty) -> Result<Value, ActionError> {
-        let live = self.open_one()?;
-        let offset = live.line.state().ring.end();
+        let live = self.require_session()?;
+        let offset = live.line.lock_state().ring.end();
         match live.input.push(params.text.as_bytes()) {
             Ok(()) => Ok(json!({ "offset": offset })),
-            Err(NotTyped::Full) => {
+            Err(InputRejected::Full) => {
                 let why = "the program does not read its input; try again later";
                 Err(ActionError::new(Code::Conflict, why))
             }
-            Err(NotTyped::Ended) => {
+            Err(InputRejected::Ended) => {
                 let why = "the terminal's shell has ended; `pty.open` opens it again";
                 Err(ActionError::new(Code::PtyDead, why))
             }
@@ -222,11 +223,11 @@ impl Terminal {
         after: Option<u64>,
         cols: u16,
         rows: u16,
-    ) -> Result<(TerminalAttachResponse, Client), ActionError> {
-        let size = stream::fitting(cols, rows)
+    ) -> Result<(TerminalAttachResponse, AttachedClient), ActionError> {
+        let size = attached_client::validate_size(cols, rows)
             .map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
-        let live = self.open_one()?;
-        let state = live.line.state();
+        let live = self.require_session()?;
+        let state = live.line.lock_state();
         if state.ended.is_some() && after.is_none() {
             return Err(ActionError::new(Code::PtyDead, "the terminal's shell has ended"));
         }
@@ -238,17 +239,17 @@ impl Terminal {
             end: state.ring.end(),
         };
         drop(state);
-        Ok((attached, Client { live, after, size }))
+        Ok((attached, AttachedClient { live, after, size }))
     }
 
     /// Ends it; when it returns, nothing of it is left.
     pub(super) async fn stop(&self, cause: StopCause) {
-        let Some(live) = self.current() else { return };
+        let Some(live) = self.current_session() else { return };
         if live.stop.try_send(cause).is_err() {
             tracing::debug!("the terminal was told to end already");
         }
-        let mut news = live.line.news();
-        while live.ended().is_none() {
+        let mut news = live.line.subscribe_changes();
+        while live.exit_status().is_none() {
             if news.changed().await.is_err() {
                 return;
             }
@@ -259,20 +260,20 @@ impl Terminal {
 /// Where the first terminal of a kernel process begins: somewhere. A place in one
 /// that an earlier process had, which died with it, is then none in this one, and
 /// whoever comes back with it is shown what there is.
-fn epoch() -> u64 {
+fn random_start_offset() -> u64 {
     // JavaScript counts exactly up to 2^53, and there must be room to go on.
     uuid::Uuid::new_v4().as_u64_pair().1 & ((1 << 52) - 1)
 }
 
 /// Tells the daemon. A kernel that cannot keep a report is about to end.
-async fn report(now: &Now, action: ActionId, change: RuntimeChange) {
-    if let Err(error) = now.report(action, change).await {
+async fn report_change(now: &RuntimeReporter, action: ActionId, change: RuntimeChange) {
+    if let Err(error) = now.report_change(action, change).await {
         tracing::error!(%error, "what happened to the terminal could not be kept");
     }
 }
 
 /// How a shell ended: by itself, or by a signal.
-fn parts(exit: Option<SandboxExit>) -> (Option<i32>, Option<i32>) {
+fn split_exit(exit: Option<SandboxExit>) -> (Option<i32>, Option<i32>) {
     match exit {
         Some(SandboxExit::Code(code)) => (Some(code), None),
         Some(SandboxExit::Signal(signal)) => (None, Some(signal)),
@@ -281,7 +282,7 @@ fn parts(exit: Option<SandboxExit>) -> (Option<i32>, Option<i32>) {
 }
 
 /// The end of a terminal, as it is told.
-fn end(cause: StopCause, exit: Option<SandboxExit>) -> RuntimeChange {
-    let (exit_code, signal) = parts(exit);
+fn terminal_closed_change(cause: StopCause, exit: Option<SandboxExit>) -> RuntimeChange {
+    let (exit_code, signal) = split_exit(exit);
     RuntimeChange::TerminalClosed(TerminalClosed { cause, exit_code, signal })
 }

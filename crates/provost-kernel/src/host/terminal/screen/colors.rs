@@ -9,7 +9,7 @@ const BACKGROUND: Rgb = Rgb { r: 0x12, g: 0x14, b: 0x17 };
 
 /// The color that a program asked for; of the 256 it did not set itself, only a
 /// client knows how they look.
-pub(super) fn color_of(colors: &Colors, index: usize) -> Option<Rgb> {
+pub(super) fn resolve_color(colors: &Colors, index: usize) -> Option<Rgb> {
     let fallback = match index {
         256 | 258 => Some(FOREGROUND),
         257 => Some(BACKGROUND),

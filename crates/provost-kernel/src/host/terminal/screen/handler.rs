@@ -18,13 +18,13 @@ use alacritty_terminal::vte::ansi::{
 use provost_proto::limits::TERMINAL_SCROLLBACK_LINES;
 use provost_sandbox::pty::PtySize;
 
-use super::events::Events;
-use super::{Cells, Said};
+use super::events::ScreenEventListener;
+use super::{GridDimensions, ScreenEffects};
 
 /// The cells, and what they do not tell.
-pub(super) struct Handling {
-    pub(super) term: Term<Events>,
-    events: Events,
+pub(super) struct ScreenHandler {
+    pub(super) term: Term<ScreenEventListener>,
+    events: ScreenEventListener,
     /// The lines that scroll: the first, and the one behind the last.
     pub(super) margins: (usize, usize),
     pub(super) tabs: Vec<bool>,
@@ -35,17 +35,17 @@ pub(super) struct Handling {
     size: PtySize,
 }
 
-impl Handling {
+impl ScreenHandler {
     pub(super) fn new(size: PtySize) -> Self {
         let config = Config {
             scrolling_history: TERMINAL_SCROLLBACK_LINES,
             osc52: Osc52::Disabled,
             ..Config::default()
         };
-        let events = Events::default();
-        events.fit(size);
-        let term = Term::new(config, &Cells(size), events.clone());
-        let tabs = every_eighth(usize::from(size.cols));
+        let events = ScreenEventListener::default();
+        events.set_size(size);
+        let term = Term::new(config, &GridDimensions(size), events.clone());
+        let tabs = default_tab_stops(usize::from(size.cols));
         let margins = (0, usize::from(size.rows));
         Self {
             term,
@@ -60,8 +60,8 @@ impl Handling {
     }
 
     /// What was said since it was asked last.
-    pub(super) fn said(&mut self) -> Said {
-        let said = self.events.take(self.term.colors());
+    pub(super) fn take_effects(&mut self) -> ScreenEffects {
+        let said = self.events.take_effects(self.term.colors());
         if let Some(title) = &said.title {
             self.title = Some(title.clone());
         }
@@ -69,10 +69,10 @@ impl Handling {
     }
 
     pub(super) fn resize(&mut self, size: PtySize) {
-        self.events.fit(size);
+        self.events.set_size(size);
         (self.size, self.joins) = (size, false);
         let (cols, before) = (usize::from(size.cols), self.tabs.len());
-        self.term.resize(Cells(size));
+        self.term.resize(GridDimensions(size));
         self.margins = (0, usize::from(size.rows));
         self.tabs.truncate(cols);
         self.tabs.extend((before.min(cols)..cols).map(|column| column % 8 == 0));
@@ -109,7 +109,7 @@ impl Handling {
     }
 
     /// After how many lines nothing is left of what was there, if lines only scroll.
-    pub(super) fn lines_to_forget(&self) -> Option<usize> {
+    pub(super) fn lines_until_overwritten(&self) -> Option<usize> {
         let rows = self.term.screen_lines();
         let special = TermMode::ALT_SCREEN | TermMode::ORIGIN;
         let plain = self.margins == (0, rows) && !self.term.mode().intersects(special);
@@ -121,7 +121,7 @@ impl Handling {
         (self.margins.0..self.margins.1).contains(&line)
     }
 
-    fn column(&self) -> usize {
+    fn cursor_column(&self) -> usize {
         self.term.grid().cursor.point.column.0
     }
 
@@ -138,7 +138,7 @@ impl Handling {
     }
 }
 
-fn every_eighth(columns: usize) -> Vec<bool> {
+fn default_tab_stops(columns: usize) -> Vec<bool> {
     (0..columns).map(|column| column % 8 == 0).collect()
 }
 
@@ -152,7 +152,7 @@ macro_rules! passed_on {
     };
 }
 
-impl Handler for Handling {
+impl Handler for ScreenHandler {
     passed_on! {
         set_title(title: Option<String>);
         set_cursor_style(style: Option<CursorStyle>);
@@ -241,7 +241,7 @@ impl Handler for Handling {
 
     fn set_horizontal_tabstop(&mut self) {
         self.joins = false;
-        let column = self.column();
+        let column = self.cursor_column();
         if let Some(tab) = self.tabs.get_mut(column) {
             *tab = true;
         }
@@ -253,7 +253,7 @@ impl Handler for Handling {
         match mode {
             TabulationClearMode::All => self.tabs.fill(false),
             TabulationClearMode::Current => {
-                let column = self.column();
+                let column = self.cursor_column();
                 if let Some(tab) = self.tabs.get_mut(column) {
                     *tab = false;
                 }
@@ -306,23 +306,23 @@ impl Handler for Handling {
         self.joins = false;
         self.term.reset_state();
         self.margins = (0, self.term.screen_lines());
-        self.tabs = every_eighth(self.term.columns());
+        self.tabs = default_tab_stops(self.term.columns());
         self.charset = CharsetIndex::G0;
     }
 
     fn set_private_mode(&mut self, mode: PrivateMode) {
         self.joins = false;
-        self.term.set_private_mode(current_name(mode));
+        self.term.set_private_mode(normalize_private_mode(mode));
     }
 
     fn unset_private_mode(&mut self, mode: PrivateMode) {
         self.joins = false;
-        self.term.unset_private_mode(current_name(mode));
+        self.term.unset_private_mode(normalize_private_mode(mode));
     }
 }
 
 /// The alternate screen has two older numbers.
-fn current_name(mode: PrivateMode) -> PrivateMode {
+fn normalize_private_mode(mode: PrivateMode) -> PrivateMode {
     match mode {
         PrivateMode::Unknown(47 | 1047) => {
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
@@ -331,14 +331,14 @@ fn current_name(mode: PrivateMode) -> PrivateMode {
     }
 }
 
-impl Handling {
+impl ScreenHandler {
     /// Whether the alternate screen is shown.
     pub(super) fn is_alternate(&self) -> bool {
         self.term.mode().contains(TermMode::ALT_SCREEN)
     }
 
     /// Looks at the main screen, which may not be the one that is shown.
-    pub(super) fn on_main<T>(
+    pub(super) fn with_main_grid<T>(
         &mut self,
         look: impl FnOnce(&alacritty_terminal::grid::Grid<Cell>) -> T,
     ) -> T {

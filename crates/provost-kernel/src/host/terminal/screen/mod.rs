@@ -8,6 +8,7 @@
 mod colors;
 mod events;
 mod handler;
+mod incomplete_sequence;
 mod modes;
 mod sgr;
 mod skim;
@@ -15,20 +16,19 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod text;
-mod unfinished;
 
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::vte::ansi::{Processor, StdSyncHandler};
 use provost_sandbox::pty::PtySize;
 
-use handler::Handling;
-pub(super) use text::Text;
-pub(super) use unfinished::unfinished;
+use handler::ScreenHandler;
+pub(super) use incomplete_sequence::incomplete_suffix;
+pub(super) use text::ScreenText;
 
 /// The screen of one terminal.
-pub(super) struct Screen {
+pub(super) struct TerminalScreen {
     parser: Processor<StdSyncHandler>,
-    handling: Handling,
+    handling: ScreenHandler,
     /// The beginning of a sequence that the parser does not know.
     held: Vec<u8>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Screen {
 /// Back to normal, but for what is drawn.
 const SOFT_RESET: &[u8] = b"\x1b[!p";
 
-impl std::fmt::Debug for Screen {
+impl std::fmt::Debug for TerminalScreen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Screen")
     }
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Screen {
 
 /// What came out of some output, beside what can be seen.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ScreenEffects {
     /// What the terminal answers to its program.
     pub(super) answers: Vec<u8>,
     /// The title, if it has another.
@@ -55,9 +55,9 @@ pub(super) struct Said {
 
 /// A size, as the grid wants it.
 #[derive(Clone, Copy)]
-struct Cells(PtySize);
+struct GridDimensions(PtySize);
 
-impl Dimensions for Cells {
+impl Dimensions for GridDimensions {
     fn total_lines(&self) -> usize {
         self.screen_lines()
     }
@@ -72,13 +72,13 @@ impl Dimensions for Cells {
     }
 }
 
-impl Screen {
+impl TerminalScreen {
     pub(super) fn new(size: PtySize) -> Self {
-        Self { parser: Processor::new(), handling: Handling::new(size), held: Vec::new() }
+        Self { parser: Processor::new(), handling: ScreenHandler::new(size), held: Vec::new() }
     }
 
     /// Draws what was printed.
-    pub(super) fn draw(&mut self, printed: &[u8]) -> Said {
+    pub(super) fn draw(&mut self, printed: &[u8]) -> ScreenEffects {
         // A sequence that the parser does not know must not be cut in two.
         let mut joined = std::mem::take(&mut self.held);
         if !joined.is_empty() {
@@ -87,7 +87,7 @@ impl Screen {
         let mut bytes = if joined.is_empty() { printed } else { &joined };
         while let Some(at) = memchr::memmem::find(bytes, SOFT_RESET) {
             self.parser.advance(&mut self.handling, &bytes[..at]);
-            self.draw_all();
+            self.stop_sync_update();
             self.handling.soft_reset();
             bytes = &bytes[at + SOFT_RESET.len()..];
         }
@@ -95,33 +95,33 @@ impl Screen {
         let (now, later) = bytes.split_at(bytes.len() - begun.unwrap_or(0));
         self.parser.advance(&mut self.handling, now);
         self.held = later.to_vec();
-        self.handling.said()
+        self.handling.take_effects()
     }
 
     /// Draws of a flood what can still be seen, as if all of it had been drawn; the
     /// bytes before it must have been whole. An error tells up to where it cannot
     /// be left out.
-    pub(super) fn skim(&mut self, printed: &[u8]) -> Result<Said, usize> {
-        let lines = self.handling.lines_to_forget().filter(|_| !self.is_drawing());
+    pub(super) fn skim(&mut self, printed: &[u8]) -> Result<ScreenEffects, usize> {
+        let lines = self.handling.lines_until_overwritten().filter(|_| !self.is_in_sync_update());
         let lines = lines.filter(|_| self.held.is_empty()).ok_or(0_usize)?;
-        let skim::Skimmed { colors, rest } = skim::skim(printed, lines)?;
+        let skim::SkimmedOutput { colors, rest } = skim::skim_output(printed, lines)?;
         self.parser.advance(&mut self.handling, &colors);
         Ok(self.draw(rest))
     }
 
     /// Whether a program has said that it is drawing, and not yet that it is done.
-    pub(super) fn is_drawing(&self) -> bool {
+    pub(super) fn is_in_sync_update(&self) -> bool {
         self.parser.sync_bytes_count() > 0
     }
 
     /// Draws what a program wanted to have drawn at once later.
-    pub(super) fn settle(&mut self) -> Said {
-        self.draw_all();
-        self.handling.said()
+    pub(super) fn finish_sync_update(&mut self) -> ScreenEffects {
+        self.stop_sync_update();
+        self.handling.take_effects()
     }
 
-    fn draw_all(&mut self) {
-        if self.is_drawing() {
+    fn stop_sync_update(&mut self) {
+        if self.is_in_sync_update() {
             self.parser.stop_sync(&mut self.handling);
         }
     }

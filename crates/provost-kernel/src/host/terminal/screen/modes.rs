@@ -2,10 +2,10 @@
 
 use alacritty_terminal::term::TermMode;
 
-use super::handler::Handling;
+use super::handler::ScreenHandler;
 
 /// Writes those that are not as in a new terminal.
-pub(super) fn modes(handling: &Handling, out: &mut Vec<u8>) {
+pub(super) fn write_modes(handling: &ScreenHandler, out: &mut Vec<u8>) {
     let mode = handling.term.mode();
     let on: [(TermMode, &[u8]); 10] = [
         (TermMode::APP_CURSOR, b"\x1b[?1h"),

@@ -7,7 +7,7 @@ use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
 /// How something looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct CellStyle {
     fg: Color,
     bg: Color,
     underline: Option<Color>,
@@ -16,7 +16,7 @@ pub(super) struct Look {
 }
 
 /// The flags that can be seen.
-const SEEN: Flags = Flags::INVERSE
+const VISIBLE_FLAGS: Flags = Flags::INVERSE
     .union(Flags::BOLD)
     .union(Flags::ITALIC)
     .union(Flags::DIM)
@@ -24,7 +24,7 @@ const SEEN: Flags = Flags::INVERSE
     .union(Flags::STRIKEOUT)
     .union(Flags::ALL_UNDERLINES);
 
-const CODES: [(Flags, &str); 11] = [
+const FLAG_CODES: [(Flags, &str); 11] = [
     (Flags::BOLD, "1"),
     (Flags::DIM, "2"),
     (Flags::ITALIC, "3"),
@@ -38,18 +38,18 @@ const CODES: [(Flags, &str); 11] = [
     (Flags::STRIKEOUT, "9"),
 ];
 
-impl Look {
+impl CellStyle {
     pub(super) fn plain() -> Self {
-        Self::of(&Cell::default())
+        Self::from_cell(&Cell::default())
     }
 
-    pub(super) fn of(cell: &Cell) -> Self {
+    pub(super) fn from_cell(cell: &Cell) -> Self {
         let link = cell.hyperlink().map(|link| {
             // Those that the program gave no id have one of the grid's, which means nothing.
             let id = if link.id().ends_with("_alacritty") { "" } else { link.id() };
             (id.to_owned(), link.uri().to_owned())
         });
-        let flags = cell.flags & SEEN;
+        let flags = cell.flags & VISIBLE_FLAGS;
         let underline =
             cell.underline_color().filter(|_| cell.flags.intersects(Flags::ALL_UNDERLINES));
         Self { fg: cell.fg, bg: cell.bg, underline, flags, link }
@@ -64,16 +64,17 @@ impl Look {
     }
 
     /// Whether a cell looks so; quicker than asking how it looks.
-    pub(super) fn is_of(&self, cell: &Cell) -> bool {
-        let same = self.fg == cell.fg && self.bg == cell.bg && self.flags == (cell.flags & SEEN);
+    pub(super) fn matches_cell(&self, cell: &Cell) -> bool {
+        let same =
+            self.fg == cell.fg && self.bg == cell.bg && self.flags == (cell.flags & VISIBLE_FLAGS);
         match &cell.extra {
             None => same && self.underline.is_none() && self.link.is_none(),
-            Some(_) => same && *self == Self::of(cell),
+            Some(_) => same && *self == Self::from_cell(cell),
         }
     }
 
     /// Whether a cell without a character would be drawn as nothing but its background.
-    pub(super) fn only_background(&self) -> bool {
+    pub(super) fn is_background_only(&self) -> bool {
         self.flags.is_empty()
             && self.link.is_none()
             && self.fg == Color::Named(NamedColor::Foreground)
@@ -84,7 +85,7 @@ impl Look {
     }
 
     /// Writes what makes a terminal that draws like `before` draw like this.
-    pub(super) fn write(&self, before: &Self, out: &mut Vec<u8>) {
+    pub(super) fn write_transition(&self, before: &Self, out: &mut Vec<u8>) {
         if self == before {
             return;
         }
@@ -99,16 +100,16 @@ impl Look {
             if !before.is_plain() {
                 out.push(b'0');
             }
-            for (flag, code) in CODES {
+            for (flag, code) in FLAG_CODES {
                 if self.flags.contains(flag) {
                     out.push(b';');
                     out.extend_from_slice(code.as_bytes());
                 }
             }
-            color(self.fg, &Codes { first: 30, bright: 90, other: 38 }, out);
-            color(self.bg, &Codes { first: 40, bright: 100, other: 48 }, out);
+            write_color(self.fg, &SgrColorCodes { first: 30, bright: 90, other: 38 }, out);
+            write_color(self.bg, &SgrColorCodes { first: 40, bright: 100, other: 48 }, out);
             if let Some(underline) = self.underline {
-                underlined(underline, out);
+                write_underline_color(underline, out);
             }
             if out.get(start) == Some(&b';') {
                 out.remove(start);
@@ -121,44 +122,48 @@ impl Look {
         if self.link != before.link {
             let (id, uri) = self.link.as_ref().map_or(("", ""), |(id, uri)| (id, uri));
             let id = if id.is_empty() { String::new() } else { format!("id={id}") };
-            put(out, format_args!("\x1b]8;{id};{uri}\x1b\\"));
+            push_formatted(out, format_args!("\x1b]8;{id};{uri}\x1b\\"));
         }
     }
 }
 
-struct Codes {
+struct SgrColorCodes {
     first: u16,
     bright: u16,
     other: u16,
 }
 
-fn color(color: Color, codes: &Codes, out: &mut Vec<u8>) {
+fn write_color(color: Color, codes: &SgrColorCodes, out: &mut Vec<u8>) {
     match color {
         Color::Named(name) => {
             let index = name as u16;
             match index {
-                0..=7 => put(out, format_args!(";{}", codes.first + index)),
-                8..=15 => put(out, format_args!(";{}", codes.bright + index - 8)),
+                0..=7 => push_formatted(out, format_args!(";{}", codes.first + index)),
+                8..=15 => push_formatted(out, format_args!(";{}", codes.bright + index - 8)),
                 _ => {}
             }
         }
-        Color::Indexed(index) => put(out, format_args!(";{};5;{index}", codes.other)),
+        Color::Indexed(index) => push_formatted(out, format_args!(";{};5;{index}", codes.other)),
         Color::Spec(rgb) => {
-            put(out, format_args!(";{};2;{};{};{}", codes.other, rgb.r, rgb.g, rgb.b));
+            push_formatted(out, format_args!(";{};2;{};{};{}", codes.other, rgb.r, rgb.g, rgb.b));
         }
     }
 }
 
-fn underlined(color: Color, out: &mut Vec<u8>) {
+fn write_underline_color(color: Color, out: &mut Vec<u8>) {
     match color {
-        Color::Named(name) if (name as u16) < 16 => put(out, format_args!(";58:5:{}", name as u16)),
+        Color::Named(name) if (name as u16) < 16 => {
+            push_formatted(out, format_args!(";58:5:{}", name as u16))
+        }
         Color::Named(_) => {}
-        Color::Indexed(index) => put(out, format_args!(";58:5:{index}")),
-        Color::Spec(rgb) => put(out, format_args!(";58:2::{}:{}:{}", rgb.r, rgb.g, rgb.b)),
+        Color::Indexed(index) => push_formatted(out, format_args!(";58:5:{index}")),
+        Color::Spec(rgb) => {
+            push_formatted(out, format_args!(";58:2::{}:{}:{}", rgb.r, rgb.g, rgb.b))
+        }
     }
 }
 
 /// Writes into memory, which does not fail.
-pub(super) fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+pub(super) fn push_formatted(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     let _cannot_fail = out.write_fmt(text);
 }

@@ -8,11 +8,11 @@
 use memchr::memchr_iter;
 
 /// Sequences of colors to repeat; with more of them it is no use.
-const COLORS: usize = 4096;
+const MAX_COLOR_SEQUENCES: usize = 4096;
 
 /// A flood, reduced to what shows.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Skimmed<'a> {
+pub(super) struct SkimmedOutput<'a> {
     /// The colors that hold where the rest begins.
     pub(super) colors: Vec<u8>,
     /// The last lines, with the end of the one before them.
@@ -21,41 +21,41 @@ pub(super) struct Skimmed<'a> {
 
 /// Leaves out all but the last `lines` of a flood. An error tells up to where it
 /// is not made of lines and colors, and must be drawn.
-pub(super) fn skim(bytes: &[u8], lines: usize) -> Result<Skimmed<'_>, usize> {
+pub(super) fn skim_output(bytes: &[u8], lines: usize) -> Result<SkimmedOutput<'_>, usize> {
     let ends = memchr::memrchr_iter(b'\n', bytes).skip(lines);
     let mut ends = ends.filter(|&at| at > 0 && bytes[at - 1] == b'\r');
     let start = ends.next().ok_or(bytes.len())? - 1;
     let (left_out, rest) = bytes.split_at(start);
     let mut colors: Vec<&[u8]> = Vec::new();
     for at in memchr_iter(0x1b, left_out) {
-        let color = color(&left_out[at..]).ok_or(at + 1)?;
-        if resets(color) {
+        let color = parse_color_sequence(&left_out[at..]).ok_or(at + 1)?;
+        if is_color_reset(color) {
             colors.clear();
-        } else if colors.len() == COLORS {
+        } else if colors.len() == MAX_COLOR_SEQUENCES {
             return Err(at + 1);
         }
         colors.push(color);
     }
-    if let Some(at) = acts(left_out) {
+    if let Some(at) = find_control_byte(left_out) {
         return Err(at + 1);
     }
-    Ok(Skimmed { colors: colors.concat(), rest })
+    Ok(SkimmedOutput { colors: colors.concat(), rest })
 }
 
 /// The sequence that begins here, if it sets colors and nothing else.
-fn color(bytes: &[u8]) -> Option<&[u8]> {
+fn parse_color_sequence(bytes: &[u8]) -> Option<&[u8]> {
     let parameters = bytes.strip_prefix(b"\x1b[")?;
     let length = parameters.iter().take_while(|byte| matches!(byte, b'0'..=b';')).count();
     (parameters.get(length) == Some(&b'm')).then(|| &bytes[..length + 3])
 }
 
 /// Whether what came before it does not matter any more.
-fn resets(color: &[u8]) -> bool {
+fn is_color_reset(color: &[u8]) -> bool {
     matches!(color.get(2..), Some([b'm', ..] | [b'0', b'm' | b';', ..]))
 }
 
 /// The first byte that does anything but print, end a line or begin a color.
-fn acts(bytes: &[u8]) -> Option<usize> {
+fn find_control_byte(bytes: &[u8]) -> Option<usize> {
     let control = |byte: u8| byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t' | 0x1b);
     // All of it first, without stopping, which the processor does many at a time.
     let found = bytes.iter().fold(false, |found, &byte| found | control(byte));
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn only_lines_and_colors_are_left_out() {
-        let skimmed = |colors: &str, rest| Ok(Skimmed { colors: colors.into(), rest });
+        let skimmed = |colors: &str, rest| Ok(SkimmedOutput { colors: colors.into(), rest });
         for (sentence, bytes, expected) in [
             ("lines", &b"1\r\n2\r\n3\r\n4"[..], skimmed("", &b"\r\n3\r\n4"[..])),
             ("the last end counts", b"1\r\n2\r\n3\r\n", skimmed("", b"\r\n3\r\n")),
@@ -108,7 +108,7 @@ mod tests {
             ("letters that are none", "ä…漢\r\n2\r\n3".as_bytes(), skimmed("", b"\r\n2\r\n3")),
             ("a color that is cut off", b"\x1b[3\r\n2\r\n3", Err(1)),
         ] {
-            assert_eq!(skim(bytes, 1), expected, "{sentence}");
+            assert_eq!(skim_output(bytes, 1), expected, "{sentence}");
         }
     }
 }

@@ -6,10 +6,10 @@ use provost_sandbox::pty::PtySize;
 
 use proptest::prelude::*;
 
-use super::Screen;
+use super::TerminalScreen;
 
-fn screen(bytes: &[u8]) -> Screen {
-    let mut screen = Screen::new(PtySize { cols: 20, rows: 5 });
+fn screen(bytes: &[u8]) -> TerminalScreen {
+    let mut screen = TerminalScreen::new(PtySize { cols: 20, rows: 5 });
     screen.draw(bytes);
     screen
 }
@@ -29,7 +29,7 @@ fn what_programs_ask_is_answered_here() {
         ("\x1b]52;c;aGk=\x07\x1b]52;c;?\x07", ""),
         ("plain", ""),
     ] {
-        let mut screen = Screen::new(PtySize { cols: 20, rows: 5 });
+        let mut screen = TerminalScreen::new(PtySize { cols: 20, rows: 5 });
         let said = screen.draw(asked.as_bytes());
         assert_eq!(String::from_utf8_lossy(&said.answers), answer, "{asked:?}");
     }
@@ -37,7 +37,7 @@ fn what_programs_ask_is_answered_here() {
 
 #[test]
 fn titles_and_the_bell_are_told_once() {
-    let mut screen = Screen::new(PtySize { cols: 20, rows: 5 });
+    let mut screen = TerminalScreen::new(PtySize { cols: 20, rows: 5 });
     let said = screen.draw(b"\x1b]0;one\x07\x1b]2;two\x07\x07");
     assert_eq!((said.title.as_deref(), said.bell), (Some("two"), true));
     let said = screen.draw(b"x");
@@ -64,8 +64,8 @@ fn a_snapshot_drawn_on_an_empty_screen_gives_the_same_snapshot() {
         b"\x1b(0lqk\x1b(B \x1b[?25l\x1b[?2004h\x1b[?1002h\x1b[?1006h\x1b[5 q",
     ] {
         let mut first = screen(bytes);
-        let snapshot = first.snapshot();
-        let again = screen(&snapshot).snapshot();
+        let snapshot = first.encode_snapshot();
+        let again = screen(&snapshot).encode_snapshot();
         assert_eq!(
             String::from_utf8_lossy(&snapshot),
             String::from_utf8_lossy(&again),
@@ -78,22 +78,22 @@ fn a_snapshot_drawn_on_an_empty_screen_gives_the_same_snapshot() {
 #[test]
 fn looking_at_the_main_screen_changes_nothing_of_the_other() {
     let mut screen = screen(b"main\x1b[?1049h\x1b[2;3Hother");
-    let before = screen.text(0);
-    let snapshot = screen.snapshot();
-    assert_eq!(screen.text(0), before);
-    assert_eq!(screen.snapshot(), snapshot);
+    let before = screen.read_text(0);
+    let snapshot = screen.encode_snapshot();
+    assert_eq!(screen.read_text(0), before);
+    assert_eq!(screen.encode_snapshot(), snapshot);
     screen.draw(b"\x1b[?1049l!");
-    assert_eq!(screen.text(0).lines[0], "main!");
+    assert_eq!(screen.read_text(0).lines[0], "main!");
 }
 
 #[test]
 fn a_screen_of_any_size_is_drawn_without_harm() {
     for (cols, rows) in [(1, 1), (1, 5), (5, 1), (2, 2), (1000, 500)] {
-        let mut screen = Screen::new(PtySize { cols, rows });
+        let mut screen = TerminalScreen::new(PtySize { cols, rows });
         screen.draw("漢字😀abc\r\n\t\x1b[5;5Hx\x1b[2J\x1b[?1049h漢".as_bytes());
         screen.resize(PtySize { cols: rows, rows: cols });
         screen.draw("漢x\x1b[?1049l".as_bytes());
-        assert!(!screen.snapshot().is_empty());
+        assert!(!screen.encode_snapshot().is_empty());
     }
 }
 
@@ -130,7 +130,7 @@ proptest! {
         }
         whole.draw(after.as_bytes());
         skimmed.draw(after.as_bytes());
-        let [whole, skimmed] = [whole, skimmed].map(|mut screen| screen.snapshot());
+        let [whole, skimmed] = [whole, skimmed].map(|mut screen| screen.encode_snapshot());
         prop_assert_eq!(String::from_utf8_lossy(&whole), String::from_utf8_lossy(&skimmed));
     }
 }

@@ -5,11 +5,11 @@ use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::Flags;
 
-use super::Screen;
+use super::TerminalScreen;
 
 /// What stands on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Text {
+pub(in super::super) struct ScreenText {
     /// The lines above the screen that were asked for, and those on it.
     pub(in super::super) lines: Vec<String>,
     /// How many of them are above the screen.
@@ -22,9 +22,9 @@ pub(in super::super) struct Text {
     pub(in super::super) cursor_shown: bool,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// The lines on the screen and so many above it.
-    pub(in super::super) fn text(&self, above: usize) -> Text {
+    pub(in super::super) fn read_text(&self, above: usize) -> ScreenText {
         let grid = self.handling.term.grid();
         let above = above.min(grid.history_size());
         let first = Line(0) - i32::try_from(above).unwrap_or(0);
@@ -46,7 +46,7 @@ impl Screen {
         }
         let point = grid.cursor.point;
         let mode = self.handling.term.mode();
-        Text {
+        ScreenText {
             lines,
             above,
             cursor: (usize::try_from(point.line.0).unwrap_or(0), point.column.0),

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use provost_sandbox::pty::PtySize;
 use serde_json::json;
 
-use super::super::{Screen, unfinished};
+use super::super::{TerminalScreen, incomplete_suffix};
 
 /// Cuts per recording, beside its end.
 const CUTS: usize = 24;
@@ -124,11 +124,11 @@ fn a_client_that_comes_late_sees_what_it_would_have_seen() {
     for (name, bytes, cols) in streams() {
         for cut in cuts(bytes.len()) {
             let (raw, rest) = bytes.split_at(cut);
-            let mut screen = Screen::new(PtySize { cols, rows: 24 });
+            let mut screen = TerminalScreen::new(PtySize { cols, rows: 24 });
             screen.draw(raw);
-            screen.settle();
-            let mut snapshot = screen.snapshot();
-            snapshot.extend_from_slice(unfinished(raw));
+            screen.finish_sync_update();
+            let mut snapshot = screen.encode_snapshot();
+            snapshot.extend_from_slice(incomplete_suffix(raw));
             let case = json!({
                 "name": format!("{name} at {cut}"), "cols": cols, "rows": 24,
                 "raw": STANDARD.encode(raw),

@@ -1,0 +1,174 @@
+//! Changes to several files that are made together or not at all.
+//!
+//! Each step is remembered with what undoes it. A file that goes is moved aside
+//! and removed at the end, so that bringing it back loses nothing of it. What
+//! somebody else changed meanwhile is left as they made it, and said.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use provost_core::action::{MAX_FILE_WRITE_BYTES, RelPath};
+use provost_proto::Code;
+use provost_sandbox::root_dir::{FileWriteMode, ReplaceExisting, RootDir, RootDirError};
+
+use super::{ChangeKind, ChangedPath, create_parent_dirs};
+use crate::ActionError;
+
+/// What was done, in order.
+enum CompletedStep {
+    CreatedDir(RelPath),
+    Created { path: RelPath, content: Vec<u8> },
+    Replaced { path: RelPath, old: Vec<u8>, new: Vec<u8> },
+    Moved { from: RelPath, to: RelPath },
+    MovedAside { path: RelPath, aside: String },
+}
+
+/// The steps so far.
+pub(super) struct FileTransaction<'a> {
+    root: &'a RootDir,
+    done: Vec<CompletedStep>,
+}
+
+/// Files moved aside by this process, so that two at once have two names.
+static ASIDE_COUNTER: AtomicU32 = AtomicU32::new(0);
+
+impl<'a> FileTransaction<'a> {
+    pub(super) fn new(root: &'a RootDir) -> Self {
+        Self { root, done: Vec::new() }
+    }
+
+    pub(super) fn create(&mut self, path: &RelPath, content: &[u8]) -> Result<(), ActionError> {
+        self.create_parent_dirs(path)?;
+        self.root
+            .write(path.as_ref(), content, FileWriteMode::Create)
+            .map_err(error_with_path(path))?;
+        self.done.push(CompletedStep::Created { path: path.clone(), content: content.to_vec() });
+        Ok(())
+    }
+
+    /// Replaces what the caller has seen, and nothing else.
+    pub(super) fn replace(
+        &mut self,
+        path: &RelPath,
+        old: &[u8],
+        new: &[u8],
+    ) -> Result<(), ActionError> {
+        replace_if_unchanged(self.root, path, old, new)?;
+        let (old, new) = (old.to_vec(), new.to_vec());
+        self.done.push(CompletedStep::Replaced { path: path.clone(), old, new });
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<(), ActionError> {
+        self.create_parent_dirs(to)?;
+        self.root
+            .rename(from.as_ref(), to.as_ref(), ReplaceExisting::No)
+            .map_err(error_with_path(to))?;
+        self.done.push(CompletedStep::Moved { from: from.clone(), to: to.clone() });
+        Ok(())
+    }
+
+    /// Removes a file that still is what the caller has seen.
+    pub(super) fn remove(&mut self, path: &RelPath, old: &[u8]) -> Result<(), ActionError> {
+        let number = ASIDE_COUNTER.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".provost-aside-{}-{number}", std::process::id());
+        let folder = path.parent().filter(|folder| !folder.is_root());
+        let aside = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
+        self.root
+            .rename(path.as_ref(), aside.as_ref(), ReplaceExisting::No)
+            .map_err(error_with_path(path))?;
+        self.done.push(CompletedStep::MovedAside { path: path.clone(), aside: aside.clone() });
+        let present = self
+            .root
+            .read(aside.as_ref(), MAX_FILE_WRITE_BYTES as u64)
+            .map_err(error_with_path(path))?;
+        if present == old { Ok(()) } else { Err(concurrent_change_error().with_path(path)) }
+    }
+
+    fn create_parent_dirs(&mut self, path: &RelPath) -> Result<(), ActionError> {
+        let made = create_parent_dirs(self.root, path)?;
+        self.done.extend(made.into_iter().map(CompletedStep::CreatedDir));
+        Ok(())
+    }
+
+    /// Makes it last: files that were moved aside go.
+    pub(super) fn commit(self) -> Result<Vec<ChangedPath>, ActionError> {
+        let mut changed = Vec::new();
+        for done in &self.done {
+            changed.push(match done {
+                CompletedStep::CreatedDir(path) | CompletedStep::Created { path, .. } => {
+                    ChangedPath::new(path, ChangeKind::Created)
+                }
+                CompletedStep::Replaced { path, .. } => {
+                    ChangedPath::new(path, ChangeKind::Modified)
+                }
+                CompletedStep::Moved { from, to } => ChangedPath::moved(from, to),
+                CompletedStep::MovedAside { path, aside } => {
+                    self.root.remove_file(aside.as_ref()).map_err(error_with_path(path))?;
+                    ChangedPath::new(path, ChangeKind::Deleted)
+                }
+            });
+        }
+        Ok(changed)
+    }
+
+    /// Undoes all, the last step first; what could not be undone is said in `error`.
+    pub(super) fn roll_back(self, mut error: ActionError) -> ActionError {
+        let root = self.root;
+        for done in self.done.into_iter().rev() {
+            let (path, undone) = match done {
+                CompletedStep::CreatedDir(path) => match root.remove_dir(path.as_ref()) {
+                    // Somebody put something into it meanwhile: then it stays.
+                    Err(RootDirError::NotEmpty) | Ok(()) => continue,
+                    Err(error) => (path, Err(error.into())),
+                },
+                CompletedStep::Created { path, content } => {
+                    let undone = remove_created_file(root, &path, &content);
+                    (path, undone)
+                }
+                CompletedStep::Replaced { path, old, new } => {
+                    let undone = replace_if_unchanged(root, &path, &new, &old);
+                    (path, undone)
+                }
+                CompletedStep::Moved { from, to } => {
+                    let undone = root.rename(to.as_ref(), from.as_ref(), ReplaceExisting::No);
+                    (from, undone.map_err(ActionError::from))
+                }
+                CompletedStep::MovedAside { path, aside } => {
+                    let undone = root.rename(aside.as_ref(), path.as_ref(), ReplaceExisting::No);
+                    (path, undone.map_err(ActionError::from))
+                }
+            };
+            if let Err(problem) = undone {
+                error.message = format!("{error}; {path} could not be put back: {problem}");
+            }
+        }
+        error
+    }
+}
+
+fn remove_created_file(root: &RootDir, path: &RelPath, content: &[u8]) -> Result<(), ActionError> {
+    if root.read(path.as_ref(), MAX_FILE_WRITE_BYTES as u64)? != content {
+        return Err(concurrent_change_error());
+    }
+    Ok(root.remove_file(path.as_ref())?)
+}
+
+fn replace_if_unchanged(
+    root: &RootDir,
+    path: &RelPath,
+    old: &[u8],
+    new: &[u8],
+) -> Result<(), ActionError> {
+    let swapped = root.edit(path.as_ref(), MAX_FILE_WRITE_BYTES as u64, |present| {
+        if present == Some(old) { Ok(new.to_vec()) } else { Err(concurrent_change_error()) }
+    });
+    swapped.map_err(|error| error.with_path(path))
+}
+
+fn concurrent_change_error() -> ActionError {
+    ActionError::new(Code::Conflict, "somebody changed the file meanwhile")
+}
+
+fn error_with_path(path: &RelPath) -> impl Fn(RootDirError) -> ActionError + '_ {
+    move |error| ActionError::from(error).with_path(path)
+}

@@ -1,0 +1,176 @@
+//! Which commands run, which ran, and what became of them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use provost_proto::kernel::{ActionOutcome, ErrorInfo};
+use provost_proto::{ActionId, Code};
+use serde_json::{Value, json};
+
+use super::MAX_RUNNING_COMMANDS;
+use crate::ActionError;
+use crate::host::process::{GRACE, ProcessControl, ProcessHandle};
+
+/// Commands that have ended and can still be looked at.
+const MAX_ENDED_PROCESSES: usize = 64;
+
+/// Outcomes that a daemon can still ask for after it was away.
+const MAX_KEPT_OUTCOMES: usize = 4096;
+
+/// What a kernel knows of its actions.
+#[derive(Debug, Default)]
+pub(in crate::host) struct ProcessTable {
+    entries: Mutex<ProcessTableState>,
+}
+
+#[derive(Debug, Default)]
+struct ProcessTableState {
+    processes: HashMap<ActionId, Arc<ProcessHandle>>,
+    ended: VecDeque<ActionId>,
+    /// The actions on files that run, with the flag that stops them.
+    files: HashMap<ActionId, Arc<AtomicBool>>,
+    outcomes: VecDeque<(ActionId, ActionOutcome)>,
+}
+
+impl ProcessTable {
+    fn lock_state(&self) -> MutexGuard<'_, ProcessTableState> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The actions that are running.
+    pub(in crate::host) fn running_actions(&self) -> Vec<ActionId> {
+        let entries = self.lock_state();
+        let commands = entries.processes.values().filter(|process| process.outcome().is_none());
+        commands.map(|process| process.id).chain(entries.files.keys().copied()).collect()
+    }
+
+    /// Marks the start of an action on files; the flag tells it to stop.
+    pub(in crate::host) fn begin_action(&self, id: ActionId) -> Arc<AtomicBool> {
+        let flag = Arc::new(AtomicBool::new(false));
+        self.lock_state().files.insert(id, Arc::clone(&flag));
+        flag
+    }
+
+    /// Marks its end.
+    pub(in crate::host) fn finish_action(
+        &self,
+        id: ActionId,
+        result: &Result<Value, ActionError>,
+        took: Duration,
+    ) {
+        let fault = result.as_ref().err().cloned();
+        let changed = result.as_ref().ok().and_then(|value| value.get("changed")).cloned();
+        let outcome = ActionOutcome {
+            exit_code: None,
+            signal: None,
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            fault: fault.map(|ActionError { code, message, details }| ErrorInfo {
+                code,
+                message,
+                details,
+            }),
+            summary: json!({ "changed": changed }),
+        };
+        let mut entries = self.lock_state();
+        entries.files.remove(&id);
+        entries.outcomes.push_back((id, outcome));
+        let over = entries.outcomes.len().saturating_sub(MAX_KEPT_OUTCOMES);
+        entries.outcomes.drain(..over);
+    }
+
+    /// What became of these actions: those that run are not among the answers.
+    pub(in crate::host) fn find_outcomes(
+        &self,
+        ids: &[ActionId],
+    ) -> Vec<(ActionId, ActionOutcome)> {
+        let entries = self.lock_state();
+        ids.iter()
+            .filter_map(|id| {
+                let done = entries.outcomes.iter().find(|(known, _)| known == id);
+                let outcome = done.map(|(_, outcome)| outcome.clone());
+                let ended = || entries.processes.get(id).and_then(|process| process.outcome());
+                outcome.or_else(ended).map(|outcome| (*id, outcome))
+            })
+            .collect()
+    }
+
+    /// Stops an action; tells whether there was one to stop.
+    pub(in crate::host) fn cancel(&self, id: ActionId) -> bool {
+        let entries = self.lock_state();
+        if let Some(flag) = entries.files.get(&id) {
+            flag.store(true, Ordering::Relaxed);
+            return true;
+        }
+        let fault = ErrorInfo {
+            code: Code::Cancelled,
+            message: "it was stopped".to_owned(),
+            details: None,
+        };
+        entries.processes.get(&id).is_some_and(|process| {
+            process.outcome().is_none()
+                && process.orders.try_send(ProcessControl::Stop(GRACE, Some(fault))).is_ok()
+        })
+    }
+
+    /// Stops everything; when it returns, nothing is left.
+    pub(in crate::host) async fn stop_all(&self) {
+        let running: Vec<_> = {
+            let entries = self.lock_state();
+            entries.files.values().for_each(|flag| flag.store(true, Ordering::Relaxed));
+            entries.processes.values().filter(|p| p.outcome().is_none()).cloned().collect()
+        };
+        for process in &running {
+            let message = "the kernel was stopped".to_owned();
+            let fault = ErrorInfo { code: Code::Cancelled, message, details: None };
+            // If it is full of orders it will come to its end all the same.
+            drop(process.orders.try_send(ProcessControl::Stop(GRACE, Some(fault))));
+        }
+        for process in running {
+            process.wait_until_ended().await;
+        }
+    }
+
+    /// The commands that run.
+    pub(super) fn running_processes(&self) -> Vec<Arc<ProcessHandle>> {
+        let entries = self.lock_state();
+        entries.processes.values().filter(|process| process.outcome().is_none()).cloned().collect()
+    }
+
+    /// Keeps a command, so that it can be found again.
+    pub(super) fn insert_process(&self, process: &Arc<ProcessHandle>) {
+        let mut entries = self.lock_state();
+        entries.processes.insert(process.id, Arc::clone(process));
+        entries.ended.push_back(process.id);
+        // Forget the oldest that have ended; those that run are never forgotten.
+        let mut over =
+            entries.processes.len().saturating_sub(MAX_ENDED_PROCESSES + MAX_RUNNING_COMMANDS);
+        let ProcessTableState { processes, ended, .. } = &mut *entries;
+        ended.retain(|id| {
+            let gone = over > 0 && processes.get(id).is_none_or(|p| p.outcome().is_some());
+            if gone {
+                over -= 1;
+                processes.remove(id);
+            }
+            !gone
+        });
+    }
+
+    /// All that are known, the oldest first.
+    pub(super) fn all_processes(&self) -> Vec<Arc<ProcessHandle>> {
+        let mut processes: Vec<_> = self.lock_state().processes.values().cloned().collect();
+        processes.sort_by_key(|process| process.id);
+        processes
+    }
+
+    /// The command with this id.
+    pub(super) fn find_process(&self, id: &str) -> Result<Arc<ProcessHandle>, ActionError> {
+        let known =
+            id.parse().ok().and_then(|id: ActionId| self.lock_state().processes.get(&id).cloned());
+        known.ok_or_else(|| {
+            let message = format!("no process `{id}`; `terminal.list` shows those there are");
+            ActionError::new(Code::NoSuchProcess, message)
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! The folder of a kernel: its socket, its secret, and where its scratch folder is.
+//!
+//! The path of a socket may have no more than 108 bytes, and a data folder may
+//! be deep, so both ends reach the socket through a handle of its folder.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+use tokio::net::{UnixListener, UnixStream};
+use uuid::Uuid;
+
+/// Where a kernel and its daemon meet.
+#[derive(Debug, Clone)]
+pub struct KernelDir(PathBuf);
+
+impl KernelDir {
+    /// The place in this folder, which need not exist.
+    pub fn new(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where the kernel's own messages go.
+    pub fn log_path(&self) -> PathBuf {
+        self.0.join("kernel.log")
+    }
+
+    /// Makes the folder with a new secret in it, for a kernel to be started.
+    pub fn prepare(&self) -> io::Result<()> {
+        self.remove_stale_scratch();
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+        let draft = self.0.join("secret.new");
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        write!(file, "{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())?;
+        fs::rename(draft, self.0.join("secret"))
+    }
+
+    /// The secret that both ends must know.
+    pub(crate) fn read_secret(&self) -> io::Result<String> {
+        fs::read_to_string(self.0.join("secret"))
+    }
+
+    /// Listens, in the place of whoever listened before and is gone.
+    pub(crate) fn bind_listener(&self) -> io::Result<UnixListener> {
+        let socket = self.0.join("socket");
+        match fs::remove_file(&socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let (_folder, path) = self.short_socket_path()?;
+        let listener = UnixListener::bind(path)?;
+        fs::set_permissions(&socket, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        Ok(listener)
+    }
+
+    /// Connects to the kernel that listens here.
+    pub(crate) async fn connect(&self) -> io::Result<UnixStream> {
+        let (_folder, path) = self.short_socket_path()?;
+        UnixStream::connect(path).await
+    }
+
+    /// A short path of the socket, good while the handle lives.
+    fn short_socket_path(&self) -> io::Result<(File, PathBuf)> {
+        let folder = File::open(&self.0)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}/socket", folder.as_raw_fd()));
+        Ok((folder, path))
+    }
+
+    /// Makes a private folder for the temporary files of commands. It is not in
+    /// the place itself, which no command may reach; where it is stands here, so
+    /// that it is found when the kernel could not remove it.
+    pub(crate) fn create_scratch_dir(&self) -> io::Result<ScratchDir> {
+        let folder = tempfile::Builder::new().prefix("provost-").tempdir_in("/tmp")?;
+        let lock = File::open(folder.path())?;
+        flock(&lock, FlockOperation::NonBlockingLockShared)?;
+        fs::write(self.0.join(SCRATCH_POINTER_FILE), folder.path().as_os_str().as_bytes())?;
+        Ok(ScratchDir { folder, _lock: lock })
+    }
+
+    /// Removes the scratch folder of a kernel that was killed; one that lives
+    /// keeps its own.
+    pub fn remove_stale_scratch(&self) {
+        let note = self.0.join(SCRATCH_POINTER_FILE);
+        let Ok(text) = fs::read(&note) else { return };
+        let path = PathBuf::from(OsString::from_vec(text));
+        match remove_scratch(&path) {
+            Ok(()) => drop(fs::remove_file(note)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => drop(fs::remove_file(note)),
+            Err(error) => {
+                tracing::debug!(%error, path = %path.display(), "a scratch folder was left");
+            }
+        }
+    }
+
+    /// Takes everything away; nobody is here any more.
+    pub fn remove_all(&self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::debug!(%error, "the folder of a kernel could not be removed");
+        }
+    }
+}
+
+/// The file that says where the scratch folder is.
+const SCRATCH_POINTER_FILE: &str = "scratch";
+
+/// A scratch folder, held while the kernel lives and removed with it.
+#[derive(Debug)]
+pub(crate) struct ScratchDir {
+    folder: TempDir,
+    /// The kernel ends without a word when it is killed, but the lock ends with it.
+    _lock: File,
+}
+
+impl ScratchDir {
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Removes a folder that is ours, where we make them, and that nobody holds.
+fn remove_scratch(path: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(path)?;
+    let named = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"provost-"));
+    let ours = found.uid() == rustix::process::geteuid().as_raw();
+    if !(found.is_dir() && named && ours && path.parent() == Some(Path::new("/tmp"))) {
+        return Err(io::Error::other("it is not a scratch folder of ours"));
+    }
+    let lock = File::open(path)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    fs::remove_dir_all(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scratch_of_a_dead_kernel_is_removed_and_that_of_a_living_one_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = KernelDir::new(&folder.path().join("kernel"));
+        place.prepare().unwrap();
+        let scratch = place.create_scratch_dir().unwrap();
+        let path = scratch.path().to_owned();
+        fs::write(path.join("left"), "x").unwrap();
+        place.remove_stale_scratch();
+        assert!(path.join("left").exists(), "its kernel lives");
+        // Killed: the lock is gone, the folder is not.
+        let ScratchDir { folder: left, _lock: lock } = scratch;
+        drop(lock);
+        let path = left.keep();
+        place.remove_stale_scratch();
+        assert!(!path.exists());
+        place.remove_stale_scratch();
+    }
+
+    #[test]
+    fn nothing_is_swept_that_is_not_a_scratch_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = KernelDir::new(&folder.path().join("kernel"));
+        place.prepare().unwrap();
+        let other = folder.path().join("provost-project");
+        fs::create_dir(&other).unwrap();
+        for path in [other.clone(), PathBuf::from("/tmp"), folder.path().join("none")] {
+            fs::write(place.path().join(SCRATCH_POINTER_FILE), path.as_os_str().as_bytes())
+                .unwrap();
+            place.remove_stale_scratch();
+        }
+        assert!(other.exists());
+    }
+}

@@ -1,0 +1,256 @@
+//! The reports that the daemon has not acknowledged, in files.
+//!
+//! Bounded: when it is full, whoever wants to add waits until the daemon has
+//! taken some, and so do the commands that print. Nothing is dropped.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use provost_proto::ActionId;
+use provost_proto::kernel::{KernelReport, ReportNumber, ReportPayload};
+use tokio::sync::{Notify, watch};
+
+use crate::wire::{self, KernelFrame};
+
+/// Bytes kept at most.
+const MAX_SPOOL_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A file that has grown to this is followed by a new one.
+const SEGMENT: u64 = 4 * 1024 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct ReportSpool {
+    folder: PathBuf,
+    kept: Mutex<SpoolState>,
+    /// The number of the newest report.
+    newest: watch::Sender<ReportNumber>,
+    room: Notify,
+}
+
+#[derive(Debug, Default)]
+struct SpoolState {
+    segments: VecDeque<SpoolSegment>,
+    last: ReportNumber,
+    bytes: u64,
+    /// The file of a segment that was acknowledged. Writing over it is cheaper
+    /// than giving its pages back and asking for new ones.
+    spare: Option<File>,
+}
+
+/// One file, with where each report in it lies.
+#[derive(Debug)]
+struct SpoolSegment {
+    file: File,
+    first: ReportNumber,
+    places: Vec<(u64, usize)>,
+    size: u64,
+}
+
+impl SpoolSegment {
+    fn last_number(&self) -> ReportNumber {
+        self.first + u64::try_from(self.places.len()).unwrap_or(0)
+    }
+}
+
+impl ReportSpool {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        let (newest, _) = watch::channel(0);
+        Self { folder, kept: Mutex::default(), newest, room: Notify::new() }
+    }
+
+    /// The number of the newest report, now and whenever it changes.
+    pub(crate) fn subscribe_newest(&self) -> watch::Receiver<ReportNumber> {
+        self.newest.subscribe()
+    }
+
+    /// Adds a report and returns its number; waits for room if there is none.
+    pub(crate) async fn push(
+        &self,
+        action: ActionId,
+        what: ReportPayload,
+    ) -> io::Result<ReportNumber> {
+        let mut report = KernelReport { number: 0, action, what };
+        loop {
+            let room = self.room.notified();
+            match self.try_push(report)? {
+                Ok(number) => return Ok(number),
+                Err(back) => report = back,
+            }
+            room.await;
+        }
+    }
+
+    /// Adds a report, or gives it back if there is no room.
+    fn try_push(&self, mut report: KernelReport) -> io::Result<Result<ReportNumber, KernelReport>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.bytes > MAX_SPOOL_BYTES {
+            return Ok(Err(report));
+        }
+        report.number = kept.last + 1;
+        let number = report.number;
+        let (head, payload) = wire::encode(&KernelFrame::Report(report))?;
+        let length = head.len() + payload.len();
+        let size = u64::try_from(length).unwrap_or(0);
+        if kept.segments.back().is_none_or(|segment| segment.size >= SEGMENT) {
+            let file = kept.spare.take().map_or_else(|| self.create_segment_file(), Ok)?;
+            kept.segments.push_back(SpoolSegment {
+                file,
+                first: number - 1,
+                places: Vec::new(),
+                size: 0,
+            });
+        }
+        if let Some(segment) = kept.segments.back_mut() {
+            write_header_and_payload(&segment.file, &head, &payload, segment.size)?;
+            segment.places.push((segment.size, length));
+            segment.size += size;
+        }
+        kept.last = number;
+        kept.bytes += size;
+        drop(kept);
+        self.newest.send_replace(number);
+        Ok(Ok(number))
+    }
+
+    /// A file that has no name, so that none is left behind.
+    fn create_segment_file(&self) -> io::Result<File> {
+        let path = self.folder.join("spool");
+        let file =
+            File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+        std::fs::remove_file(path)?;
+        Ok(file)
+    }
+
+    /// The frames after a report, as bytes in the buffer, about `enough` of
+    /// them, with the number of the last; none if there are none.
+    pub(crate) fn read_after<'a>(
+        &self,
+        number: ReportNumber,
+        enough: usize,
+        buffer: &'a mut Vec<u8>,
+    ) -> io::Result<(&'a [u8], ReportNumber)> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(segment) = kept.segments.iter().find(|segment| segment.last_number() > number)
+        else {
+            return Ok((&[], number));
+        };
+        // Frames lie one behind the other, so that one read gets them all.
+        let skip = usize::try_from(number.saturating_sub(segment.first)).unwrap_or(usize::MAX);
+        let wanted = segment.places.iter().skip(skip);
+        let (mut size, mut last) = (0, number.max(segment.first));
+        for &(_, length) in wanted.clone() {
+            if size >= enough {
+                break;
+            }
+            size += length;
+            last += 1;
+        }
+        let from = wanted.clone().next().map_or(0, |&(offset, _)| offset);
+        if buffer.len() < size {
+            buffer.resize(size, 0);
+        }
+        let bytes = &mut buffer[..size];
+        segment.file.read_exact_at(bytes, from)?;
+        Ok((bytes, last))
+    }
+
+    /// Forgets the reports up to this one.
+    pub(crate) fn acknowledge(&self, up_to: ReportNumber) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        while kept.segments.front().is_some_and(|segment| segment.last_number() <= up_to) {
+            if let Some(segment) = kept.segments.pop_front() {
+                kept.bytes -= segment.size;
+                kept.spare = Some(segment.file);
+            }
+        }
+        drop(kept);
+        self.room.notify_waiters();
+    }
+}
+
+/// Writes the head and what follows it, in one go as long as the system takes all.
+fn write_header_and_payload(file: &File, head: &[u8], payload: &[u8], at: u64) -> io::Result<()> {
+    let parts = [IoSlice::new(head), IoSlice::new(payload)];
+    let n = rustix::io::retry_on_intr(|| rustix::io::pwritev(file, &parts, at))?;
+    let offset = |n: usize| at + u64::try_from(n).unwrap_or(0);
+    file.write_all_at(head.get(n..).unwrap_or_default(), offset(n))?;
+    let rest = payload.get(n.saturating_sub(head.len())..).unwrap_or_default();
+    file.write_all_at(rest, offset(n.max(head.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::FrameReader;
+    use provost_proto::kernel::{OutputChunk, OutputStream};
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    fn output(n: u64, size: usize) -> ReportPayload {
+        let data = vec![b'x'; size].into();
+        ReportPayload::Output(OutputChunk {
+            stream: OutputStream::Stdout,
+            offset: n,
+            dropped: 0,
+            data,
+        })
+    }
+
+    async fn numbers(spool: &ReportSpool, after: ReportNumber) -> Vec<ReportNumber> {
+        let (mut seen, mut last, mut buffer) = (Vec::new(), after, Vec::new());
+        loop {
+            let (bytes, up_to) = spool.read_after(last, 50_000, &mut buffer).unwrap();
+            let mut frames = FrameReader::new(bytes);
+            while let Some(KernelFrame::Report(report)) = frames.next().await.unwrap() {
+                seen.push(report.number);
+            }
+            if up_to == last {
+                return seen;
+            }
+            last = up_to;
+        }
+    }
+
+    fn action() -> ActionId {
+        uuid::Uuid::from_u128(1).into()
+    }
+
+    #[tokio::test]
+    async fn any_cursor_reads_on_without_a_gap_or_a_duplicate() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = ReportSpool::new(folder.path().to_owned());
+        for n in 0..1000 {
+            spool.push(action(), output(n, 20_000)).await.unwrap();
+        }
+        for after in [0, 1, 200, 201, 999, 1000] {
+            let expected: Vec<_> = (after + 1..=1000).collect();
+            assert_eq!(numbers(&spool, after).await, expected, "after {after}");
+        }
+        spool.acknowledge(500);
+        assert_eq!(numbers(&spool, 500).await, (501..=1000).collect::<Vec<_>>());
+        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a file is left");
+    }
+
+    #[tokio::test]
+    async fn a_full_spool_makes_its_writer_wait_and_drops_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = ReportSpool::new(folder.path().to_owned());
+        let big = 1024 * 1024;
+        let mut n = 0;
+        while timeout(Duration::from_millis(20), spool.push(action(), output(n, big))).await.is_ok()
+        {
+            n += 1;
+        }
+        assert!((60..=70).contains(&n), "{n} MiB fitted");
+        spool.acknowledge(n / 2);
+        timeout(Duration::from_mins(1), spool.push(action(), output(n, big)))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(numbers(&spool, n / 2).await.last(), Some(&(n + 1)));
+    }
+}

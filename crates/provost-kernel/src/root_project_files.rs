@@ -1,0 +1,36 @@
+//! A project's folder as those see it who find out what to run in it: the kernel,
+//! which runs it, and the gateway, which decides about it.
+
+use std::path::Path;
+
+use provost_core::runtime::plan::ProjectFiles;
+use provost_sandbox::root_dir::RootDir;
+
+/// The longest file that is looked into.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+
+/// How many names of a folder are looked at.
+const MAX_DIR_ENTRIES: usize = 256;
+
+/// The project's folder, as far as a detection looks.
+#[derive(Debug, Clone, Copy)]
+pub struct RootProjectFiles<'a>(pub &'a RootDir);
+
+impl ProjectFiles for RootProjectFiles<'_> {
+    fn exists(&self, path: &str) -> bool {
+        self.0.stat(Path::new(path)).is_ok()
+    }
+
+    fn read_text(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.0.read(Path::new(path), MAX_FILE_BYTES).ok()?).ok()
+    }
+
+    fn list_names(&self, folder: &str) -> Vec<String> {
+        let listed = self.0.list(Path::new(folder), MAX_DIR_ENTRIES);
+        let entries = listed.map(|listing| listing.entries).unwrap_or_default();
+        let mut names: Vec<_> =
+            entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect();
+        names.sort();
+        names
+    }
+}

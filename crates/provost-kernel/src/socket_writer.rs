@@ -1,0 +1,93 @@
+//! A connection whose end sleeps until something comes in.
+//!
+//! Tokio has the system tell it also whenever a socket can be written, and of a Unix
+//! socket the system says so each time that the other end has read something. On the
+//! way of a letter that is typed, each of these wakes a thread for nothing, where the
+//! program that shall answer waits for a processor. So this one asks whether it can
+//! write only when it could not.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::net::{SendFlags, Shutdown};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+/// What goes out. When it is dropped, the other end is told that nothing follows.
+#[derive(Debug)]
+pub(crate) struct SocketWriter {
+    socket: OwnedFd,
+}
+
+/// What comes in, to be polled like a pipe, and what goes out.
+pub(crate) fn split_socket(stream: UnixStream) -> io::Result<(pipe::Receiver, SocketWriter)> {
+    let socket = OwnedFd::from(stream.into_std()?);
+    let incoming = pipe::Receiver::from_owned_fd_unchecked(socket.try_clone()?)?;
+    Ok((incoming, SocketWriter { socket }))
+}
+
+impl SocketWriter {
+    /// Sends what can be sent without waiting; tells how much that was.
+    pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        Ok(rustix::net::send(&self.socket, bytes, flags)?)
+    }
+
+    /// Waits until something can be sent.
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        let end = self.socket.as_fd().try_clone_to_owned()?;
+        pipe::Sender::from_owned_fd_unchecked(end)?.writable().await
+    }
+
+    /// Sends all of it.
+    pub(crate) async fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.try_send(bytes) {
+                Ok(n_sent) => bytes = &bytes[n_sent..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable().await?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SocketWriter {
+    fn drop(&mut self) {
+        // One that is gone need not be told.
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    #[tokio::test]
+    async fn more_than_fits_is_sent_as_it_is_read_and_the_end_is_told() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let (mut incoming, outgoing) = split_socket(near).unwrap();
+        far.write_all(b"asked").await.unwrap();
+        let mut asked = [0; 5];
+        incoming.read_exact(&mut asked).await.unwrap();
+        assert_eq!(&asked, b"asked");
+        let all: Vec<u8> = (0..4_000_000_u32).map(|n| n.to_le_bytes()[1]).collect();
+        let expected = all.clone();
+        let sending = tokio::spawn(async move { outgoing.send(&all).await });
+        let mut read = Vec::new();
+        far.read_to_end(&mut read).await.unwrap();
+        assert!(read == expected, "{} bytes", read.len());
+        sending.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_is_gone_is_noticed() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let (_incoming, outgoing) = split_socket(near).unwrap();
+        drop(far);
+        let error = outgoing.send(b"x").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+}
