@@ -139,25 +139,25 @@ pub enum ViewDocument {
     Token(Box<TokenView>),
     /// Of [`ViewKind::Actions`].
     Action(Box<ActionView>),
-    /// Of [`ViewKind::Kernels`].
+    /// Of [`ViewKind::KernelRegistry`].
     Kernel(KernelView),
     /// Of [`ViewKind::Modes`].
     Mode(ProjectModeView),
-    /// Of [`ViewKind::Approvals`].
+    /// Of [`ViewKind::PendingApprovals`].
     Approval(Box<Approval>),
     /// Of [`ViewKind::Grants`].
     Grant(Box<Grant>),
     /// Of [`ViewKind::TrustedFile`].
     Trusted(Box<TrustedFile>),
-    /// Of [`ViewKind::Runtimes`].
+    /// Of [`ViewKind::RuntimeViewCache`].
     Runtime(Box<RuntimeView>),
-    /// Of [`ViewKind::Sessions`].
+    /// Of [`ViewKind::SessionOwners`].
     Session(Box<SessionView>),
     /// Of [`ViewKind::Pages`].
     Page(Box<SessionPage>),
     /// Of [`ViewKind::Drafts`].
     Draft(Box<CompletionDraft>),
-    /// Of [`ViewKind::Usage`].
+    /// Of [`ViewKind::CompletionUsage`].
     Usage(Box<DailyUsage>),
     /// Of [`ViewKind::Looks`].
     Look(ReadActionRef),

@@ -17,16 +17,16 @@ use provost_store::{AppendOutcome, AppendRequest, Durability, Idempotency, NewEv
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::approvals::Placed;
-use crate::execute::{Ended, profile};
-use crate::governance::Governed;
-use crate::look::is_look;
-use crate::weigh::{acting, distrusted};
+use crate::approvals::ApprovalRequestOutcome;
+use crate::evaluate::{find_untrusted_role, resolve_acting_role};
+use crate::execute::{ExecutionResult, select_sandbox_profile};
+use crate::governance::ProjectGovernance;
+use crate::read_actions::is_read_action;
 use crate::{Caller, Gateway, GatewayError};
 
 /// A request for an action.
 #[derive(Debug)]
-pub struct Submit {
+pub struct ActionSubmission {
     /// What is asked for.
     pub wanted: SubmitActionRequest,
     /// The name that the action is to have, if the asker wrote it down before.
@@ -39,7 +39,7 @@ pub struct Submit {
 
 /// What a request for an action came to.
 #[derive(Debug)]
-pub enum Done {
+pub enum SubmissionOutcome {
     /// It has ended; this came out.
     Finished(ActionResponse),
     /// It goes on, or waits for a person.
@@ -48,7 +48,7 @@ pub enum Done {
 
 /// On whose behalf something is done, and where.
 #[derive(Debug, Clone)]
-pub(crate) struct Behalf {
+pub(crate) struct RequestContext {
     pub(crate) principal: String,
     pub(crate) actor: provost_proto::Actor,
     pub(crate) project: Arc<Project>,
@@ -60,35 +60,37 @@ pub(crate) struct Behalf {
 
 impl Gateway {
     /// Asks for an action on behalf of a caller.
-    pub async fn submit(
+    pub async fn submit_action(
         self: &Arc<Self>,
         caller: &Caller,
         project: &str,
-        submit: Submit,
-    ) -> Result<Done, GatewayError> {
-        self.submitted(caller, project, submit).await.map_err(|error| self.without_secrets(error))
+        submit: ActionSubmission,
+    ) -> Result<SubmissionOutcome, GatewayError> {
+        self.submit_unredacted(caller, project, submit)
+            .await
+            .map_err(|error| self.redact_error(error))
     }
 
-    async fn submitted(
+    async fn submit_unredacted(
         self: &Arc<Self>,
         caller: &Caller,
         project: &str,
-        submit: Submit,
-    ) -> Result<Done, GatewayError> {
+        submit: ActionSubmission,
+    ) -> Result<SubmissionOutcome, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(project.to_owned());
-        let known = self.governance.named(project).ok_or_else(missing)?;
-        caller.may_ask(known.project.id)?;
+        let known = self.governance.find_by_name(project).ok_or_else(missing)?;
+        caller.check_may_request(known.project.id)?;
         if known.project.status != ProjectStatus::Open {
             return Err(GatewayError::ProjectClosed);
         }
-        let Submit { wanted, id, command, wait } = submit;
+        let ActionSubmission { wanted, id, command, wait } = submit;
         let id = id.unwrap_or_else(|| self.clock.new_id());
         let SubmitActionRequest { action: name, params, role, session_id } = wanted;
-        let role = caller.role_for(role)?;
+        let role = caller.resolve_role(role)?;
         if let Some(session) = session_id {
-            self.sessions.enter(session, caller.principal())?;
+            self.sessions.claim_session(session, caller.principal())?;
         }
-        let behalf = Behalf {
+        let behalf = RequestContext {
             principal: caller.principal().to_owned(),
             actor: caller.actor().clone(),
             project: Arc::clone(&known.project),
@@ -98,8 +100,8 @@ impl Gateway {
         };
         let action = match Action::parse(&name, params) {
             Err(error) if caller.class() == TokenClass::Agent => {
-                let governed = self.governed(known.project.id).await?;
-                let denied = self.deny_nonsense(&governed, &behalf, (id, &name), &error);
+                let governed = self.load_governance(known.project.id).await?;
+                let denied = self.deny_malformed(&governed, &behalf, (id, &name), &error);
                 return Box::pin(denied).await;
             }
             parsed => parsed?,
@@ -114,70 +116,73 @@ impl Gateway {
         })
         .map_err(StoreError::from)?;
         // A person's own action needs nothing that governs agents.
-        let governed =
-            if behalf.role.is_some() { self.governed(known.project.id).await? } else { known };
-        if let Some(done) = self.glance(&governed, &behalf, &matter).await? {
+        let governed = if behalf.role.is_some() {
+            self.load_governance(known.project.id).await?
+        } else {
+            known
+        };
+        if let Some(done) = self.try_read_fast(&governed, &behalf, &matter).await? {
             return Ok(done);
         }
         // What is waited for here is large, and mostly not needed: reads are most of it.
-        Box::pin(self.go_on(&governed, behalf, matter, wait)).await
+        Box::pin(self.decide_and_execute(&governed, behalf, matter, wait)).await
     }
 
-    async fn go_on(
+    async fn decide_and_execute(
         self: &Arc<Self>,
-        governed: &Governed,
-        behalf: Behalf,
+        governed: &ProjectGovernance,
+        behalf: RequestContext,
         matter: BoundAction,
         wait: Duration,
-    ) -> Result<Done, GatewayError> {
+    ) -> Result<SubmissionOutcome, GatewayError> {
         let (id, hash) = (matter.request().id, matter.hash());
-        if let Some(trust) = distrusted(governed, behalf.role.as_deref()) {
-            let asked = self.ask_for_trust(governed, &behalf, &matter, trust).await?;
-            return self.wait_for_person(asked, (id, hash), wait).await;
+        if let Some(trust) = find_untrusted_role(governed, behalf.role.as_deref()) {
+            let asked = self.request_trust_approval(governed, &behalf, &matter, trust).await?;
+            return self.await_approval(asked, (id, hash), wait).await;
         }
-        let requested = requested(&behalf, &matter);
+        let requested = action_requested_fact(&behalf, &matter);
         // A person who runs the project has seen what it runs.
         let seen = match behalf.role {
-            None => self.seen_by_person(governed, &matter).await?,
+            None => self.runtime_trusted_fact(governed, &matter).await?,
             Some(_) => None,
         };
-        match self.weigh(governed, behalf.role.as_deref(), matter).await? {
+        match self.evaluate(governed, behalf.role.as_deref(), matter).await? {
             Decision::Deny(denied) => {
-                let fault = refusal(&denied);
+                let fault = fault_from_denial(&denied);
                 let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-                self.write(&behalf, Durability::Synced, vec![requested, denied]).await?;
+                self.append_facts(&behalf, Durability::Synced, vec![requested, denied]).await?;
                 Err(GatewayError::Fault(fault))
             }
             Decision::RequireApproval(asking) => {
                 if let Some(fault) =
-                    self.fails_anyway(governed, &behalf, asking.bound_action()).await?
+                    self.preflight_edit(governed, &behalf, asking.bound_action()).await?
                 {
                     let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-                    self.write(&behalf, Durability::Synced, vec![requested, denied]).await?;
+                    self.append_facts(&behalf, Durability::Synced, vec![requested, denied]).await?;
                     return Err(GatewayError::Fault(fault));
                 }
                 let facts = vec![requested];
-                let asked = self.ask(governed, &behalf, asking, facts).await?;
-                self.wait_for_person(asked, (id, hash), wait).await
+                let asked = self.request_approval(governed, &behalf, asking, facts).await?;
+                self.await_approval(asked, (id, hash), wait).await
             }
             Decision::Allow(allowed) => {
-                self.remember(&behalf.principal, allowed.bound_action().repeat_key());
-                if is_look(allowed.bound_action()) {
-                    return self.look(&behalf, allowed).await;
+                self.count_repeat(&behalf.principal, allowed.bound_action().repeat_key());
+                if is_read_action(allowed.bound_action()) {
+                    return self.execute_read(&behalf, allowed).await;
                 }
                 let command = behalf.command.clone();
                 // Nobody's answer is used up, so it may begin when it is in the log and
                 // before that is on disk; whoever asked learns nothing before it is.
                 let learned: Vec<Fact> = seen.into_iter().collect();
                 let facts = std::iter::once(requested).chain(learned.clone()).collect();
-                let append = allowing(&behalf, &allowed, facts);
+                let append = build_allowed_append(&behalf, &allowed, facts);
                 let sure = append.durability;
                 let append = AppendRequest { command, durability: Durability::Buffered, ..append };
-                let recorded = self.write_once(append).await?;
-                self.learn(&learned).await?;
+                let recorded = self.append_once(append).await?;
+                self.apply_governance_facts(&learned).await?;
                 let on_disk = (sure == Durability::Synced).then(|| self.store.sync_all());
-                let permit = permit(allowed, &recorded)?;
-                let done = self.carry_out(behalf, permit, wait).await;
+                let permit = issue_permit(allowed, &recorded)?;
+                let done = self.spawn_permitted_action(behalf, permit, wait).await;
                 if let Some(on_disk) = on_disk {
                     on_disk.await?;
                 }
@@ -188,13 +193,13 @@ impl Gateway {
 
     /// An agent asked for what is no action at all: the log says that it asked, and
     /// one without a role learns no more than that it has no skill.
-    async fn deny_nonsense(
+    async fn deny_malformed(
         &self,
-        governed: &Governed,
-        behalf: &Behalf,
+        governed: &ProjectGovernance,
+        behalf: &RequestContext,
         (id, name): (ActionId, &str),
         error: &BadAction,
-    ) -> Result<Done, GatewayError> {
+    ) -> Result<SubmissionOutcome, GatewayError> {
         let short: String = name.chars().take(limits::MAX_NAME_BYTES / 4).collect();
         let requested = Fact::ActionRequested {
             action: id,
@@ -206,113 +211,129 @@ impl Gateway {
             role: behalf.role.clone(),
             session: behalf.session,
         };
-        let fault = if let ActingRole::Trusted(_) = acting(governed, behalf.role.as_deref()) {
-            ErrorInfo { code: Code::InvalidAction, message: error.to_string(), details: None }
-        } else {
-            let message = "this token has no skill for that".to_owned();
-            ErrorInfo { code: Code::SkillDenied, message, details: None }
-        };
+        let fault =
+            if let ActingRole::Trusted(_) = resolve_acting_role(governed, behalf.role.as_deref()) {
+                ErrorInfo { code: Code::InvalidAction, message: error.to_string(), details: None }
+            } else {
+                let message = "this token has no skill for that".to_owned();
+                ErrorInfo { code: Code::SkillDenied, message, details: None }
+            };
         let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-        self.write(behalf, Durability::Synced, vec![requested, denied]).await?;
+        self.append_facts(behalf, Durability::Synced, vec![requested, denied]).await?;
         Err(GatewayError::Fault(fault))
     }
 
     /// Uses a permit up. Goes on when the caller is gone.
-    async fn carry_out(
+    async fn spawn_permitted_action(
         self: &Arc<Self>,
-        behalf: Behalf,
+        behalf: RequestContext,
         permit: Permit,
         wait: Duration,
-    ) -> Result<Done, GatewayError> {
+    ) -> Result<SubmissionOutcome, GatewayError> {
         let (id, hash) = (permit.id(), permit.hash());
         let gateway = Arc::clone(self);
-        let waiting = self.wait_for(&permit);
+        let waiting = self.register_command_waiter(&permit);
         let (reply, work) = tokio::sync::oneshot::channel();
         tokio::spawn(async move {
-            let ended = gateway.run(&behalf, permit, waiting).await;
+            let ended = gateway.run_permitted_action(&behalf, permit, waiting).await;
             // Whoever asked may have been told that it goes on, and look later.
             if let Err(ended) = reply.send(ended) {
-                gateway.approvals.results.keep(id, &ended);
+                gateway.approvals.results.store_result(id, &ended);
             }
         });
         match timeout(wait, work).await {
             Err(_) => {
                 // What it prints from here on is in the log, and need not be in memory.
-                self.kernels.nobody_waits(id);
-                Ok(Done::Running(answer(id, hash, ActionStatus::Running, None)))
+                self.kernels.remove_waiter(id);
+                Ok(SubmissionOutcome::Running(build_action_response(
+                    id,
+                    hash,
+                    ActionStatus::Running,
+                    None,
+                )))
             }
             Ok(Err(_)) => Err(GatewayError::Stopping),
-            Ok(Ok(ended)) => Ok(done(id, hash, ended?)),
+            Ok(Ok(ended)) => Ok(build_submission_outcome(id, hash, ended?)),
         }
     }
 
     /// Waits for a person's answer and for what comes of it, but not for ever.
-    async fn wait_for_person(
+    async fn await_approval(
         &self,
-        placed: Placed,
+        placed: ApprovalRequestOutcome,
         (id, hash): (ActionId, Hash),
         wait: Duration,
-    ) -> Result<Done, GatewayError> {
+    ) -> Result<SubmissionOutcome, GatewayError> {
         let (approval, end) = match placed {
-            Placed::Asked(approval, end) => (approval, end),
-            Placed::Open(open) => {
-                let waiting = answer(open.action, open.action_hash, ActionStatus::Waiting, None);
-                return Ok(Done::Running(ActionResponse { approval_id: Some(open.id), ..waiting }));
+            ApprovalRequestOutcome::Created(approval, end) => (approval, end),
+            ApprovalRequestOutcome::AlreadyPending(open) => {
+                let waiting = build_action_response(
+                    open.action,
+                    open.action_hash,
+                    ActionStatus::Waiting,
+                    None,
+                );
+                return Ok(SubmissionOutcome::Running(ActionResponse {
+                    approval_id: Some(open.id),
+                    ..waiting
+                }));
             }
         };
         match timeout(wait, end).await {
-            Ok(Ok(ended)) => Ok(done(id, hash, ended?)),
+            Ok(Ok(ended)) => Ok(build_submission_outcome(id, hash, ended?)),
             Ok(Err(_)) => Err(GatewayError::Stopping),
             Err(_) => {
-                let waiting = answer(id, hash, ActionStatus::Waiting, None);
-                Ok(Done::Running(ActionResponse { approval_id: Some(approval), ..waiting }))
+                let waiting = build_action_response(id, hash, ActionStatus::Waiting, None);
+                Ok(SubmissionOutcome::Running(ActionResponse {
+                    approval_id: Some(approval),
+                    ..waiting
+                }))
             }
         }
     }
 
-    pub(crate) async fn write(
+    pub(crate) async fn append_facts(
         &self,
-        behalf: &Behalf,
+        behalf: &RequestContext,
         sure: Durability,
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
-        self.append(events(behalf, sure, facts)).await?;
+        self.append_redacted(build_append(behalf, sure, facts)).await?;
         Ok(())
     }
 
     /// Writes what was decided, unless the same request was carried out before.
-    pub(crate) async fn write_once(
+    pub(crate) async fn append_once(
         &self,
         append: AppendRequest,
     ) -> Result<AppendOutcome, GatewayError> {
-        match self.append(append).await? {
+        match self.append_redacted(append).await? {
             fresh @ AppendOutcome::Appended(_) => Ok(fresh),
-            AppendOutcome::Replayed(_) => Err(repeated()),
+            AppendOutcome::Replayed(_) => Err(repeated_request_error()),
         }
     }
 
     /// Stops an action. Tells whether there was anything to stop.
-    pub async fn cancel(&self, caller: &Caller, id: &str) -> Result<bool, GatewayError> {
-        let action = self.action(id).await?;
-        caller.may_ask(action.project)?;
+    pub async fn cancel_action(&self, caller: &Caller, id: &str) -> Result<bool, GatewayError> {
+        let action = self.get_action(id).await?;
+        caller.check_may_request(action.project)?;
         if caller.principal() != action.principal && caller.class() != TokenClass::Operator {
             return Err(GatewayError::ActionNotFound(id.to_owned()));
         }
         if let (ActionStatus::Waiting, Some(approval)) = (action.status, action.approval) {
-            return self.withdraw(caller, approval).await;
+            return self.withdraw_approval(caller, approval).await;
         }
         match self.kernels.connected(action.project) {
-            Some(kernel) => kernel
-                .cancel(action.id)
-                .await
-                .map_err(|error| GatewayError::Fault(crate::execute::fault(&error))),
+            Some(kernel) => kernel.cancel(action.id).await.map_err(|error| {
+                GatewayError::Fault(crate::execute::fault_from_kernel_error(&error))
+            }),
             None => Ok(false),
         }
     }
 }
 
 /// Someone asks for this.
-pub(crate) fn requested(behalf: &Behalf, matter: &BoundAction) -> Fact {
+pub(crate) fn action_requested_fact(behalf: &RequestContext, matter: &BoundAction) -> Fact {
     let request = matter.request();
     Fact::ActionRequested {
         action: request.id,
@@ -328,23 +349,23 @@ pub(crate) fn requested(behalf: &Behalf, matter: &BoundAction) -> Fact {
 
 /// What must be in the log before this may run, and for whoever used up an answer
 /// on disk too.
-pub(crate) fn allowing(
-    behalf: &Behalf,
+pub(crate) fn build_allowed_append(
+    behalf: &RequestContext,
     allowed: &AllowedAction,
     mut facts: Vec<Fact>,
 ) -> AppendRequest {
     let effect = allowed.bound_action().request().action.kind();
-    facts.push(allowed.fact(profile(allowed.bound_action())));
+    facts.push(allowed.fact(select_sandbox_profile(allowed.bound_action())));
     // What changes the world is not answered before the disk knows of it.
     let durability = match effect {
         ActionKind::Read | ActionKind::Process => Durability::Buffered,
         ActionKind::Write | ActionKind::Run | ActionKind::Start => Durability::Synced,
     };
-    events(behalf, durability, facts)
+    build_append(behalf, durability, facts)
 }
 
 /// The permit, given that the log says so.
-pub(crate) fn permit(
+pub(crate) fn issue_permit(
     allowed: AllowedAction,
     recorded: &AppendOutcome,
 ) -> Result<Permit, GatewayError> {
@@ -352,7 +373,11 @@ pub(crate) fn permit(
     Permit::from_recorded(allowed, &last.decode_event()?).map_err(|_| GatewayError::Stopping)
 }
 
-pub(crate) fn events(behalf: &Behalf, durability: Durability, facts: Vec<Fact>) -> AppendRequest {
+pub(crate) fn build_append(
+    behalf: &RequestContext,
+    durability: Durability,
+    facts: Vec<Fact>,
+) -> AppendRequest {
     let stream = Stream::Project(behalf.project.id);
     AppendRequest {
         principal: behalf.principal.clone(),
@@ -365,7 +390,7 @@ pub(crate) fn events(behalf: &Behalf, durability: Durability, facts: Vec<Fact>) 
     }
 }
 
-pub(crate) fn answer(
+pub(crate) fn build_action_response(
     id: ActionId,
     hash: Hash,
     status: ActionStatus,
@@ -374,20 +399,30 @@ pub(crate) fn answer(
     ActionResponse { action_id: id, action_hash: hash, status, approval_id: None, result }
 }
 
-fn done(id: ActionId, hash: Hash, ended: Ended) -> Done {
+fn build_submission_outcome(id: ActionId, hash: Hash, ended: ExecutionResult) -> SubmissionOutcome {
     match ended {
-        Ended::Now(value) => Done::Finished(answer(id, hash, ActionStatus::Finished, Some(value))),
-        Ended::GoesOn(value) => Done::Running(answer(id, hash, ActionStatus::Running, Some(value))),
+        ExecutionResult::Finished(value) => SubmissionOutcome::Finished(build_action_response(
+            id,
+            hash,
+            ActionStatus::Finished,
+            Some(value),
+        )),
+        ExecutionResult::Running(value) => SubmissionOutcome::Running(build_action_response(
+            id,
+            hash,
+            ActionStatus::Running,
+            Some(value),
+        )),
     }
 }
 
 /// The same idempotency key came before.
-pub(crate) fn repeated() -> GatewayError {
+pub(crate) fn repeated_request_error() -> GatewayError {
     let message = "this request was carried out before; see its action in the log".to_owned();
     GatewayError::Fault(ErrorInfo { code: Code::Conflict, message, details: None })
 }
 
-pub(crate) fn refusal(denied: &Denial) -> ErrorInfo {
+pub(crate) fn fault_from_denial(denied: &Denial) -> ErrorInfo {
     let details = (!denied.rules.is_empty()).then(|| json!({ "rules": denied.rules }));
     ErrorInfo { code: denied.code, message: denied.why.clone(), details }
 }

@@ -4,12 +4,12 @@
 //! append that demands that its document is still what it was, so of many
 //! answers one counts, whoever is quickest.
 
-mod always;
 mod answer;
 mod expire;
-mod open;
+mod persist_rule;
+mod quota;
 mod resume;
-mod unkept;
+mod secret_actions;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,31 +26,31 @@ use provost_proto::{
 use provost_store::{AppendOutcome, AppendRequest, Durability, EventStore, StoreError};
 use tokio::sync::{Notify, oneshot};
 
-pub(crate) use open::Placed;
+pub(crate) use quota::ApprovalRequestOutcome;
 
-use crate::actions::{Behalf, events, repeated, requested};
-use crate::execute::Ended;
-use crate::governance::Governed;
-use crate::kernels::Waiting;
-use crate::later::Results;
+use crate::action_results::UnclaimedResults;
+use crate::actions::{RequestContext, action_requested_fact, build_append, repeated_request_error};
+use crate::execute::ExecutionResult;
+use crate::governance::ProjectGovernance;
+use crate::kernels::FinishedCommandReceiver;
 use crate::{Caller, Gateway, GatewayError};
 
 /// How an action ended, for whoever asked for it and waits.
-pub(crate) type End = oneshot::Receiver<Result<Ended, GatewayError>>;
+pub(crate) type ExecutionResultReceiver = oneshot::Receiver<Result<ExecutionResult, GatewayError>>;
 
 #[derive(Debug, Default)]
-pub(crate) struct Approvals {
+pub(crate) struct PendingApprovals {
     pending: Mutex<BTreeMap<ApprovalId, Arc<Approval>>>,
-    waiting: Mutex<HashMap<ActionId, oneshot::Sender<Result<Ended, GatewayError>>>>,
+    waiting: Mutex<HashMap<ActionId, oneshot::Sender<Result<ExecutionResult, GatewayError>>>>,
     /// Actions that the log cannot keep as they are, because they hold a secret.
     unkept: Mutex<HashMap<ActionId, Action>>,
     /// What came out of actions that nobody waited for.
-    pub(crate) results: Results,
+    pub(crate) results: UnclaimedResults,
     /// There is a new question, so the next to expire may be another.
     changed: Notify,
 }
 
-impl Approvals {
+impl PendingApprovals {
     pub(crate) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
         let all = store
             .list_documents(ViewKind::Approvals)
@@ -81,7 +81,7 @@ impl Approvals {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
-    fn expect(&self, action: ActionId) -> End {
+    fn register_waiter(&self, action: ActionId) -> ExecutionResultReceiver {
         let (reply, end) = oneshot::channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(action, reply);
         end
@@ -94,7 +94,7 @@ impl Approvals {
     }
 
     /// Tells whoever waits how it ended.
-    fn end(&self, action: ActionId, ended: Result<Ended, GatewayError>) {
+    fn deliver_result(&self, action: ActionId, ended: Result<ExecutionResult, GatewayError>) {
         self.unkept.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
         let reply = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
         // The request may have been answered with "it waits".
@@ -103,70 +103,71 @@ impl Approvals {
             None => Some(ended),
         };
         if let Some(ended) = unheard {
-            self.results.keep(action, &ended);
+            self.results.store_result(action, &ended);
         }
     }
 }
 
 impl Gateway {
     /// Asks a person about an action. `facts` come before the question.
-    pub(crate) async fn ask(
+    pub(crate) async fn request_approval(
         &self,
-        governed: &Governed,
-        behalf: &Behalf,
+        governed: &ProjectGovernance,
+        behalf: &RequestContext,
         asking: UnapprovedAction,
         facts: Vec<Fact>,
-    ) -> Result<Placed, GatewayError> {
-        let question = self.question(governed, behalf.role.as_deref(), &asking).await?;
-        self.put(behalf, asking.bound_action(), question, facts).await
+    ) -> Result<ApprovalRequestOutcome, GatewayError> {
+        let question =
+            self.build_approval_prompt(governed, behalf.role.as_deref(), &asking).await?;
+        self.open_approval(behalf, asking.bound_action(), question, facts).await
     }
 
     /// Asks a person whether the role's file may govern; the action waits for it.
-    pub(crate) async fn ask_for_trust(
+    pub(crate) async fn request_trust_approval(
         &self,
-        governed: &Governed,
-        behalf: &Behalf,
+        governed: &ProjectGovernance,
+        behalf: &RequestContext,
         matter: &BoundAction,
         trust: TrustPrompt,
-    ) -> Result<Placed, GatewayError> {
-        let question = self.question_of_trust(governed, matter, trust).await?;
-        let facts = vec![requested(behalf, matter)];
-        self.put(behalf, matter, question, facts).await
+    ) -> Result<ApprovalRequestOutcome, GatewayError> {
+        let question = self.build_trust_approval_prompt(governed, matter, trust).await?;
+        let facts = vec![action_requested_fact(behalf, matter)];
+        self.open_approval(behalf, matter, question, facts).await
     }
 
-    async fn put(
+    async fn open_approval(
         &self,
-        behalf: &Behalf,
+        behalf: &RequestContext,
         matter: &BoundAction,
         question: ApprovalPrompt,
         facts: Vec<Fact>,
-    ) -> Result<Placed, GatewayError> {
+    ) -> Result<ApprovalRequestOutcome, GatewayError> {
         // With the turn in hand, so that many at once are not more than there may
         // be, and nothing is asked in a project that was closed just now.
-        let _turn = self.turn().await?;
-        let now = self.governance.of(behalf.project.id);
+        let _turn = self.lock_governance().await?;
+        let now = self.governance.find_by_id(behalf.project.id);
         if now.is_none_or(|now| now.project.status != ProjectStatus::Open) {
             return Err(GatewayError::ProjectClosed);
         }
-        if let Some(open) = self.approvals.same(behalf, matter) {
-            return Ok(Placed::Open(open));
+        if let Some(open) = self.approvals.find_duplicate(behalf, matter) {
+            return Ok(ApprovalRequestOutcome::AlreadyPending(open));
         }
-        self.approvals.room(behalf)?;
-        let (id, asked) = self.asked(behalf, matter, question);
+        self.approvals.check_quota(behalf)?;
+        let (id, asked) = self.approval_asked_facts(behalf, matter, question);
         let facts = facts.into_iter().chain(asked).collect();
         let command = behalf.command.clone();
-        let append = AppendRequest { command, ..events(behalf, Durability::Synced, facts) };
-        self.write_once(append).await?;
+        let append = AppendRequest { command, ..build_append(behalf, Durability::Synced, facts) };
+        self.append_once(append).await?;
         // Before anyone can answer, and not if nothing is asked.
-        let end = self.approvals.expect(matter.request().id);
-        self.adopt_question(id, matter).await?;
-        Ok(Placed::Asked(id, end))
+        let end = self.approvals.register_waiter(matter.request().id);
+        self.cache_approval(id, matter).await?;
+        Ok(ApprovalRequestOutcome::Created(id, end))
     }
 
     /// The facts that ask.
-    fn asked(
+    fn approval_asked_facts(
         &self,
-        behalf: &Behalf,
+        behalf: &RequestContext,
         matter: &BoundAction,
         question: ApprovalPrompt,
     ) -> (ApprovalId, [Fact; 2]) {
@@ -188,13 +189,13 @@ impl Gateway {
     }
 
     /// Takes a question that is in the log into the copy.
-    async fn adopt_question(
+    async fn cache_approval(
         &self,
         id: ApprovalId,
         matter: &BoundAction,
     ) -> Result<(), GatewayError> {
-        if let Some(action) = self.unkept(matter) {
-            self.approvals.hold(matter.request().id, action);
+        if let Some(action) = self.extract_secret_action(matter) {
+            self.approvals.keep_secret_action(matter.request().id, action);
         }
         let doc = self.store.get_document(ViewKind::Approvals, id.uuid()).await?;
         if let Some(approval) = doc.and_then(ViewDocument::into_approval) {
@@ -204,22 +205,22 @@ impl Gateway {
     }
 
     /// Writes how a question was resolved, if it is still open.
-    async fn resolve(
+    async fn resolve_approval(
         &self,
         approval: &Approval,
         append: AppendRequest,
     ) -> Result<AppendOutcome, GatewayError> {
         let key = DocumentKey { view: ViewKind::Approvals, key: approval.id.uuid() };
         let unchanged = vec![(key, ViewDocument::Approval(Box::new(approval.clone())))];
-        let done = self.append(AppendRequest { unchanged, ..append }).await;
+        let done = self.append_redacted(AppendRequest { unchanged, ..append }).await;
         match done {
             Err(StoreError::DocumentChanged { .. }) => {
                 self.approvals.remove(approval.id);
-                Err(resolved())
+                Err(approval_resolved_error())
             }
             Err(error) => Err(error.into()),
             // The key was used for something else: nothing is resolved by that.
-            Ok(AppendOutcome::Replayed(_)) => Err(repeated()),
+            Ok(AppendOutcome::Replayed(_)) => Err(repeated_request_error()),
             Ok(fresh @ AppendOutcome::Appended(_)) => {
                 self.approvals.remove(approval.id);
                 Ok(fresh)
@@ -228,7 +229,7 @@ impl Gateway {
     }
 
     /// The questions of a project, or of all: the open ones, or all there were.
-    pub async fn approvals(
+    pub async fn list_approvals(
         &self,
         project: Option<ProjectId>,
         all: bool,
@@ -237,7 +238,7 @@ impl Gateway {
         if !all {
             // Who has seen in the log that something is asked finds it here: the list has
             // it before the turn of whoever asked ends.
-            let _turn = self.turn().await?;
+            let _turn = self.lock_governance().await?;
             let open = self.approvals.list();
             return Ok(open.iter().filter(|open| wanted(open)).map(|a| (**a).clone()).collect());
         }
@@ -246,48 +247,51 @@ impl Gateway {
     }
 
     /// One question, open or not.
-    pub async fn approval(&self, id: &str) -> Result<Approval, GatewayError> {
-        let missing = || GatewayError::Missing { what: "question", name: id.to_owned() };
+    pub async fn get_approval(&self, id: &str) -> Result<Approval, GatewayError> {
+        let missing = || GatewayError::ItemNotFound { what: "question", name: id.to_owned() };
         let parsed: ApprovalId = id.parse().map_err(|_| missing())?;
         let doc = self.store.get_document(ViewKind::Approvals, parsed.uuid()).await?;
         doc.and_then(ViewDocument::into_approval).ok_or_else(missing)
     }
 
     /// Takes a question back, because whoever asked no longer wants it.
-    pub(crate) async fn withdraw(
+    pub(crate) async fn withdraw_approval(
         &self,
         caller: &Caller,
         id: ApprovalId,
     ) -> Result<bool, GatewayError> {
-        let _turn = self.turn().await?;
+        let _turn = self.lock_governance().await?;
         let Some(approval) = self.approvals.get(id) else { return Ok(false) };
         let why = "it was cancelled before anyone answered";
-        let behalf = self.behalf_of(&approval)?;
-        let behalf = Behalf {
+        let behalf = self.context_from_approval(&approval)?;
+        let behalf = RequestContext {
             principal: caller.principal().to_owned(),
             actor: caller.actor().clone(),
             ..behalf
         };
-        self.drop_question(&behalf, &approval, Code::Cancelled, why).await?;
+        self.withdraw_and_deny(&behalf, &approval, Code::Cancelled, why).await?;
         Ok(true)
     }
 
     /// Takes back what is asked in a project that is closed.
-    pub(crate) async fn withdraw_all(&self, project: ProjectId) -> Result<(), GatewayError> {
-        let _turn = self.turn().await?;
+    pub(crate) async fn withdraw_project_approvals(
+        &self,
+        project: ProjectId,
+    ) -> Result<(), GatewayError> {
+        let _turn = self.lock_governance().await?;
         for approval in self.approvals.list() {
             if approval.project == project {
-                let behalf = self.daemon_for(&approval)?;
+                let behalf = self.daemon_context(&approval)?;
                 let why = "the project was closed";
-                self.drop_question(&behalf, &approval, Code::Cancelled, why).await?;
+                self.withdraw_and_deny(&behalf, &approval, Code::Cancelled, why).await?;
             }
         }
         Ok(())
     }
 
-    async fn drop_question(
+    async fn withdraw_and_deny(
         &self,
-        behalf: &Behalf,
+        behalf: &RequestContext,
         approval: &Approval,
         code: Code,
         why: &str,
@@ -301,21 +305,24 @@ impl Gateway {
             },
             Fact::ActionDenied { action: approval.action, fault: fault.clone() },
         ];
-        self.resolve(approval, events(behalf, Durability::Synced, facts)).await?;
-        self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
+        self.resolve_approval(approval, build_append(behalf, Durability::Synced, facts)).await?;
+        self.approvals.deliver_result(approval.action, Err(GatewayError::Fault(fault)));
         Ok(())
     }
 
     /// The end of a command, if whoever asked for it still waits.
-    fn wait_for_asker(&self, permit: &Permit) -> Option<Waiting> {
-        self.approvals.is_waited_for(permit.id()).then(|| self.wait_for(permit)).flatten()
+    fn register_waiter_if_awaited(&self, permit: &Permit) -> Option<FinishedCommandReceiver> {
+        self.approvals
+            .is_waited_for(permit.id())
+            .then(|| self.register_command_waiter(permit))
+            .flatten()
     }
 
     /// On whose behalf a question was asked.
-    fn behalf_of(&self, approval: &Approval) -> Result<Behalf, GatewayError> {
+    fn context_from_approval(&self, approval: &Approval) -> Result<RequestContext, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(approval.project.to_string());
-        let governed = self.governance.of(approval.project).ok_or_else(missing)?;
-        Ok(Behalf {
+        let governed = self.governance.find_by_id(approval.project).ok_or_else(missing)?;
+        Ok(RequestContext {
             principal: approval.principal.clone(),
             actor: approval.actor.clone(),
             project: governed.project.clone(),
@@ -326,16 +333,16 @@ impl Gateway {
     }
 
     /// The daemon by itself, about a question.
-    fn daemon_for(&self, approval: &Approval) -> Result<Behalf, GatewayError> {
-        Ok(Behalf {
+    fn daemon_context(&self, approval: &Approval) -> Result<RequestContext, GatewayError> {
+        Ok(RequestContext {
             principal: self.owner.principal.clone(),
             actor: provost_proto::Actor::Daemon,
-            ..self.behalf_of(approval)?
+            ..self.context_from_approval(approval)?
         })
     }
 }
 
-fn resolved() -> GatewayError {
+fn approval_resolved_error() -> GatewayError {
     GatewayError::Fault(ErrorInfo {
         code: Code::ApprovalResolved,
         message: "this question has been answered, has expired or has fallen away".to_owned(),
@@ -343,7 +350,7 @@ fn resolved() -> GatewayError {
     })
 }
 
-fn mismatch() -> GatewayError {
+fn hash_mismatch_error() -> GatewayError {
     GatewayError::Fault(ErrorInfo {
         code: Code::HashMismatch,
         message: "what was shown is not what waits; look again before you answer".to_owned(),

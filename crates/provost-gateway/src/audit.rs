@@ -21,11 +21,11 @@ const WINDOW: usize = 500;
 const BUDGET: usize = 20_000;
 
 /// What a body costs that is kept beside the log.
-const BESIDE: usize = 50;
+const BLOB_COST: usize = 50;
 
 /// From where a reader reads, and in which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cursor {
+pub enum AuditCursor {
     /// What came after this place, the oldest first.
     After(Seq),
     /// What came before this place, the newest first.
@@ -34,7 +34,7 @@ pub enum Cursor {
 
 /// What a reader looks for. What is left out is not looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct AuditFilter {
     /// Events of this action, with its questions, their answers and its grants.
     pub action: Option<ActionId>,
     /// Events of one of these kinds.
@@ -51,34 +51,34 @@ pub struct Filter {
 
 impl Gateway {
     /// One page of the log, with at most `limit` events.
-    pub async fn audit(
+    pub async fn search_audit_log(
         &self,
         scope: EventScope,
-        from: Cursor,
+        from: AuditCursor,
         limit: usize,
-        filter: &Filter,
+        filter: &AuditFilter,
     ) -> Result<AuditPage, GatewayError> {
         let mut search =
-            Search { filter, limit, cost: 0, found: Vec::new(), about: HashMap::new() };
+            AuditSearch { filter, limit, cost: 0, found: Vec::new(), about: HashMap::new() };
         let next = match from {
-            Cursor::After(after) => self.forward(scope, after, &mut search).await?,
-            Cursor::Before(before) => self.backward(scope, before, &mut search).await?,
+            AuditCursor::After(after) => self.search_forward(scope, after, &mut search).await?,
+            AuditCursor::Before(before) => self.search_backward(scope, before, &mut search).await?,
         };
         Ok(AuditPage { events: search.found, next })
     }
 
-    async fn forward(
+    async fn search_forward(
         &self,
         scope: EventScope,
         mut after: Seq,
-        search: &mut Search<'_>,
+        search: &mut AuditSearch<'_>,
     ) -> Result<Option<Seq>, GatewayError> {
         let window = search.window();
         loop {
             let page = self.store.read_events(scope, after, window).await?;
             for event in &page.events {
                 after = event.seq;
-                self.look_at(event, search).await?;
+                self.examine_event(event, search).await?;
                 if search.is_over() {
                     return Ok(Some(after));
                 }
@@ -89,11 +89,11 @@ impl Gateway {
         }
     }
 
-    async fn backward(
+    async fn search_backward(
         &self,
         scope: EventScope,
         before: Seq,
-        search: &mut Search<'_>,
+        search: &mut AuditSearch<'_>,
     ) -> Result<Option<Seq>, GatewayError> {
         let head = *self.store.watch_head().borrow();
         let window = search.window();
@@ -103,7 +103,7 @@ impl Gateway {
             let after = (before - 1).saturating_sub(window as Seq);
             let page = self.store.read_events(scope, after, window).await?;
             for event in page.events.iter().rev().filter(|event| event.seq < before) {
-                self.look_at(event, search).await?;
+                self.examine_event(event, search).await?;
                 if search.is_over() {
                     return Ok((event.seq > 1).then_some(event.seq));
                 }
@@ -113,10 +113,10 @@ impl Gateway {
         Ok(None)
     }
 
-    async fn look_at(
+    async fn examine_event(
         &self,
         event: &RecordedEvent,
-        search: &mut Search<'_>,
+        search: &mut AuditSearch<'_>,
     ) -> Result<(), GatewayError> {
         search.cost += 1;
         if let Some(action) = search.filter.action
@@ -125,7 +125,7 @@ impl Gateway {
             return Ok(());
         }
         let event = event.decode_event()?;
-        if search.filter.takes(&event) {
+        if search.filter.matches_event(&event) {
             search.found.push(event);
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Gateway {
         &self,
         event: &RecordedEvent,
         action: ActionId,
-        search: &mut Search<'_>,
+        search: &mut AuditSearch<'_>,
     ) -> Result<bool, GatewayError> {
         // Most events are about something else, and need not be read to know it.
         let text = String::from_utf8_lossy(event.record_bytes());
@@ -146,13 +146,17 @@ impl Gateway {
         if !named && !beside && !indirect.iter().any(|kind| text.contains(kind)) {
             return Ok(false);
         }
-        search.cost += if beside { BESIDE } else { 1 };
-        Ok(match self.whole_fact(event).await?.as_ref().and_then(subject) {
-            Some(Subject::Action(about)) => about == action,
-            Some(Subject::Approval(id)) => self.asked_for(id, search).await? == Some(action),
-            Some(Subject::Grant(id)) => match self.find_grant(&id.uuid().to_string()).await {
-                Ok(grant) => self.asked_for(grant.approval, search).await? == Some(action),
-                Err(GatewayError::Missing { .. }) => false,
+        search.cost += if beside { BLOB_COST } else { 1 };
+        Ok(match self.hydrate_recorded_fact(event).await?.as_ref().and_then(find_fact_subject) {
+            Some(FactSubject::Action(about)) => about == action,
+            Some(FactSubject::Approval(id)) => {
+                self.find_approval_action(id, search).await? == Some(action)
+            }
+            Some(FactSubject::Grant(id)) => match self.find_grant(&id.uuid().to_string()).await {
+                Ok(grant) => {
+                    self.find_approval_action(grant.approval, search).await? == Some(action)
+                }
+                Err(GatewayError::ItemNotFound { .. }) => false,
                 Err(error) => return Err(error),
             },
             None => false,
@@ -160,10 +164,10 @@ impl Gateway {
     }
 
     /// The action that a question was about.
-    async fn asked_for(
+    async fn find_approval_action(
         &self,
         id: ApprovalId,
-        search: &mut Search<'_>,
+        search: &mut AuditSearch<'_>,
     ) -> Result<Option<ActionId>, GatewayError> {
         if let Some(known) = search.about.get(&id) {
             return Ok(*known);
@@ -176,8 +180,8 @@ impl Gateway {
 }
 
 /// A page in the making.
-struct Search<'a> {
-    filter: &'a Filter,
+struct AuditSearch<'a> {
+    filter: &'a AuditFilter,
     limit: usize,
     cost: usize,
     found: Vec<Event>,
@@ -185,10 +189,10 @@ struct Search<'a> {
     about: HashMap<ApprovalId, Option<ActionId>>,
 }
 
-impl Search<'_> {
+impl AuditSearch<'_> {
     /// How many events to read at once: no more than the page, if it takes them all.
     fn window(&self) -> usize {
-        if *self.filter == Filter::default() { self.limit.min(WINDOW) } else { WINDOW }
+        if *self.filter == AuditFilter::default() { self.limit.min(WINDOW) } else { WINDOW }
     }
 
     fn is_over(&self) -> bool {
@@ -196,9 +200,9 @@ impl Search<'_> {
     }
 }
 
-impl Filter {
+impl AuditFilter {
     /// Whether it takes an event, apart from the action.
-    fn takes(&self, event: &Event) -> bool {
+    fn matches_event(&self, event: &Event) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&event.kind))
             && self.principal.as_ref().is_none_or(|wanted| *wanted == event.principal)
             && self.actor.as_ref().is_none_or(|wanted| *wanted == event.actor)
@@ -208,13 +212,13 @@ impl Filter {
 }
 
 /// What a fact tells something of.
-enum Subject {
+enum FactSubject {
     Action(ActionId),
     Approval(ApprovalId),
     Grant(GrantId),
 }
 
-fn subject(fact: &Fact) -> Option<Subject> {
+fn find_fact_subject(fact: &Fact) -> Option<FactSubject> {
     if let Fact::ActionRequested { action, .. }
     | Fact::ActionWaiting { action, .. }
     | Fact::ActionDenied { action, .. }
@@ -225,16 +229,16 @@ fn subject(fact: &Fact) -> Option<Subject> {
     | Fact::ActionOutput { action, .. }
     | Fact::ActionFinished { action, .. } = fact
     {
-        Some(Subject::Action(*action))
+        Some(FactSubject::Action(*action))
     } else if let Fact::ApprovalAnswered { approval, .. }
     | Fact::ApprovalExpired { approval, .. }
     | Fact::ApprovalWithdrawn { approval, .. }
     | Fact::GrantCreated { approval, .. } = fact
     {
-        Some(Subject::Approval(*approval))
+        Some(FactSubject::Approval(*approval))
     } else if let Fact::GrantRevoked { grant, .. } = fact {
-        Some(Subject::Grant(*grant))
+        Some(FactSubject::Grant(*grant))
     } else {
-        RuntimeChange::from_fact(fact).map(|(_, action, _, _)| Subject::Action(action))
+        RuntimeChange::from_fact(fact).map(|(_, action, _, _)| FactSubject::Action(action))
     }
 }

@@ -31,7 +31,7 @@ pub struct Operator {
 
 /// A caller that may look, at one project or at everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reader {
+pub struct AuthorizedReader {
     project: Option<ProjectId>,
     token: Option<TokenId>,
 }
@@ -48,13 +48,16 @@ impl Caller {
     }
 
     /// The same, known by the token it holds.
-    pub(crate) fn holding(self, token: TokenId) -> Self {
+    pub(crate) fn with_token(self, token: TokenId) -> Self {
         Self { token: Some(token), ..self }
     }
 
     /// The role it acts in, given the one it asks for: an agent has that of its
     /// token and no other; a person may try one, or act for themselves.
-    pub(crate) fn role_for(&self, wanted: Option<String>) -> Result<Option<String>, GatewayError> {
+    pub(crate) fn resolve_role(
+        &self,
+        wanted: Option<String>,
+    ) -> Result<Option<String>, GatewayError> {
         match self.class {
             TokenClass::Operator => Ok(wanted),
             TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer => {
@@ -62,7 +65,7 @@ impl Caller {
                 if wanted.is_none_or(|wanted| wanted == own) {
                     Ok(Some(own))
                 } else {
-                    Err(GatewayError::OtherRole(own))
+                    Err(GatewayError::BoundToOtherRole(own))
                 }
             }
         }
@@ -84,11 +87,11 @@ impl Caller {
     }
 
     /// Fails unless it may ask for actions in this project.
-    pub(crate) fn may_ask(&self, project: ProjectId) -> Result<(), GatewayError> {
+    pub(crate) fn check_may_request(&self, project: ProjectId) -> Result<(), GatewayError> {
         match self.class {
             TokenClass::Operator => Ok(()),
             TokenClass::Agent if self.project == Some(project) => Ok(()),
-            TokenClass::Agent => Err(GatewayError::OtherProject),
+            TokenClass::Agent => Err(GatewayError::BoundToOtherProject),
             class @ (TokenClass::Runtime | TokenClass::Viewer) => Err(GatewayError::Forbidden {
                 class: class_name(class),
                 needs: "an operator or an agent",
@@ -97,12 +100,12 @@ impl Caller {
     }
 
     /// The caller as a person, if it is one.
-    pub fn operator(self) -> Result<Operator, GatewayError> {
+    pub fn into_operator(self) -> Result<Operator, GatewayError> {
         match (self.class, self.project) {
             (TokenClass::Operator, None) => {
                 Ok(Operator { principal: self.principal, actor: self.actor })
             }
-            (TokenClass::Operator, Some(_)) => Err(GatewayError::OtherProject),
+            (TokenClass::Operator, Some(_)) => Err(GatewayError::BoundToOtherProject),
             (class @ (TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer), _) => {
                 Err(GatewayError::Forbidden { class: class_name(class), needs: "an operator" })
             }
@@ -110,10 +113,10 @@ impl Caller {
     }
 
     /// The caller as one that may look, if it may.
-    pub fn reader(self) -> Result<Reader, GatewayError> {
+    pub fn into_reader(self) -> Result<AuthorizedReader, GatewayError> {
         match self.class {
             TokenClass::Operator | TokenClass::Viewer => {
-                Ok(Reader { project: self.project, token: self.token })
+                Ok(AuthorizedReader { project: self.project, token: self.token })
             }
             class @ (TokenClass::Agent | TokenClass::Runtime) => Err(GatewayError::Forbidden {
                 class: class_name(class),
@@ -135,7 +138,7 @@ impl Operator {
     }
 }
 
-impl Reader {
+impl AuthorizedReader {
     /// The token it looks with; `None` for the owner's.
     pub(crate) fn token(&self) -> Option<TokenId> {
         self.token
@@ -148,7 +151,7 @@ impl Reader {
 
     /// What it may read of the log, given what it asks for. A reader that is
     /// bound to a project gets that project's stream and nothing else.
-    pub fn scope(&self, wanted: Option<Stream>) -> Result<EventScope, GatewayError> {
+    pub fn resolve_scope(&self, wanted: Option<Stream>) -> Result<EventScope, GatewayError> {
         match (self.project, wanted) {
             (None, None) => Ok(EventScope::All),
             (None, Some(stream)) => Ok(EventScope::Stream(stream)),
@@ -156,12 +159,12 @@ impl Reader {
             (Some(only), Some(stream)) if stream == Stream::Project(only) => {
                 Ok(EventScope::Stream(stream))
             }
-            (Some(_), Some(_)) => Err(GatewayError::OtherProject),
+            (Some(_), Some(_)) => Err(GatewayError::BoundToOtherProject),
         }
     }
 
     /// Fails unless it may see everything.
-    pub fn whole(&self) -> Result<(), GatewayError> {
-        if self.project.is_none() { Ok(()) } else { Err(GatewayError::OtherProject) }
+    pub fn require_all_projects(&self) -> Result<(), GatewayError> {
+        if self.project.is_none() { Ok(()) } else { Err(GatewayError::BoundToOtherProject) }
     }
 }

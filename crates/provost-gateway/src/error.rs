@@ -25,13 +25,13 @@ pub enum GatewayError {
     },
     /// The caller is bound to another project.
     #[error("this token is bound to one project and cannot see beyond it")]
-    OtherProject,
+    BoundToOtherProject,
     /// The caller is bound to another role.
     #[error("this token acts in the role `{0}` and in no other")]
-    OtherRole(String),
+    BoundToOtherRole(String),
     /// The session is another's.
     #[error("this session belongs to another token; name one of your own")]
-    OtherSession,
+    SessionOwnedByOther,
     /// No such project.
     #[error("there is no project `{0}`; `provost projects` lists them")]
     ProjectNotFound(String),
@@ -40,7 +40,7 @@ pub enum GatewayError {
     TokenNotFound(String),
     /// The same request came again.
     #[error("this request was carried out before, and its token was shown then; ask for another")]
-    TokenShown,
+    TokenAlreadyShown,
     /// The folder is not there.
     #[error("{0} does not exist")]
     PathNotFound(String),
@@ -57,7 +57,7 @@ pub enum GatewayError {
     },
     /// A field of the request does not fit.
     #[error("{field}: {why}")]
-    Invalid {
+    InvalidField {
         /// Which.
         field: &'static str,
         /// Why.
@@ -68,7 +68,7 @@ pub enum GatewayError {
     ActionNotFound(String),
     /// No such question, grant, role or file.
     #[error("there is no {what} `{name}`")]
-    Missing {
+    ItemNotFound {
         /// What kind of thing.
         what: &'static str,
         /// The name that was given.
@@ -88,7 +88,7 @@ pub enum GatewayError {
     Fault(ErrorInfo),
     /// The secrets in the environment cannot be looked for.
     #[error(transparent)]
-    Secrets(#[from] TooManySecrets),
+    TooManySecrets(#[from] TooManySecrets),
     /// The machine gave no random numbers.
     #[error("the machine gives no random numbers: {0}")]
     NoRandomness(String),

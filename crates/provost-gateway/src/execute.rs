@@ -13,12 +13,12 @@ use provost_proto::{Actor, Code, Fact, RawJson};
 use provost_store::Durability;
 use serde_json::{Value, json};
 
-use crate::actions::Behalf;
-use crate::kernels::{Finished, Waiting};
+use crate::actions::RequestContext;
+use crate::kernels::{FinishedCommand, FinishedCommandReceiver};
 use crate::{Gateway, GatewayError};
 
 /// The profile under which a command runs, as its kernel will report it.
-pub(crate) fn profile(matter: &BoundAction) -> Option<&'static str> {
+pub(crate) fn select_sandbox_profile(matter: &BoundAction) -> Option<&'static str> {
     match matter.request().action.kind() {
         ActionKind::Read | ActionKind::Write | ActionKind::Process => None,
         ActionKind::Run if matter.needs_network() => Some("build+network"),
@@ -30,40 +30,43 @@ pub(crate) fn profile(matter: &BoundAction) -> Option<&'static str> {
 
 /// Whether an action has ended when it is answered.
 #[derive(Debug)]
-pub(crate) enum Ended {
-    Now(RawJson),
-    GoesOn(RawJson),
+pub(crate) enum ExecutionResult {
+    Finished(RawJson),
+    Running(RawJson),
 }
 
 impl Gateway {
     /// Uses a permit up, to the end.
-    pub(crate) async fn run(
+    pub(crate) async fn run_permitted_action(
         self: &Arc<Self>,
-        behalf: &Behalf,
+        behalf: &RequestContext,
         permit: Permit,
-        waiting: Option<Waiting>,
-    ) -> Result<Ended, GatewayError> {
+        waiting: Option<FinishedCommandReceiver>,
+    ) -> Result<ExecutionResult, GatewayError> {
         if permit.action().kind() == ActionKind::Run {
             self.run_command(behalf, permit, waiting).await
         } else {
-            self.on_the_spot(behalf, permit).await
+            self.run_immediate_action(behalf, permit).await
         }
     }
 
     /// Someone waits for the end of a command and for what it prints.
-    pub(crate) fn wait_for(&self, permit: &Permit) -> Option<Waiting> {
+    pub(crate) fn register_command_waiter(
+        &self,
+        permit: &Permit,
+    ) -> Option<FinishedCommandReceiver> {
         let command = permit.action().kind() == ActionKind::Run && !permit.action().is_background();
-        command.then(|| self.kernels.expect(permit.id()))
+        command.then(|| self.kernels.register_waiter(permit.id()))
     }
 
     /// Hands a permit to the project's kernel.
-    pub(crate) async fn execute(
+    pub(crate) async fn execute_in_kernel(
         self: &Arc<Self>,
-        behalf: &Behalf,
+        behalf: &RequestContext,
         permit: Permit,
     ) -> Result<RawJson, ErrorInfo> {
-        let kernel = self.kernel(&behalf.project).await?;
-        let limits = self.limits(behalf, permit.action());
+        let kernel = self.ensure_kernel(&behalf.project).await?;
+        let limits = self.visibility_rules(behalf, permit.action());
         let stops = matches!(permit.action(), Action::Runtime(RuntimeAction::Stop(_)));
         match kernel.execute_with_visibility(permit, limits).await {
             // A person who stops what hangs means all of it: nobody else could end it.
@@ -71,16 +74,16 @@ impl Gateway {
                 tracing::warn!("a kernel that does not answer is killed to stop what it runs");
                 self.kill_kernel(behalf.project.id).await;
                 let stopped = json!({ "stopped": true, "byForce": true });
-                raw(&stopped).map_err(|error| lost(&error.to_string()))
+                encode_raw_result(&stopped).map_err(|error| kernel_lost_fault(&error.to_string()))
             }
-            done => done.map_err(|error| fault(&error)),
+            done => done.map_err(|error| fault_from_kernel_error(&error)),
         }
     }
 
     /// What is left out of what an agent looks into. A person sees everything.
-    fn limits(&self, behalf: &Behalf, action: &Action) -> Vec<VisibilityRule> {
+    fn visibility_rules(&self, behalf: &RequestContext, action: &Action) -> Vec<VisibilityRule> {
         let (Some(role), Some(governed)) =
-            (behalf.role.as_deref(), self.governance.of(behalf.project.id))
+            (behalf.role.as_deref(), self.governance.find_by_id(behalf.project.id))
         else {
             return Vec::new();
         };
@@ -91,50 +94,53 @@ impl Gateway {
     }
 
     /// An action whose answer comes at once.
-    async fn on_the_spot(
+    async fn run_immediate_action(
         self: &Arc<Self>,
-        behalf: &Behalf,
+        behalf: &RequestContext,
         permit: Permit,
-    ) -> Result<Ended, GatewayError> {
+    ) -> Result<ExecutionResult, GatewayError> {
         let (id, effect, began) = (permit.id(), permit.action().kind(), Instant::now());
         let lists = permit.action().name() == "terminal.list";
         let changes = matches!(permit.action(), Action::Runtime(_));
-        let mut result = self.execute(behalf, permit).await;
+        let mut result = self.execute_in_kernel(behalf, permit).await;
         if let (true, Actor::Agent(_), Ok(listed)) = (lists, &behalf.actor, &mut result) {
-            *listed = raw(&self.only_own(&behalf.principal, listed.to_value()).await?)?;
+            *listed = encode_raw_result(
+                &self.retain_own_processes(&behalf.principal, listed.to_value()).await?,
+            )?;
         }
-        let outcome = outcome_of(effect, &result, began);
+        let outcome = outcome_from_result(effect, &result, began);
         let project = behalf.project.id;
         if changes {
-            self.catch_up(project).await?;
+            self.wait_for_kernel_reports(project).await?;
         }
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
-        self.write(behalf, Durability::Buffered, vec![finished]).await?;
-        result.map(Ended::Now).map_err(GatewayError::Fault)
+        self.append_facts(behalf, Durability::Buffered, vec![finished]).await?;
+        result.map(ExecutionResult::Finished).map_err(GatewayError::Fault)
     }
 
     /// A command: its output and its end come as reports.
     async fn run_command(
         self: &Arc<Self>,
-        behalf: &Behalf,
+        behalf: &RequestContext,
         permit: Permit,
-        waiting: Option<Waiting>,
-    ) -> Result<Ended, GatewayError> {
+        waiting: Option<FinishedCommandReceiver>,
+    ) -> Result<ExecutionResult, GatewayError> {
         let id = permit.id();
-        match self.execute(behalf, permit).await {
+        match self.execute_in_kernel(behalf, permit).await {
             Err(fault) => {
-                let (project, outcome) = (behalf.project.id, failed(fault.clone()));
+                let (project, outcome) = (behalf.project.id, failed_outcome(fault.clone()));
                 let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
-                self.write(behalf, Durability::Buffered, vec![finished]).await?;
+                self.append_facts(behalf, Durability::Buffered, vec![finished]).await?;
                 Err(GatewayError::Fault(fault))
             }
             Ok(process) => match waiting {
                 // What it prints is in the log, and need not be in memory.
-                None => Ok(Ended::GoesOn(process)),
+                None => Ok(ExecutionResult::Running(process)),
                 Some(waiting) => {
-                    let finished = waiting.end().await.ok_or(GatewayError::Stopping)?;
-                    let result = result_of(finished)?;
-                    raw(&result).map(Ended::Now)
+                    let finished =
+                        waiting.receive_finished().await.ok_or(GatewayError::Stopping)?;
+                    let result = build_command_result(finished)?;
+                    encode_raw_result(&result).map(ExecutionResult::Finished)
                 }
             },
         }
@@ -142,7 +148,7 @@ impl Gateway {
 }
 
 /// How an action that was answered at once ended.
-pub(crate) fn outcome_of(
+pub(crate) fn outcome_from_result(
     effect: ActionKind,
     result: &Result<RawJson, ErrorInfo>,
     began: Instant,
@@ -160,7 +166,7 @@ pub(crate) fn outcome_of(
 }
 
 /// A result as it is sent.
-pub(crate) fn raw(result: &Value) -> Result<RawJson, GatewayError> {
+pub(crate) fn encode_raw_result(result: &Value) -> Result<RawJson, GatewayError> {
     RawJson::new(result).map_err(|error| {
         let message = format!("the result cannot be written: {error}");
         GatewayError::Fault(ErrorInfo { code: Code::Internal, message, details: None })
@@ -168,9 +174,9 @@ pub(crate) fn raw(result: &Value) -> Result<RawJson, GatewayError> {
 }
 
 /// What a command's caller is told: what it printed and how it ended.
-fn result_of(finished: Finished) -> Result<Value, GatewayError> {
-    let Finished { outcome, output } = finished;
-    let text = |stream| output.of(stream);
+fn build_command_result(finished: FinishedCommand) -> Result<Value, GatewayError> {
+    let FinishedCommand { outcome, output } = finished;
+    let text = |stream| output.stream_text(stream);
     if let Some(mut fault) = outcome.fault.clone() {
         fault.details = Some(json!({
             "stdout": text(OutputStream::Stdout),
@@ -190,7 +196,7 @@ fn result_of(finished: Finished) -> Result<Value, GatewayError> {
 }
 
 /// The outcome of an action that never began.
-pub(crate) fn failed(fault: ErrorInfo) -> ActionOutcome {
+pub(crate) fn failed_outcome(fault: ErrorInfo) -> ActionOutcome {
     ActionOutcome {
         exit_code: None,
         signal: None,
@@ -200,10 +206,10 @@ pub(crate) fn failed(fault: ErrorInfo) -> ActionOutcome {
     }
 }
 
-pub(crate) fn fault(error: &KernelError) -> ErrorInfo {
+pub(crate) fn fault_from_kernel_error(error: &KernelError) -> ErrorInfo {
     match error {
         KernelError::Fault(fault) => fault.clone(),
-        KernelError::Lost | KernelError::Unresponsive => lost(&error.to_string()),
+        KernelError::Lost | KernelError::Unresponsive => kernel_lost_fault(&error.to_string()),
         KernelError::StartFailed(_)
         | KernelError::ProtocolTooNew { .. }
         | KernelError::ProtocolTooOld { .. } => {
@@ -212,6 +218,6 @@ pub(crate) fn fault(error: &KernelError) -> ErrorInfo {
     }
 }
 
-pub(crate) fn lost(why: &str) -> ErrorInfo {
+pub(crate) fn kernel_lost_fault(why: &str) -> ErrorInfo {
     ErrorInfo { code: Code::KernelLost, message: why.to_owned(), details: None }
 }

@@ -22,18 +22,18 @@ use provost_store::EventStore;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::{Gateway, GatewayError};
-use files::{Files, UserRules};
+use files::{GovernanceFiles, UserRules};
 
 /// What governs one project.
 #[derive(Debug, Clone)]
-pub(crate) struct Governed {
+pub(crate) struct ProjectGovernance {
     pub(crate) project: Arc<Project>,
     mode: Option<ProjectModeView>,
     /// Those that were not taken back.
     pub(crate) grants: Vec<Grant>,
     trusted: HashMap<(GovernanceFileKind, String), TrustedFile>,
     /// The roles and rules, as they were read last.
-    pub(crate) files: Option<Arc<Files>>,
+    pub(crate) files: Option<Arc<GovernanceFiles>>,
     /// The rules of all layers.
     pub(crate) rules: Arc<PolicyRules>,
     /// Why some rules could not be read.
@@ -41,8 +41,8 @@ pub(crate) struct Governed {
 }
 
 #[derive(Debug)]
-pub(crate) struct Governance {
-    projects: RwLock<HashMap<ProjectId, Arc<Governed>>>,
+pub(crate) struct GovernanceRegistry {
+    projects: RwLock<HashMap<ProjectId, Arc<ProjectGovernance>>>,
     user: RwLock<Arc<UserRules>>,
     /// One change at a time.
     turn: Semaphore,
@@ -51,11 +51,11 @@ pub(crate) struct Governance {
 }
 
 /// The right to change what governs. There is one.
-pub(crate) struct Turn<'a> {
+pub(crate) struct GovernanceGuard<'a> {
     _permit: SemaphorePermit<'a>,
 }
 
-impl Governed {
+impl ProjectGovernance {
     fn new(project: Project) -> Self {
         Self {
             project: Arc::new(project),
@@ -91,12 +91,16 @@ impl Governed {
     }
 
     /// What was trusted of a file.
-    pub(crate) fn trusted(&self, what: GovernanceFileKind, file: &str) -> Option<&TrustedFile> {
+    pub(crate) fn find_trusted_file(
+        &self,
+        what: GovernanceFileKind,
+        file: &str,
+    ) -> Option<&TrustedFile> {
         self.trusted.get(&(what, file.to_owned()))
     }
 
     /// Folds what the log says into this copy.
-    fn apply(&mut self, doc: ViewDocument) {
+    fn apply_document(&mut self, doc: ViewDocument) {
         match doc {
             ViewDocument::Mode(mode) => self.mode = Some(mode),
             ViewDocument::Grant(grant) => {
@@ -123,7 +127,7 @@ impl Governed {
     }
 }
 
-impl Governance {
+impl GovernanceRegistry {
     pub(crate) async fn load(
         store: &dyn EventStore,
         user: UserRules,
@@ -135,12 +139,14 @@ impl Governance {
             .into_iter()
             .filter_map(ViewDocument::into_project)
         {
-            projects.insert(project.id, Governed::new(project));
+            projects.insert(project.id, ProjectGovernance::new(project));
         }
         for view in [ViewKind::Modes, ViewKind::Grants, ViewKind::Trusted] {
             for doc in store.list_documents(view).await? {
-                if let Some(governed) = project_of(&doc).and_then(|id| projects.get_mut(&id)) {
-                    governed.apply(doc);
+                if let Some(governed) =
+                    document_project_id(&doc).and_then(|id| projects.get_mut(&id))
+                {
+                    governed.apply_document(doc);
                 }
             }
         }
@@ -155,47 +161,47 @@ impl Governance {
     }
 
     /// What governs a project, if it is known.
-    pub(crate) fn of(&self, project: ProjectId) -> Option<Arc<Governed>> {
+    pub(crate) fn find_by_id(&self, project: ProjectId) -> Option<Arc<ProjectGovernance>> {
         self.projects.read().unwrap_or_else(PoisonError::into_inner).get(&project).cloned()
     }
 
     /// What governs the project with this id or slug.
-    pub(crate) fn named(&self, name: &str) -> Option<Arc<Governed>> {
+    pub(crate) fn find_by_name(&self, name: &str) -> Option<Arc<ProjectGovernance>> {
         if let Ok(id) = name.parse() {
-            return self.of(id);
+            return self.find_by_id(id);
         }
         let projects = self.projects.read().unwrap_or_else(PoisonError::into_inner);
         projects.values().find(|governed| governed.project.slug == name).cloned()
     }
 
     /// The projects that are open.
-    fn open(&self) -> Vec<ProjectId> {
+    fn list_open_projects(&self) -> Vec<ProjectId> {
         let projects = self.projects.read().unwrap_or_else(PoisonError::into_inner);
         let open = projects.values().filter(|known| known.project.status == ProjectStatus::Open);
         open.map(|known| known.project.id).collect()
     }
 
-    pub(crate) fn user(&self) -> Arc<UserRules> {
+    pub(crate) fn user_rules(&self) -> Arc<UserRules> {
         Arc::clone(&self.user.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes what the log says now into the copy.
-    pub(crate) fn learn(&self, doc: ViewDocument) {
+    pub(crate) fn apply_document(&self, doc: ViewDocument) {
         let mut projects = self.projects.write().unwrap_or_else(PoisonError::into_inner);
         if let ViewDocument::Project(project) = &doc
             && !projects.contains_key(&project.id)
         {
-            projects.insert(project.id, Arc::new(Governed::new(Project::clone(project))));
+            projects.insert(project.id, Arc::new(ProjectGovernance::new(Project::clone(project))));
         }
         if let ViewDocument::Project(_) = &doc {
             self.opened.notify_one();
         }
-        if let Some(governed) = project_of(&doc).and_then(|id| projects.get_mut(&id)) {
-            Arc::make_mut(governed).apply(doc);
+        if let Some(governed) = document_project_id(&doc).and_then(|id| projects.get_mut(&id)) {
+            Arc::make_mut(governed).apply_document(doc);
         }
     }
 
-    fn change(&self, project: ProjectId, change: impl FnOnce(&mut Governed)) {
+    fn update_project(&self, project: ProjectId, change: impl FnOnce(&mut ProjectGovernance)) {
         let mut projects = self.projects.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(governed) = projects.get_mut(&project) {
             change(Arc::make_mut(governed));
@@ -203,7 +209,7 @@ impl Governance {
     }
 }
 
-fn project_of(doc: &ViewDocument) -> Option<ProjectId> {
+fn document_project_id(doc: &ViewDocument) -> Option<ProjectId> {
     match doc {
         ViewDocument::Mode(mode) => Some(mode.project),
         ViewDocument::Grant(grant) => Some(grant.project),
@@ -224,20 +230,20 @@ fn project_of(doc: &ViewDocument) -> Option<ProjectId> {
 
 impl Gateway {
     /// Waits for the turn to change what governs.
-    pub(crate) async fn turn(&self) -> Result<Turn<'_>, GatewayError> {
+    pub(crate) async fn lock_governance(&self) -> Result<GovernanceGuard<'_>, GatewayError> {
         let permit = self.governance.turn.acquire().await;
-        permit.map(|permit| Turn { _permit: permit }).map_err(|_| GatewayError::Stopping)
+        permit.map(|permit| GovernanceGuard { _permit: permit }).map_err(|_| GatewayError::Stopping)
     }
 
     /// Takes what these facts changed into the copy. They are in the log.
-    pub(crate) async fn learn(&self, facts: &[Fact]) -> Result<(), GatewayError> {
+    pub(crate) async fn apply_governance_facts(&self, facts: &[Fact]) -> Result<(), GatewayError> {
         for fact in facts {
             for (key, _) in provost_core::fold::affected_documents(fact) {
                 if let ViewKind::Modes | ViewKind::Grants | ViewKind::Trusted | ViewKind::Projects =
                     key.view
                     && let Some(doc) = self.store.get_document(key.view, key.key).await?
                 {
-                    self.governance.learn(doc);
+                    self.governance.apply_document(doc);
                 }
             }
         }
@@ -246,7 +252,7 @@ impl Gateway {
 
     /// The grant with this name, in whichever project.
     pub(crate) async fn find_grant(&self, id: &str) -> Result<Grant, GatewayError> {
-        let missing = || GatewayError::Missing { what: "grant", name: id.to_owned() };
+        let missing = || GatewayError::ItemNotFound { what: "grant", name: id.to_owned() };
         let parsed: GrantId = id.parse().map_err(|_| missing())?;
         let doc = self.store.get_document(ViewKind::Grants, parsed.uuid()).await?;
         doc.and_then(ViewDocument::into_grant).ok_or_else(missing)
@@ -254,15 +260,16 @@ impl Gateway {
 }
 
 /// The rules of all layers, and why some could not be read.
-fn put_together(
+fn compile_rules(
     user: &UserRules,
-    files: &Files,
+    files: &GovernanceFiles,
     trusted: Option<&TrustedFile>,
 ) -> (PolicyRules, Option<String>) {
     let mut broken = user.errors.first().cloned();
     let project = files.policy.as_ref().and_then(|file| match &file.parsed {
         Ok(policy) => {
-            let trust = files::trust(trusted.is_some_and(|trusted| trusted.hash == file.hash));
+            let trust =
+                files::trust_from_flag(trusted.is_some_and(|trusted| trusted.hash == file.hash));
             Some((policy.clone(), trust))
         }
         Err(errors) => {

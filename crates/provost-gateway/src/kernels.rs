@@ -5,9 +5,9 @@
 //! event. So after a crash of the daemon the log itself says where to go on,
 //! and no report is lost or written twice.
 
-mod follow;
+mod command_waiters;
+mod monitor;
 mod reattach;
-mod waiting;
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -23,22 +23,22 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::execute::lost;
+use crate::execute::kernel_lost_fault;
 use crate::{Gateway, GatewayError};
-use waiting::Waiter;
-pub(crate) use waiting::{Finished, Waiting};
+use command_waiters::CommandWaiter;
+pub(crate) use command_waiters::{FinishedCommand, FinishedCommandReceiver};
 
 /// How long a kernel may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const KERNEL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest wait before a kernel that does not stay up is started again.
-const BACKOFF: Duration = Duration::from_secs(30);
+const MAX_RESTART_BACKOFF: Duration = Duration::from_secs(30);
 
 /// How a project's kernel is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelState {
     /// None runs; one is started when something needs it.
-    None,
+    NotRunning,
     /// It answers; its last heartbeat took so long.
     Connected {
         /// Its process id.
@@ -54,28 +54,28 @@ pub enum KernelState {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Kernels {
-    connected: Mutex<HashMap<ProjectId, Connected>>,
-    waiting: Mutex<HashMap<ActionId, Waiter>>,
+pub(crate) struct KernelRegistry {
+    connected: Mutex<HashMap<ProjectId, ConnectedKernel>>,
+    waiting: Mutex<HashMap<ActionId, CommandWaiter>>,
     /// One kernel is started at a time.
-    turn: Turn,
-    failures: Mutex<HashMap<ProjectId, Failures>>,
+    turn: KernelStartLock,
+    failures: Mutex<HashMap<ProjectId, KernelRestartBackoff>>,
     /// Those that were told to end.
     ending: Mutex<HashSet<Uuid>>,
 }
 
 /// Whose turn it is.
 #[derive(Debug)]
-struct Turn(Semaphore);
+struct KernelStartLock(Semaphore);
 
-impl Default for Turn {
+impl Default for KernelStartLock {
     fn default() -> Self {
         Self(Semaphore::new(1))
     }
 }
 
 #[derive(Debug)]
-struct Connected {
+struct ConnectedKernel {
     kernel: KernelClient,
     beat: Option<Duration>,
     /// Closed when it is gone and the log says so.
@@ -84,11 +84,11 @@ struct Connected {
 
 /// How often a kernel did not stay up.
 #[derive(Debug, Default)]
-struct Failures {
+struct KernelRestartBackoff {
     count: u32,
     last: Option<Instant>,
 }
-impl Kernels {
+impl KernelRegistry {
     /// The kernel of a project, if it is connected.
     pub(crate) fn connected(&self, project: ProjectId) -> Option<KernelClient> {
         let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ impl Kernels {
     }
 
     /// The kernel of a project, which is to end, with what is closed when it is gone.
-    fn end(&self, project: ProjectId) -> Option<(KernelClient, mpsc::Sender<Infallible>)> {
+    fn mark_ending(&self, project: ProjectId) -> Option<(KernelClient, mpsc::Sender<Infallible>)> {
         let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         let known = connected.get(&project)?;
         let (kernel, followed) = (known.kernel.clone(), known.followed.clone());
@@ -105,14 +105,18 @@ impl Kernels {
         Some((kernel, followed))
     }
 
-    fn failures<T>(&self, project: ProjectId, look: impl FnOnce(&mut Failures) -> T) -> T {
+    fn with_restart_backoff<T>(
+        &self,
+        project: ProjectId,
+        look: impl FnOnce(&mut KernelRestartBackoff) -> T,
+    ) -> T {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         look(failures.entry(project).or_default())
     }
 }
 
 impl Gateway {
-    pub(crate) fn place(&self, project: ProjectId) -> KernelDir {
+    pub(crate) fn kernel_dir(&self, project: ProjectId) -> KernelDir {
         KernelDir::new(&self.places.data.join("kernels").join(project.uuid().simple().to_string()))
     }
 
@@ -120,8 +124,8 @@ impl Gateway {
     pub fn kernel_state(&self, project: ProjectId) -> KernelState {
         let connected = self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
         match connected.get(&project) {
-            None => KernelState::None,
-            Some(Connected { kernel, beat, .. }) => {
+            None => KernelState::NotRunning,
+            Some(ConnectedKernel { kernel, beat, .. }) => {
                 let pid = kernel.welcome().pid;
                 beat.map_or(KernelState::Unresponsive { pid }, |heartbeat| KernelState::Connected {
                     pid,
@@ -132,7 +136,7 @@ impl Gateway {
     }
 
     /// The kernel of a project, started if none is there.
-    pub(crate) async fn kernel(
+    pub(crate) async fn ensure_kernel(
         self: &Arc<Self>,
         project: &Project,
     ) -> Result<KernelClient, ErrorInfo> {
@@ -143,18 +147,25 @@ impl Gateway {
     }
 
     async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<KernelClient, ErrorInfo> {
-        let _turn =
-            self.kernels.turn.0.acquire().await.map_err(|_| lost("the daemon is stopping"))?;
+        let _turn = self
+            .kernels
+            .turn
+            .0
+            .acquire()
+            .await
+            .map_err(|_| kernel_lost_fault("the daemon is stopping"))?;
         if let Some(kernel) = self.kernels.connected(project.id) {
             return Ok(kernel);
         }
-        if let Some(wait) = self.kernels.failures(project.id, |failures| failures.wait()) {
+        if let Some(wait) =
+            self.kernels.with_restart_backoff(project.id, |failures| failures.remaining_delay())
+        {
             let seconds = wait.as_secs() + 1;
-            return Err(lost(&format!(
+            return Err(kernel_lost_fault(&format!(
                 "the project's kernel does not stay up; it is started again in {seconds} s"
             )));
         }
-        let place = self.place(project.id);
+        let place = self.kernel_dir(project.id);
         let (args, secrets) = (self.kernel_args(project), &self.places.secrets);
         let started = KernelClient::start(&place, &self.places.program, &args, secrets).await;
         match started {
@@ -166,25 +177,25 @@ impl Gateway {
                     pid: welcome.pid,
                     version: welcome.version.clone(),
                 };
-                let failed = |error: GatewayError| lost(&error.to_string());
-                self.record_in(project.id, vec![fact], Durability::Buffered)
+                let failed = |error: GatewayError| kernel_lost_fault(&error.to_string());
+                self.record_kernel_facts(project.id, vec![fact], Durability::Buffered)
                     .await
                     .map_err(failed)?;
-                self.take_up(project.id, kernel.clone(), reports, 0)
+                self.attach_kernel(project.id, kernel.clone(), reports, 0)
                     .await
-                    .map_err(|error| lost(&error))?;
-                self.kernels.failures(project.id, Failures::started);
+                    .map_err(|error| kernel_lost_fault(&error))?;
+                self.kernels.with_restart_backoff(project.id, KernelRestartBackoff::record_start);
                 Ok(kernel)
             }
             Err(error) => {
-                self.kernels.failures(project.id, Failures::failed);
-                Err(crate::execute::fault(&error))
+                self.kernels.with_restart_backoff(project.id, KernelRestartBackoff::record_failure);
+                Err(crate::execute::fault_from_kernel_error(&error))
             }
         }
     }
 
     fn kernel_args(&self, project: &Project) -> Vec<OsString> {
-        let place = self.place(project.id);
+        let place = self.kernel_dir(project.id);
         let home = self.places.home.clone().unwrap_or_else(|| "/".into());
         vec![
             "kernel".into(),
@@ -204,7 +215,7 @@ impl Gateway {
     }
 
     /// Begins to follow a kernel from behind a report.
-    async fn take_up(
+    async fn attach_kernel(
         self: &Arc<Self>,
         project: ProjectId,
         kernel: KernelClient,
@@ -214,39 +225,39 @@ impl Gateway {
         kernel.subscribe_reports(after).await.map_err(|error| error.to_string())?;
         let (followed, follows) = mpsc::channel(1);
         let beat = Some(Duration::ZERO);
-        let connected = Connected { kernel: kernel.clone(), beat, followed };
+        let connected = ConnectedKernel { kernel: kernel.clone(), beat, followed };
         self.kernels
             .connected
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(project, connected);
-        let following = Arc::clone(self).follow(project, kernel.clone(), reports);
+        let following = Arc::clone(self).run_report_loop(project, kernel.clone(), reports);
         tokio::spawn(async move {
             following.await;
             drop(follows);
         });
-        tokio::spawn(Arc::clone(self).listen_to_heart(project, kernel));
+        tokio::spawn(Arc::clone(self).run_heartbeat(project, kernel));
         Ok(())
     }
 
     /// Ends a kernel that does not answer, and everything in it.
     pub(crate) async fn kill_kernel(&self, project: ProjectId) {
-        let Some((kernel, followed)) = self.kernels.end(project) else { return };
+        let Some((kernel, followed)) = self.kernels.mark_ending(project) else { return };
         kernel.kill();
-        if timeout(PATIENCE, followed.closed()).await.is_err() {
+        if timeout(KERNEL_RESPONSE_TIMEOUT, followed.closed()).await.is_err() {
             tracing::warn!("a kernel that was killed is not gone");
         }
     }
 
     /// Stops the kernel of a project, and everything in it.
     pub async fn stop_kernel(&self, project: ProjectId) {
-        let Some((kernel, followed)) = self.kernels.end(project) else { return };
+        let Some((kernel, followed)) = self.kernels.mark_ending(project) else { return };
         if let Err(error) = kernel.shut_down().await {
             tracing::warn!(%error, "a kernel did not stop when it was told to; it is killed");
             kernel.kill();
         }
         // The next one may be wanted at once, and takes the place of this one.
-        if timeout(PATIENCE, followed.closed()).await.is_err() {
+        if timeout(KERNEL_RESPONSE_TIMEOUT, followed.closed()).await.is_err() {
             tracing::warn!("a kernel that was stopped is not gone; it is killed");
             kernel.kill();
         }
@@ -264,22 +275,22 @@ impl Gateway {
     }
 }
 
-impl Failures {
+impl KernelRestartBackoff {
     /// How long to wait before the next start.
-    fn wait(&self) -> Option<Duration> {
+    fn remaining_delay(&self) -> Option<Duration> {
         let pause = Duration::from_secs(1) * 2_u32.saturating_pow(self.count.saturating_sub(3));
         let since = self.last?.elapsed();
-        (self.count > 2).then(|| pause.min(BACKOFF).checked_sub(since)).flatten()
+        (self.count > 2).then(|| pause.min(MAX_RESTART_BACKOFF).checked_sub(since)).flatten()
     }
 
-    fn failed(&mut self) {
+    fn record_failure(&mut self) {
         // One that stayed up for a while has not failed to.
-        let quick = self.last.is_some_and(|last| last.elapsed() < BACKOFF * 2);
+        let quick = self.last.is_some_and(|last| last.elapsed() < MAX_RESTART_BACKOFF * 2);
         self.count = if quick { self.count.saturating_add(1) } else { 1 };
         self.last = Some(Instant::now());
     }
 
-    fn started(&mut self) {
+    fn record_start(&mut self) {
         self.last = Some(Instant::now());
     }
 }

@@ -4,35 +4,35 @@
 //! to [`Gateway`]; it checks, records and answers. What only a person may do
 //! takes an [`Operator`], which nothing but a check of the caller can make.
 
+mod action_results;
 mod actions;
+mod approval_prompt;
 mod approvals;
 mod audit;
 mod caller;
-mod converse;
 mod error;
+mod evaluate;
 mod execute;
 mod governance;
+mod governance_changes;
+mod implied_command;
 mod kernels;
-mod later;
-mod layout;
-mod links;
 mod login;
-mod look;
-mod meaning;
-mod paths;
+mod new_project;
 mod policy;
 mod preview;
-mod processes;
+mod process_ownership;
+mod project_folder;
 mod projects;
-mod question;
+mod read_actions;
 mod redact;
 mod runtime;
 mod secret;
-mod sessions;
+mod session_log;
+mod session_owners;
+mod symlinks;
 mod terminal;
 mod tokens;
-mod trust;
-mod weigh;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,37 +43,37 @@ use provost_core::redact::{Redactor, Secrets};
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
 use provost_store::{AppendRequest, Clock, EventStore, StoreError};
 
-pub use actions::{Done, Submit};
-pub use audit::{Cursor, Filter};
-pub use caller::{Caller, Operator, Reader};
-pub use converse::{Part, Saying, principal_of};
+pub use actions::{ActionSubmission, SubmissionOutcome};
+pub use audit::{AuditCursor, AuditFilter};
+pub use caller::{AuthorizedReader, Caller, Operator};
 pub use error::GatewayError;
 pub use kernels::KernelState;
-pub use layout::NewFolder;
-pub use login::Browser;
-pub use preview::{Shown, Sight};
-pub use projects::{Opened, Request};
+pub use login::BrowserCredentials;
+pub use new_project::NewProjectFolder;
+pub use preview::{IssuedPreviewCookie, VerifiedPreviewCookie};
+pub use projects::{OpenProjectOutcome, OperatorRequest};
 pub use provost_kernel::{TerminalReader, TerminalWriter};
 pub use secret::Secret;
-pub use terminal::{Seat, Terminal, View};
-pub use tokens::{Bearer, Pass};
+pub use session_log::{SessionAppend, SessionRole, session_principal};
+pub use terminal::{TerminalAccess, TerminalAttachOptions, TerminalAttachment};
+pub use tokens::{RequestCredentials, TokenLease};
 
-use approvals::Approvals;
-use governance::Governance;
+use approvals::PendingApprovals;
+use evaluate::RepeatCounter;
+use governance::GovernanceRegistry;
 use governance::files::UserRules;
-use kernels::Kernels;
-use login::Logins;
-use meaning::Listeners;
-use preview::Doors;
-use runtime::Runtimes;
-use sessions::Sessions;
-use terminal::Tickets;
-use tokens::Keyring;
-use weigh::Rows;
+use implied_command::ProcessStdinRegistry;
+use kernels::KernelRegistry;
+use login::LoginCodes;
+use preview::PreviewCodes;
+use runtime::RuntimeViewCache;
+use session_owners::SessionOwners;
+use terminal::TerminalTickets;
+use tokens::TokenRegistry;
 
 /// The person whose daemon this is.
 #[derive(Debug, Clone)]
-pub struct Owner {
+pub struct DaemonOwner {
     /// `local:<user>`.
     pub principal: Principal,
     /// BLAKE3 of the token in the data folder.
@@ -82,7 +82,7 @@ pub struct Owner {
 
 /// What the gateway must know of the machine to refuse unfit folders.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct GatewayConfig {
     /// The owner's home folder, which `~` stands for.
     pub home: Option<PathBuf>,
     /// Other folders that are someone's home, whatever `HOME` says.
@@ -112,21 +112,21 @@ pub struct Places {
 pub struct Gateway {
     store: Arc<dyn EventStore>,
     clock: Clock,
-    owner: Owner,
-    places: Places,
+    owner: DaemonOwner,
+    places: GatewayConfig,
     /// Every folder that is someone's home, by all its names.
     homes: Vec<String>,
-    keyring: Keyring,
-    logins: Logins,
-    doors: Doors,
-    tickets: Tickets,
-    kernels: Kernels,
-    governance: Governance,
-    approvals: Approvals,
-    rows: Rows,
-    listeners: Listeners,
-    sessions: Sessions,
-    runtimes: Runtimes,
+    keyring: TokenRegistry,
+    logins: LoginCodes,
+    doors: PreviewCodes,
+    tickets: TerminalTickets,
+    kernels: KernelRegistry,
+    governance: GovernanceRegistry,
+    approvals: PendingApprovals,
+    rows: RepeatCounter,
+    listeners: ProcessStdinRegistry,
+    sessions: SessionOwners,
+    runtimes: RuntimeViewCache,
     redactor: Redactor,
 }
 
@@ -135,17 +135,17 @@ impl Gateway {
     pub async fn open(
         store: Arc<dyn EventStore>,
         clock: Clock,
-        owner: Owner,
-        places: Places,
+        owner: DaemonOwner,
+        places: GatewayConfig,
     ) -> Result<Self, GatewayError> {
-        mend(&*store).await?;
-        let homes = paths::homes(&places);
+        rebuild_damaged_views(&*store).await?;
+        let homes = project_folder::collect_home_folders(&places);
         let redactor = Redactor::new(&places.secrets)?;
-        let keyring = Keyring::load(&*store).await?;
+        let keyring = TokenRegistry::load(&*store).await?;
         let user = UserRules::read(&places.policy, clock.now());
-        let governance = Governance::load(&*store, user).await?;
-        let approvals = Approvals::load(&*store).await?;
-        let sessions = Sessions::load(&*store).await?;
+        let governance = GovernanceRegistry::load(&*store, user).await?;
+        let approvals = PendingApprovals::load(&*store).await?;
+        let sessions = SessionOwners::load(&*store).await?;
         Ok(Self {
             store,
             clock,
@@ -153,16 +153,16 @@ impl Gateway {
             places,
             homes,
             keyring,
-            logins: Logins::default(),
-            doors: Doors::default(),
-            tickets: Tickets::default(),
-            kernels: Kernels::default(),
+            logins: LoginCodes::default(),
+            doors: PreviewCodes::default(),
+            tickets: TerminalTickets::default(),
+            kernels: KernelRegistry::default(),
             governance,
             approvals,
-            rows: Rows::default(),
-            listeners: Listeners::default(),
+            rows: RepeatCounter::default(),
+            listeners: ProcessStdinRegistry::default(),
             sessions,
-            runtimes: Runtimes::default(),
+            runtimes: RuntimeViewCache::default(),
             redactor,
         })
     }
@@ -178,21 +178,21 @@ impl Gateway {
     }
 
     /// Records something the daemon did by itself.
-    pub async fn record(&self, fact: Fact) -> Result<(), GatewayError> {
+    pub async fn record_daemon_event(&self, fact: Fact) -> Result<(), GatewayError> {
         let append = AppendRequest::single_event(
             self.owner.principal.clone(),
             Actor::Daemon,
             Stream::Sys,
             fact,
         );
-        self.append(append).await?;
+        self.append_redacted(append).await?;
         Ok(())
     }
 }
 
 /// The views without which there is no daemon. All others are too large to be read at each
 /// start; whoever reads what is damaged there is told how to mend it.
-const LOADED: [Folded; 10] = [
+const REQUIRED_VIEWS: [Folded; 10] = [
     Folded::Projects,
     Folded::Tokens,
     Folded::Kernels,
@@ -207,8 +207,8 @@ const LOADED: [Folded; 10] = [
 
 /// Folds the views again if one of these cannot be read: they are only a copy of what
 /// the log says, so they must not keep the daemon from starting.
-async fn mend(store: &dyn EventStore) -> Result<(), GatewayError> {
-    for view in LOADED {
+async fn rebuild_damaged_views(store: &dyn EventStore) -> Result<(), GatewayError> {
+    for view in REQUIRED_VIEWS {
         if let Err(error) = store.list_documents(view).await {
             if !matches!(error, StoreError::UnreadableView { .. }) {
                 return Err(error.into());

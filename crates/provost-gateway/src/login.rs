@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use provost_proto::{CreateTokenRequest, Hash, TokenClass, UnixMicros, limits};
 
-use crate::tokens::Holder;
+use crate::tokens::TokenHolder;
 use crate::{Gateway, GatewayError, Operator, Secret, secret};
 
 /// How long a login link works.
@@ -15,17 +15,17 @@ const LINK_MINUTES: u32 = 15;
 /// The links that wait to be used. They live in memory only: a restart ends
 /// them, and another is one command away.
 #[derive(Debug, Default)]
-pub(crate) struct Logins(Mutex<VecDeque<Link>>);
+pub(crate) struct LoginCodes(Mutex<VecDeque<PendingLogin>>);
 
 #[derive(Debug)]
-struct Link {
+struct PendingLogin {
     code: Hash,
     until: UnixMicros,
 }
 
 /// What a browser is given for a link.
 #[derive(Debug)]
-pub struct Browser {
+pub struct BrowserCredentials {
     /// The value of its cookie.
     pub cookie: Secret,
     /// What its page keeps.
@@ -34,8 +34,8 @@ pub struct Browser {
     pub minutes: u32,
 }
 
-impl Logins {
-    fn add(&self, link: Link) {
+impl LoginCodes {
+    fn add(&self, link: PendingLogin) {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if links.len() == limits::MAX_LOGIN_LINKS {
             links.pop_front();
@@ -44,12 +44,12 @@ impl Logins {
     }
 
     /// Takes the link out, so that it works once.
-    fn take(&self, code: &Hash, now: UnixMicros) -> Option<Link> {
+    fn take(&self, code: &Hash, now: UnixMicros) -> Option<PendingLogin> {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|link| link.until > now);
         let mut taken = None;
         for link in std::mem::take(&mut *links) {
-            if secret::same(&link.code, code) {
+            if secret::constant_time_eq(&link.code, code) {
                 taken = Some(link);
             } else {
                 links.push_back(link);
@@ -61,15 +61,15 @@ impl Logins {
 
 impl Gateway {
     /// A code that logs one browser in, and how many minutes it works.
-    pub fn login_code(&self, _by: &Operator) -> Result<(Secret, u32), GatewayError> {
+    pub fn create_login_code(&self, _by: &Operator) -> Result<(Secret, u32), GatewayError> {
         let code = Secret::random("")?;
-        let until = self.clock().now() + minutes(LINK_MINUTES);
-        self.logins.add(Link { code: code.digest(), until });
+        let until = self.clock().now() + minutes_to_micros(LINK_MINUTES);
+        self.logins.add(PendingLogin { code: code.digest(), until });
         Ok((code, LINK_MINUTES))
     }
 
     /// Takes a code and gives the browser its two halves.
-    pub async fn log_in(&self, code: &str) -> Result<Browser, GatewayError> {
+    pub async fn redeem_login_code(&self, code: &str) -> Result<BrowserCredentials, GatewayError> {
         let page = Secret::random("provost_page_")?;
         let link = self.logins.take(&secret::digest(code), self.clock().now());
         let link = link.ok_or(GatewayError::LoginExpired)?;
@@ -80,17 +80,18 @@ impl Gateway {
             label: Some("browser".to_owned()),
             ttl_minutes: Some(limits::BROWSER_LOGIN_MINUTES),
         };
-        let handed_out = self.hand_out(wanted, Holder::Owner { page: page.digest() }).await;
+        let handed_out =
+            self.issue_token(wanted, TokenHolder::OwnerBrowser { page: page.digest() }).await;
         if handed_out.is_err() {
             // Nobody was logged in, so the link was not used.
             self.logins.add(link);
         }
         let (cookie, _) = handed_out?;
-        Ok(Browser { cookie, page, minutes: limits::BROWSER_LOGIN_MINUTES })
+        Ok(BrowserCredentials { cookie, page, minutes: limits::BROWSER_LOGIN_MINUTES })
     }
 }
 
-pub(crate) const fn minutes(n: u32) -> UnixMicros {
+pub(crate) const fn minutes_to_micros(n: u32) -> UnixMicros {
     n as UnixMicros * 60_000_000
 }
 
@@ -101,7 +102,7 @@ mod tests {
     use provost_store::{Clock, SqliteStore, StoreOptions};
 
     use super::*;
-    use crate::{Bearer, Owner, Places};
+    use crate::{DaemonOwner, GatewayConfig, RequestCredentials};
 
     #[tokio::test]
     async fn a_link_that_logged_nobody_in_can_be_used_again() {
@@ -109,31 +110,35 @@ mod tests {
         let (path, clock) = (folder.path().join("log.db"), Clock::system());
         let store = SqliteStore::open(StoreOptions { path: path.clone(), clock: clock.clone() });
         let secret = Secret::from_text("owner");
-        let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
+        let owner = DaemonOwner { principal: "local:ann".to_owned(), digest: secret.digest() };
         let store = Arc::new(store.unwrap());
-        let gateway = Gateway::open(store, clock, owner, Places::default()).await.unwrap();
-        let owner = gateway.authenticate(Bearer::Header("owner")).unwrap().operator().unwrap();
-        let (code, _) = gateway.login_code(&owner).unwrap();
+        let gateway = Gateway::open(store, clock, owner, GatewayConfig::default()).await.unwrap();
+        let owner = gateway
+            .authenticate(RequestCredentials::Header("owner"))
+            .unwrap()
+            .into_operator()
+            .unwrap();
+        let (code, _) = gateway.create_login_code(&owner).unwrap();
 
         let log = rusqlite::Connection::open(path).unwrap();
         let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON events
                       BEGIN SELECT RAISE(ABORT, 'not now'); END";
         log.execute_batch(refuse).unwrap();
-        let failed = gateway.log_in(code.reveal()).await.unwrap_err().to_string();
+        let failed = gateway.redeem_login_code(code.reveal()).await.unwrap_err().to_string();
         assert!(failed.contains("not now"), "{failed}");
         log.execute_batch("DROP TRIGGER refuse").unwrap();
-        gateway.log_in(code.reveal()).await.unwrap();
-        let again = gateway.log_in(code.reveal()).await.unwrap_err();
+        gateway.redeem_login_code(code.reveal()).await.unwrap();
+        let again = gateway.redeem_login_code(code.reveal()).await.unwrap_err();
         assert!(matches!(again, GatewayError::LoginExpired), "{again}");
     }
 
-    fn link(n: u8, until: UnixMicros) -> Link {
-        Link { code: Hash::new([n; 32]), until }
+    fn link(n: u8, until: UnixMicros) -> PendingLogin {
+        PendingLogin { code: Hash::new([n; 32]), until }
     }
 
     #[test]
     fn a_link_works_once_and_in_time() {
-        let logins = Logins::default();
+        let logins = LoginCodes::default();
         logins.add(link(1, 10));
         assert!(logins.take(&Hash::new([2; 32]), 5).is_none(), "another code");
         assert!(logins.take(&Hash::new([1; 32]), 5).is_some());
@@ -144,7 +149,7 @@ mod tests {
 
     #[test]
     fn only_so_many_links_wait_and_the_oldest_goes_first() {
-        let logins = Logins::default();
+        let logins = LoginCodes::default();
         for n in 0..=u8::try_from(limits::MAX_LOGIN_LINKS).unwrap() {
             logins.add(link(n, 10));
         }

@@ -13,23 +13,25 @@ use std::sync::{Mutex, PoisonError};
 use provost_core::hash_chain;
 use provost_proto::{Hash, Project, ProjectId, ProjectStatus, TokenId, UnixMicros};
 
-use crate::{Bearer, Gateway, GatewayError, Pass, Reader, Secret, secret};
+use crate::{
+    AuthorizedReader, Gateway, GatewayError, RequestCredentials, Secret, TokenLease, secret,
+};
 
 /// How long a code works.
-const CODE: UnixMicros = 5 * 60 * 1_000_000;
+const CODE_LIFETIME: UnixMicros = 5 * 60 * 1_000_000;
 
 /// How long a cookie lasts, in minutes.
 const COOKIE_MINUTES: u32 = 30 * 24 * 60;
 
 /// Codes that may wait to be used. Asking for one more forgets the oldest.
-const CODES: usize = 256;
+const MAX_PENDING_CODES: usize = 256;
 
 /// The codes that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Doors(Mutex<VecDeque<Code>>);
+pub(crate) struct PreviewCodes(Mutex<VecDeque<PreviewCode>>);
 
 #[derive(Debug)]
-struct Code {
+struct PreviewCode {
     digest: Hash,
     project: ProjectId,
     port: Option<u16>,
@@ -40,18 +42,18 @@ struct Code {
 
 /// What a cookie opens.
 #[derive(Debug)]
-pub struct Sight {
+pub struct VerifiedPreviewCookie {
     /// Whose preview.
     pub project: ProjectId,
     /// Another port of the project than the preview's.
     pub port: Option<u16>,
     /// How long what is opened with it may last.
-    pub pass: Pass,
+    pub pass: TokenLease,
 }
 
 /// What a code opens.
 #[derive(Debug)]
-pub struct Shown {
+pub struct IssuedPreviewCookie {
     /// Whose preview.
     pub project: ProjectId,
     /// Another port of the project than the preview's.
@@ -64,62 +66,69 @@ pub struct Shown {
 
 impl Gateway {
     /// An open project by its short name.
-    pub fn open_project_named(&self, slug: &str) -> Option<Project> {
-        let known = self.governance.named(slug)?;
+    pub fn find_open_project_named(&self, slug: &str) -> Option<Project> {
+        let known = self.governance.find_by_name(slug)?;
         let project = &known.project;
         let fits = project.slug == slug && project.status == ProjectStatus::Open;
         fits.then(|| Project::clone(project))
     }
 
     /// An open project by its id.
-    pub fn open_project_with(&self, id: ProjectId) -> Option<Project> {
-        let known = self.governance.of(id)?;
+    pub fn find_open_project(&self, id: ProjectId) -> Option<Project> {
+        let known = self.governance.find_by_id(id)?;
         (known.project.status == ProjectStatus::Open).then(|| Project::clone(&known.project))
     }
 
     /// A code that opens a project's preview once, or another port of the project.
-    pub fn preview_code(
+    pub fn create_preview_code(
         &self,
-        by: &Reader,
+        by: &AuthorizedReader,
         project: ProjectId,
         port: Option<u16>,
     ) -> Result<Secret, GatewayError> {
         if !by.may_see(project) {
-            return Err(GatewayError::OtherProject);
+            return Err(GatewayError::BoundToOtherProject);
         }
         let code = Secret::random("")?;
-        let until = self.clock.now() + CODE;
+        let until = self.clock.now() + CODE_LIFETIME;
         let mut codes = self.doors.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if codes.len() == CODES {
+        if codes.len() == MAX_PENDING_CODES {
             codes.pop_front();
         }
-        codes.push_back(Code { digest: code.digest(), project, port, token: by.token(), until });
+        codes.push_back(PreviewCode {
+            digest: code.digest(),
+            project,
+            port,
+            token: by.token(),
+            until,
+        });
         Ok(code)
     }
 
     /// Takes a code, which works no second time.
-    pub fn enter_preview(&self, code: &str) -> Option<Shown> {
+    pub fn redeem_preview_code(&self, code: &str) -> Option<IssuedPreviewCookie> {
         let (digest, now) = (secret::digest(code), self.clock.now());
         let mut codes = self.doors.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|code| code.until > now);
-        let place = codes.iter().position(|code| secret::same(&code.digest, &digest))?;
-        let Code { project, port, token, .. } = codes.remove(place)?;
+        let place =
+            codes.iter().position(|code| secret::constant_time_eq(&code.digest, &digest))?;
+        let PreviewCode { project, port, token, .. } = codes.remove(place)?;
         drop(codes);
-        self.pass_by(token)?;
+        self.lease_token_by_id(token)?;
         let until = now + UnixMicros::from(COOKIE_MINUTES) * 60_000_000;
-        let mut value = cookie((project, port), token, until);
-        let mark = self.preview_mark(&value);
+        let mut value = format_cookie_value((project, port), token, until);
+        let mark = self.sign_preview_cookie(&value);
         let _ = write!(value, ".{mark}");
         let cookie = Secret::from_text(value);
-        Some(Shown { project, port, cookie, minutes: COOKIE_MINUTES })
+        Some(IssuedPreviewCookie { project, port, cookie, minutes: COOKIE_MINUTES })
     }
 
     /// What a cookie opens, if it is one of ours, not too old, and asked for with a
     /// token that still works.
-    pub fn preview_of(&self, cookie: &str) -> Option<Sight> {
+    pub fn verify_preview_cookie(&self, cookie: &str) -> Option<VerifiedPreviewCookie> {
         let (value, mark) = cookie.rsplit_once('.')?;
         let given: Hash = mark.parse().ok()?;
-        if !secret::same(&given, &self.preview_mark(value)) {
+        if !secret::constant_time_eq(&given, &self.sign_preview_cookie(value)) {
             return None;
         }
         let mut parts = value.split('.');
@@ -127,32 +136,32 @@ impl Gateway {
         let port = parts.next()?.parse().ok().filter(|port| *port != 0);
         let until: UnixMicros = parts.next()?.parse().ok()?;
         let token = match parts.next()? {
-            OWNER => None,
+            OWNER_MARKER => None,
             token => Some(token.parse().ok()?),
         };
-        let pass = self.pass_by(token)?;
-        (until > self.clock.now()).then_some(Sight { project, port, pass })
+        let pass = self.lease_token_by_id(token)?;
+        (until > self.clock.now()).then_some(VerifiedPreviewCookie { project, port, pass })
     }
 
-    fn preview_mark(&self, value: &str) -> Hash {
+    fn sign_preview_cookie(&self, value: &str) -> Hash {
         let secret = self.owner.digest.to_string();
         hash_chain::digest(format!("provost preview\n{secret}\n{value}").as_bytes())
     }
 
     /// Whether this is a token of Provost's, valid or not: it goes nowhere else.
     pub fn is_own_token(&self, token: &str) -> bool {
-        token.contains("provost_") || self.authenticate(Bearer::Header(token)).is_ok()
+        token.contains("provost_") || self.authenticate(RequestCredentials::Header(token)).is_ok()
     }
 }
 
 /// Stands for the owner's token in a cookie.
-const OWNER: &str = "owner";
+const OWNER_MARKER: &str = "owner";
 
-fn cookie(
+fn format_cookie_value(
     (project, port): (ProjectId, Option<u16>),
     token: Option<TokenId>,
     until: UnixMicros,
 ) -> String {
-    let token = token.map_or(OWNER.to_owned(), |token| token.uuid().simple().to_string());
+    let token = token.map_or(OWNER_MARKER.to_owned(), |token| token.uuid().simple().to_string());
     format!("{}.{}.{until}.{token}", project.uuid().simple(), port.unwrap_or(0))
 }

@@ -13,24 +13,29 @@ use crate::{Gateway, GatewayError};
 
 impl Gateway {
     /// Writes to the log, without the secrets that are known.
-    pub(crate) async fn append(
+    pub(crate) async fn append_redacted(
         &self,
         mut append: AppendRequest,
     ) -> Result<AppendOutcome, StoreError> {
-        let own = own(append.events.iter().filter_map(|event| params(&event.fact)))?;
+        let own = build_params_redactor(
+            append.events.iter().filter_map(|event| find_fact_params(&event.fact)),
+        )?;
         for event in &mut append.events {
-            redact(&self.redactor, &mut event.fact)?;
+            redact_fact(&self.redactor, &mut event.fact)?;
             if let Some(own) = &own {
-                redact(own, &mut event.fact)?;
+                redact_fact(own, &mut event.fact)?;
             }
         }
         self.store.append(append).await
     }
 
     /// A question as the log would have it.
-    pub(crate) fn as_kept(&self, question: ApprovalPrompt) -> Result<ApprovalPrompt, StoreError> {
+    pub(crate) fn redact_prompt(
+        &self,
+        question: ApprovalPrompt,
+    ) -> Result<ApprovalPrompt, StoreError> {
         let unfit = |error: serde_json::Error| StoreError::NotCanonical(error.to_string());
-        let own = own(std::iter::once(&question.params))?;
+        let own = build_params_redactor(std::iter::once(&question.params))?;
         let mut value = serde_json::to_value(question).map_err(unfit)?;
         self.redactor.redact_json(&mut value);
         if let Some(own) = own {
@@ -47,13 +52,13 @@ impl Gateway {
     }
 
     /// The action of a question, if the log cannot keep it.
-    pub(crate) fn unkept(&self, matter: &BoundAction) -> Option<Action> {
+    pub(crate) fn extract_secret_action(&self, matter: &BoundAction) -> Option<Action> {
         let action = &matter.request().action;
         self.holds_secret(action).then(|| action.clone())
     }
 
     /// An error on its way to a caller.
-    pub(crate) fn without_secrets(&self, error: GatewayError) -> GatewayError {
+    pub(crate) fn redact_error(&self, error: GatewayError) -> GatewayError {
         let said = error.to_string();
         let mut fault = if let GatewayError::Fault(fault) = error {
             fault
@@ -74,7 +79,7 @@ impl Gateway {
 }
 
 /// The parameters that a fact tells of.
-fn params(fact: &Fact) -> Option<&Value> {
+fn find_fact_params(fact: &Fact) -> Option<&Value> {
     if let Fact::ActionRequested { params, .. } | Fact::ActionRead { params, .. } = fact {
         Some(params)
     } else if let Fact::ApprovalAsked { question, .. } = fact {
@@ -85,7 +90,9 @@ fn params(fact: &Fact) -> Option<&Value> {
 }
 
 /// Finds the secrets that actions bring along themselves, if they do.
-fn own<'a>(params: impl Iterator<Item = &'a Value>) -> Result<Option<Redactor>, StoreError> {
+fn build_params_redactor<'a>(
+    params: impl Iterator<Item = &'a Value>,
+) -> Result<Option<Redactor>, StoreError> {
     let mut known =
         params.flat_map(|params| find_action_secrets(params).known().to_vec()).peekable();
     if known.peek().is_none() {
@@ -97,7 +104,7 @@ fn own<'a>(params: impl Iterator<Item = &'a Value>) -> Result<Option<Redactor>, 
 
 /// Takes the secrets out of a fact. It is looked at as it will be written, so
 /// that no field is forgotten; only if something is found is it taken apart.
-fn redact(redactor: &Redactor, fact: &mut Fact) -> Result<(), StoreError> {
+fn redact_fact(redactor: &Redactor, fact: &mut Fact) -> Result<(), StoreError> {
     if let Fact::ActionOutput { output, .. } = fact {
         // The kernel has redacted it across its pieces; this is the second line.
         redact_output(redactor, output);

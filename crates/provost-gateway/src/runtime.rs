@@ -19,28 +19,28 @@ use crate::kernels::KernelState;
 use crate::{Gateway, GatewayError};
 
 /// How long the log may take to have what the kernel told.
-const CATCH_UP: Duration = Duration::from_secs(2);
+const LOG_CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a kernel may take to say how it stands.
-const ANSWER: Duration = Duration::from_secs(2);
+const KERNEL_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often to look whether the log has it.
-const LOOK: Duration = Duration::from_millis(2);
+const LOG_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How often to read anew when something was written between two reads.
-const ROUNDS: usize = 16;
+const MAX_READ_RETRIES: usize = 16;
 
 /// The runtimes as they were read last, each with how far the log had come.
 #[derive(Debug, Default)]
-pub(crate) struct Runtimes(Mutex<HashMap<ProjectId, (Seq, Arc<RuntimeView>)>>);
+pub(crate) struct RuntimeViewCache(Mutex<HashMap<ProjectId, (Seq, Arc<RuntimeView>)>>);
 
-impl Runtimes {
-    fn at(&self, project: ProjectId, seq: Seq) -> Option<Arc<RuntimeView>> {
+impl RuntimeViewCache {
+    fn get_at_seq(&self, project: ProjectId, seq: Seq) -> Option<Arc<RuntimeView>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(&project).filter(|(at, _)| *at == seq).map(|(_, view)| Arc::clone(view))
     }
 
-    fn keep(&self, project: ProjectId, seq: Seq, view: &Arc<RuntimeView>) {
+    fn insert(&self, project: ProjectId, seq: Seq, view: &Arc<RuntimeView>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(project, (seq, Arc::clone(view)));
     }
@@ -52,15 +52,15 @@ impl Gateway {
         &self,
         project: &Project,
     ) -> Result<RuntimeStatusResponse, GatewayError> {
-        let now = self.runtime_now(project.id).await;
+        let now = self.query_runtime(project.id).await;
         if let Some(now) = &now {
-            self.wait_for_log(project.id, now.reached).await?;
+            self.wait_for_report(project.id, now.reached).await?;
         }
         let (view, seq) = self.runtime_view(project.id).await?;
         let mut view = RuntimeView::clone(&view);
         // Only the kernel knows how much its terminal has printed.
         view.terminal.offset = now.and_then(|now| now.runtime.terminal.offset);
-        let standing = self.governance.of(project.id);
+        let standing = self.governance.find_by_id(project.id);
         let mode = standing.map_or_else(Default::default, |known| known.mode(self.clock.now()));
         let kernel = self.runtime_kernel(project.id).await?;
         let RuntimeView { status: whole, terminal, dev_server, build, preview, .. } = view;
@@ -87,7 +87,7 @@ impl Gateway {
                 (KernelStatus::Connected, Some(pid), Some(heartbeat))
             }
             KernelState::Unresponsive { pid } => (KernelStatus::Unresponsive, Some(pid), None),
-            KernelState::None => {
+            KernelState::NotRunning => {
                 let doc = self.store.get_document(ViewKind::Kernels, project.uuid()).await?;
                 let ended = doc.and_then(ViewDocument::into_kernel).map(|kernel| kernel.status);
                 // One that the log has as connected was lost a moment ago.
@@ -107,30 +107,33 @@ impl Gateway {
 
     /// Waits until the log has all that the kernel told so far: whoever is answered
     /// that something runs, or does not any more, reads it there too.
-    pub(crate) async fn catch_up(&self, project: ProjectId) -> Result<(), GatewayError> {
-        match self.runtime_now(project).await {
-            Some(now) => self.wait_for_log(project, now.reached).await,
+    pub(crate) async fn wait_for_kernel_reports(
+        &self,
+        project: ProjectId,
+    ) -> Result<(), GatewayError> {
+        match self.query_runtime(project).await {
+            Some(now) => self.wait_for_report(project, now.reached).await,
             None => Ok(()),
         }
     }
 
     /// What the kernel says, if there is one that answers and has a runtime.
-    async fn runtime_now(&self, project: ProjectId) -> Option<RuntimeSnapshot> {
+    async fn query_runtime(&self, project: ProjectId) -> Option<RuntimeSnapshot> {
         let kernel = self.kernels.connected(project)?;
         if !kernel.welcome().supports_runtime() {
             return None;
         }
-        timeout(ANSWER, kernel.fetch_runtime()).await.ok()?.ok()
+        timeout(KERNEL_STATUS_TIMEOUT, kernel.fetch_runtime()).await.ok()?.ok()
     }
 
     /// Waits until a report is in the log, but not for ever: a log that cannot be
     /// written has what it has.
-    async fn wait_for_log(
+    async fn wait_for_report(
         &self,
         project: ProjectId,
         report: ReportNumber,
     ) -> Result<(), GatewayError> {
-        let until = Instant::now() + CATCH_UP;
+        let until = Instant::now() + LOG_CATCH_UP_TIMEOUT;
         while Instant::now() < until {
             let doc = self.store.get_document(ViewKind::Kernels, project.uuid()).await?;
             let reached =
@@ -138,7 +141,7 @@ impl Gateway {
             if reached >= report {
                 return Ok(());
             }
-            sleep(LOOK).await;
+            sleep(LOG_POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -150,23 +153,26 @@ impl Gateway {
         project: ProjectId,
     ) -> Result<(Arc<RuntimeView>, Seq), GatewayError> {
         let mut seq = *self.store.watch_head().borrow();
-        if let Some(view) = self.runtimes.at(project, seq) {
+        if let Some(view) = self.runtimes.get_at_seq(project, seq) {
             return Ok((view, seq));
         }
-        for _ in 0..ROUNDS {
-            let view = self.read_runtime(project).await?;
+        for _ in 0..MAX_READ_RETRIES {
+            let view = self.read_runtime_view(project).await?;
             let after = *self.store.watch_head().borrow();
             if after == seq {
-                self.runtimes.keep(project, seq, &view);
+                self.runtimes.insert(project, seq, &view);
                 return Ok((view, seq));
             }
             seq = after;
         }
         // What is written meanwhile is of others, or is folded once more: it says the same.
-        Ok((self.read_runtime(project).await?, seq))
+        Ok((self.read_runtime_view(project).await?, seq))
     }
 
-    async fn read_runtime(&self, project: ProjectId) -> Result<Arc<RuntimeView>, GatewayError> {
+    async fn read_runtime_view(
+        &self,
+        project: ProjectId,
+    ) -> Result<Arc<RuntimeView>, GatewayError> {
         let doc = self.store.get_document(ViewKind::Runtimes, project.uuid()).await?;
         let view = doc.and_then(ViewDocument::into_runtime);
         Ok(Arc::new(view.unwrap_or_else(|| RuntimeView::new(project))))
@@ -184,16 +190,16 @@ impl Gateway {
             let data = Vec::new().into();
             return Ok(RuntimeLogPage { oldest: 0, offset: 0, next: 0, end: 0, data });
         };
-        let failed = |error| GatewayError::Fault(crate::execute::fault(&error));
+        let failed = |error| GatewayError::Fault(crate::execute::fault_from_kernel_error(&error));
         if !kernel.welcome().supports_runtime() {
-            return Err(GatewayError::Fault(too_old()));
+            return Err(GatewayError::Fault(kernel_too_old_fault()));
         }
         kernel.fetch_logs(after, limit).await.map_err(failed)
     }
 }
 
 /// A kernel of an older Provost has no runtime.
-fn too_old() -> ErrorInfo {
+fn kernel_too_old_fault() -> ErrorInfo {
     ErrorInfo {
         code: provost_proto::Code::KernelTooOld,
         message: "the project's kernel is of an older Provost and runs nothing; stop it with \
@@ -205,7 +211,7 @@ fn too_old() -> ErrorInfo {
 
 /// Sees to the end of the actions that went on while no daemon was there: their
 /// answer went to nobody, but the kernel remembers what became of them.
-pub(crate) async fn see_out(
+pub(crate) async fn finish_orphaned_action(
     gateway: Arc<Gateway>,
     kernel: provost_kernel::KernelClient,
     action: provost_proto::ActionView,
@@ -214,7 +220,7 @@ pub(crate) async fn see_out(
         match kernel.fetch_outcomes(vec![action.id]).await {
             Ok(known) => {
                 if let Some((_, outcome)) = known.into_iter().next() {
-                    if let Err(error) = gateway.finish(&action, outcome).await {
+                    if let Err(error) = gateway.finish_action(&action, outcome).await {
                         tracing::error!(%error, "the end of an action could not be written");
                     }
                     return;

@@ -50,6 +50,6 @@ pub(crate) fn digest(secret: &str) -> Hash {
 }
 
 /// Whether two digests are equal, in a time that does not tell where they differ.
-pub(crate) fn same(a: &Hash, b: &Hash) -> bool {
+pub(crate) fn constant_time_eq(a: &Hash, b: &Hash) -> bool {
     a.as_bytes().ct_eq(b.as_bytes()).into()
 }

@@ -17,37 +17,40 @@ use provost_proto::{
 };
 use serde_json::json;
 
-use crate::execute::fault;
-use crate::{Caller, Done, Gateway, GatewayError, Operator, Pass, Secret, Submit, secret};
+use crate::execute::fault_from_kernel_error;
+use crate::{
+    ActionSubmission, Caller, Gateway, GatewayError, Operator, Secret, SubmissionOutcome,
+    TokenLease, secret,
+};
 
 /// How long a terminal may take to open.
-const OPEN: Duration = Duration::from_secs(30);
+const TERMINAL_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The tickets that wait to be used. In memory only: a restart ends them.
 #[derive(Debug, Default)]
-pub(crate) struct Tickets(Mutex<VecDeque<Ticket>>);
+pub(crate) struct TerminalTickets(Mutex<VecDeque<PendingTerminalTicket>>);
 
 #[derive(Debug)]
-struct Ticket {
+struct PendingTerminalTicket {
     code: Hash,
     until: UnixMicros,
-    seat: Seat,
+    seat: TerminalAccess,
 }
 
 /// The right to sit at a project's terminal, as long as the token behind it works.
 #[derive(Debug)]
-pub struct Seat {
+pub struct TerminalAccess {
     /// Who.
     pub by: Operator,
     /// How long.
-    pub pass: Pass,
+    pub pass: TokenLease,
     /// Only in this project, if it came from a ticket.
     project: Option<ProjectId>,
 }
 
 /// A client of a terminal.
 #[derive(Debug)]
-pub struct Terminal {
+pub struct TerminalAttachment {
     /// How it stood when the client came.
     pub attached: TerminalAttachResponse,
     /// What the terminal sends.
@@ -58,7 +61,7 @@ pub struct Terminal {
 
 /// From where on, and with how large a window.
 #[derive(Debug, Clone, Copy)]
-pub struct View {
+pub struct TerminalAttachOptions {
     /// How many bytes of output the client has.
     pub after: Option<u64>,
     /// Its width.
@@ -67,8 +70,8 @@ pub struct View {
     pub rows: u16,
 }
 
-impl Tickets {
-    fn add(&self, ticket: Ticket) {
+impl TerminalTickets {
+    fn add(&self, ticket: PendingTerminalTicket) {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if tickets.len() == limits::MAX_TICKETS {
             tickets.pop_front();
@@ -77,12 +80,12 @@ impl Tickets {
     }
 
     /// Takes the ticket out, so that it works once.
-    fn take(&self, code: &Hash, now: UnixMicros) -> Option<Seat> {
+    fn take(&self, code: &Hash, now: UnixMicros) -> Option<TerminalAccess> {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tickets.retain(|ticket| ticket.until > now);
         let mut taken = None;
         for ticket in std::mem::take(&mut *tickets) {
-            if secret::same(&ticket.code, code) {
+            if secret::constant_time_eq(&ticket.code, code) {
                 taken = Some(ticket.seat);
             } else {
                 tickets.push_back(ticket);
@@ -92,60 +95,72 @@ impl Tickets {
     }
 }
 
-impl Seat {
+impl TerminalAccess {
     /// Of a person whose token came with the request itself.
-    pub fn of(by: Operator, pass: Pass) -> Self {
+    pub fn from_operator(by: Operator, pass: TokenLease) -> Self {
         Self { by, pass, project: None }
     }
 }
 
 impl Gateway {
     /// A ticket for one connection to the terminal of a project.
-    pub async fn terminal_ticket(&self, seat: Seat, name: &str) -> Result<Secret, GatewayError> {
-        let project = Some(self.project(name).await?.id);
+    pub async fn create_terminal_ticket(
+        &self,
+        seat: TerminalAccess,
+        name: &str,
+    ) -> Result<Secret, GatewayError> {
+        let project = Some(self.get_project(name).await?.id);
         let code = Secret::random("")?;
         let until = self.clock().now() + limits::TICKET_SECONDS * 1_000_000;
-        self.tickets.add(Ticket { code: code.digest(), until, seat: Seat { project, ..seat } });
+        self.tickets.add(PendingTerminalTicket {
+            code: code.digest(),
+            until,
+            seat: TerminalAccess { project, ..seat },
+        });
         Ok(code)
     }
 
     /// Uses a ticket up.
-    pub fn seat(&self, ticket: &str) -> Result<Seat, GatewayError> {
+    pub fn redeem_terminal_ticket(&self, ticket: &str) -> Result<TerminalAccess, GatewayError> {
         let seat = self.tickets.take(&secret::digest(ticket), self.clock().now());
-        let seat = seat.filter(|seat| self.still_valid(&seat.pass));
+        let seat = seat.filter(|seat| self.is_lease_valid(&seat.pass));
         seat.ok_or(GatewayError::Unauthenticated("this ticket was used already or is too old"))
     }
 
     /// Brings a person to the terminal of a project. Whoever comes anew has it
     /// opened if it is not; whoever was there before finds it as it is.
-    pub async fn terminal(
+    pub async fn connect_terminal(
         self: &Arc<Self>,
-        seat: &Seat,
+        seat: &TerminalAccess,
         name: &str,
-        view: View,
-    ) -> Result<Terminal, GatewayError> {
-        let project = self.project(name).await?;
+        view: TerminalAttachOptions,
+    ) -> Result<TerminalAttachment, GatewayError> {
+        let project = self.get_project(name).await?;
         if seat.project.is_some_and(|only| only != project.id) {
             return Err(GatewayError::Unauthenticated("this ticket is for another project"));
         }
         if project.status != ProjectStatus::Open {
             return Err(GatewayError::ProjectClosed);
         }
-        match self.sit_down(project.id, view).await {
+        match self.attach_terminal(project.id, view).await {
             Err(error) if view.after.is_none() && is_closed(&error) => {
                 self.open_terminal(&seat.by, name, view).await?;
-                self.sit_down(project.id, view).await
+                self.attach_terminal(project.id, view).await
             }
             seated => seated,
         }
-        .map_err(|error| GatewayError::Fault(fault(&error)))
+        .map_err(|error| GatewayError::Fault(fault_from_kernel_error(&error)))
     }
 
-    async fn sit_down(&self, project: ProjectId, view: View) -> Result<Terminal, KernelError> {
-        let View { after, cols, rows } = view;
+    async fn attach_terminal(
+        &self,
+        project: ProjectId,
+        view: TerminalAttachOptions,
+    ) -> Result<TerminalAttachment, KernelError> {
+        let TerminalAttachOptions { after, cols, rows } = view;
         let (attached, look, keys) =
-            attach_terminal(&self.place(project), after, (cols, rows)).await?;
-        Ok(Terminal { attached, look, keys })
+            attach_terminal(&self.kernel_dir(project), after, (cols, rows)).await?;
+        Ok(TerminalAttachment { attached, look, keys })
     }
 
     /// Asks for `pty.open` as the person would.
@@ -153,7 +168,7 @@ impl Gateway {
         self: &Arc<Self>,
         by: &Operator,
         project: &str,
-        view: View,
+        view: TerminalAttachOptions,
     ) -> Result<(), GatewayError> {
         let principal = by.principal().to_owned();
         let caller = Caller::new(principal, by.actor().clone(), TokenClass::Operator, None, None);
@@ -163,10 +178,11 @@ impl Gateway {
             role: None,
             session_id: None,
         };
-        let submit = Submit { wanted, id: None, command: None, wait: OPEN };
-        match self.submit(&caller, project, submit).await? {
-            Done::Finished(_) => Ok(()),
-            Done::Running(_) => {
+        let submit =
+            ActionSubmission { wanted, id: None, command: None, wait: TERMINAL_OPEN_TIMEOUT };
+        match self.submit_action(&caller, project, submit).await? {
+            SubmissionOutcome::Finished(_) => Ok(()),
+            SubmissionOutcome::Running(_) => {
                 let message = "the terminal takes long to open; try again".to_owned();
                 let code = Code::Unavailable;
                 Err(GatewayError::Fault(ErrorInfo { code, message, details: None }))

@@ -13,23 +13,23 @@ use provost_store::{AppendOutcome, AppendRequest, EventStore, StoreError};
 use tokio::sync::watch;
 
 use crate::error::class_name;
-use crate::login::minutes;
-use crate::projects::ROUNDS;
-use crate::{Caller, Gateway, GatewayError, Operator, Request, Secret, secret};
+use crate::login::minutes_to_micros;
+use crate::projects::MAX_CONFLICT_RETRIES;
+use crate::{Caller, Gateway, GatewayError, Operator, OperatorRequest, Secret, secret};
 
 /// How often a token that holds a stream open is looked at, at least.
-const LOOK: Duration = Duration::from_secs(15);
+const LEASE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The tokens that were handed out and not taken back, by digest. A copy of
 /// the view, since every request needs it.
 #[derive(Debug, Default)]
-pub(crate) struct Keyring {
+pub(crate) struct TokenRegistry {
     tokens: RwLock<HashMap<Hash, TokenView>>,
     /// How many were taken back; whoever holds a stream open watches it.
     revoked: watch::Sender<u64>,
 }
 
-impl Keyring {
+impl TokenRegistry {
     pub(crate) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
         let tokens = store
             .list_documents(ViewKind::Tokens)
@@ -45,7 +45,7 @@ impl Keyring {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
     }
 
-    fn with_id(&self, id: TokenId) -> Option<TokenView> {
+    fn find_by_id(&self, id: TokenId) -> Option<TokenView> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         tokens.values().find(|token| token.id == id).cloned()
     }
@@ -66,7 +66,7 @@ impl Keyring {
     }
 
     /// Whether a token that works speaks for this principal.
-    pub(crate) fn speaks_for(&self, principal: &str, now: UnixMicros) -> bool {
+    pub(crate) fn has_valid_token(&self, principal: &str, now: UnixMicros) -> bool {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let own = principal.strip_prefix("token:").unwrap_or_default();
         tokens.values().any(|token| {
@@ -83,28 +83,28 @@ impl Keyring {
 }
 
 /// On whose authority a token is handed out, and for whom it speaks.
-pub(crate) enum Holder<'a> {
+pub(crate) enum TokenHolder<'a> {
     /// A browser of the owner's.
-    Owner {
+    OwnerBrowser {
         /// What may be stored of its page's half.
         page: Hash,
     },
     /// Itself; an operator asked for it.
-    Itself(Request<'a>),
+    OwnPrincipal(OperatorRequest<'a>),
 }
 
-impl Holder<'_> {
+impl TokenHolder<'_> {
     fn page(&self) -> Option<Hash> {
         match self {
-            Self::Owner { page } => Some(*page),
-            Self::Itself(_) => None,
+            Self::OwnerBrowser { page } => Some(*page),
+            Self::OwnPrincipal(_) => None,
         }
     }
 }
 
 /// How a token reached us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bearer<'a> {
+pub enum RequestCredentials<'a> {
     /// In the `Authorization` header.
     Header(&'a str),
     /// From a browser, in two halves. Cookies go to every port of a host, so what
@@ -118,7 +118,7 @@ pub enum Bearer<'a> {
     },
 }
 
-impl Bearer<'_> {
+impl RequestCredentials<'_> {
     fn digest(self) -> Hash {
         match self {
             Self::Header(token) => secret::digest(token),
@@ -129,7 +129,7 @@ impl Bearer<'_> {
 
 /// What keeps a stream open: the token it was opened with, as long as it works.
 #[derive(Debug)]
-pub struct Pass {
+pub struct TokenLease {
     /// `None` for the owner's token, which ends with the daemon only.
     digest: Option<Hash>,
     expires_at: Option<UnixMicros>,
@@ -138,7 +138,7 @@ pub struct Pass {
 
 impl Gateway {
     /// Who holds this token.
-    pub fn authenticate(&self, bearer: Bearer<'_>) -> Result<Caller, GatewayError> {
+    pub fn authenticate(&self, bearer: RequestCredentials<'_>) -> Result<Caller, GatewayError> {
         let digest = bearer.digest();
         if self.is_owner(bearer, &digest) {
             let principal = self.owner.principal.clone();
@@ -147,62 +147,71 @@ impl Gateway {
         let token = self
             .keyring
             .find(&digest)
-            .filter(|token| secret::same(&token.digest, &digest))
+            .filter(|token| secret::constant_time_eq(&token.digest, &digest))
             .ok_or(GatewayError::Unauthenticated("this token is unknown or was revoked"))?;
         if token.expires_at.is_some_and(|end| end <= self.clock.now()) {
             return Err(GatewayError::Unauthenticated("this token has expired"));
         }
-        is_whole(&token, bearer)?;
+        check_credential_halves(&token, bearer)?;
         let actor = match (token.class, bearer) {
             (TokenClass::Agent, _) => Actor::Agent(token.role.clone().unwrap_or_default()),
             (TokenClass::Runtime, _) => Actor::Runtime(token.id.uuid().to_string()),
-            (TokenClass::Operator | TokenClass::Viewer, Bearer::Browser { .. }) => Actor::Ui,
-            (TokenClass::Operator | TokenClass::Viewer, Bearer::Header(_)) => Actor::Cli,
+            (TokenClass::Operator | TokenClass::Viewer, RequestCredentials::Browser { .. }) => {
+                Actor::Ui
+            }
+            (TokenClass::Operator | TokenClass::Viewer, RequestCredentials::Header(_)) => {
+                Actor::Cli
+            }
         };
         let principal = token.holder.unwrap_or_else(|| format!("token:{}", token.id.uuid()));
         let caller = Caller::new(principal, actor, token.class, token.project, token.role);
-        Ok(caller.holding(token.id))
+        Ok(caller.with_token(token.id))
     }
 
     /// The owner's token is for programs; a browser gets one of its own.
-    fn is_owner(&self, bearer: Bearer<'_>, digest: &Hash) -> bool {
-        matches!(bearer, Bearer::Header(_)) && secret::same(digest, &self.owner.digest)
+    fn is_owner(&self, bearer: RequestCredentials<'_>, digest: &Hash) -> bool {
+        matches!(bearer, RequestCredentials::Header(_))
+            && secret::constant_time_eq(digest, &self.owner.digest)
     }
 
     /// A pass for something that lasts longer than a request.
-    pub fn pass(&self, bearer: Bearer<'_>) -> Result<Pass, GatewayError> {
+    pub fn lease_token(&self, bearer: RequestCredentials<'_>) -> Result<TokenLease, GatewayError> {
         self.authenticate(bearer)?;
         let revoked = self.keyring.revoked.subscribe();
         let digest = bearer.digest();
         if self.is_owner(bearer, &digest) {
-            return Ok(Pass { digest: None, expires_at: None, revoked });
+            return Ok(TokenLease { digest: None, expires_at: None, revoked });
         }
         let expires_at = self.keyring.find(&digest).and_then(|token| token.expires_at);
-        Ok(Pass { digest: Some(digest), expires_at, revoked })
+        Ok(TokenLease { digest: Some(digest), expires_at, revoked })
     }
 
     /// A pass for what this token was used to open; `None` names the owner's. There is
     /// none for a token that works no more.
-    pub(crate) fn pass_by(&self, token: Option<TokenId>) -> Option<Pass> {
+    pub(crate) fn lease_token_by_id(&self, token: Option<TokenId>) -> Option<TokenLease> {
         let revoked = self.keyring.revoked.subscribe();
-        let Some(id) = token else { return Some(Pass { digest: None, expires_at: None, revoked }) };
-        let TokenView { digest, expires_at, .. } = self.keyring.with_id(id)?;
-        let pass = Pass { digest: Some(digest), expires_at, revoked };
-        self.still_valid(&pass).then_some(pass)
+        let Some(id) = token else {
+            return Some(TokenLease { digest: None, expires_at: None, revoked });
+        };
+        let TokenView { digest, expires_at, .. } = self.keyring.find_by_id(id)?;
+        let pass = TokenLease { digest: Some(digest), expires_at, revoked };
+        self.is_lease_valid(&pass).then_some(pass)
     }
 
     /// Whether the token behind a pass still works.
-    pub fn still_valid(&self, pass: &Pass) -> bool {
+    pub fn is_lease_valid(&self, pass: &TokenLease) -> bool {
         pass.digest.as_ref().is_none_or(|digest| self.keyring.has(digest))
             && pass.expires_at.is_none_or(|end| end > self.clock.now())
     }
 
     /// Returns when the token behind a pass works no more.
-    pub async fn ended(&self, pass: &mut Pass) {
-        while self.still_valid(pass) {
+    pub async fn wait_lease_end(&self, pass: &mut TokenLease) {
+        while self.is_lease_valid(pass) {
             let left = pass.expires_at.map(|end| end.saturating_sub(self.clock.now()));
             // Not much longer than the rest, and never long: the clock may be set.
-            let wait = left.map_or(LOOK, |left| Duration::from_micros(left + 1).min(LOOK));
+            let wait = left.map_or(LEASE_CHECK_INTERVAL, |left| {
+                Duration::from_micros(left + 1).min(LEASE_CHECK_INTERVAL)
+            });
             tokio::select! {
                 changed = pass.revoked.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(wait) => {}
@@ -213,32 +222,32 @@ impl Gateway {
     /// Hands out a token. The secret is returned this once and stored nowhere.
     pub async fn create_token(
         &self,
-        request: Request<'_>,
+        request: OperatorRequest<'_>,
         wanted: CreateTokenRequest,
     ) -> Result<(Secret, TokenView), GatewayError> {
-        check(&wanted)?;
-        self.hand_out(wanted, Holder::Itself(request)).await
+        validate_token_request(&wanted)?;
+        self.issue_token(wanted, TokenHolder::OwnPrincipal(request)).await
     }
 
-    pub(crate) async fn hand_out(
+    pub(crate) async fn issue_token(
         &self,
         wanted: CreateTokenRequest,
-        holder: Holder<'_>,
+        holder: TokenHolder<'_>,
     ) -> Result<(Secret, TokenView), GatewayError> {
         let CreateTokenRequest { class, project, role, label, ttl_minutes } = wanted;
         let project = match project {
-            Some(name) => Some(self.project(&name).await?.id),
+            Some(name) => Some(self.get_project(&name).await?.id),
             None => None,
         };
         let secret = Secret::random(&format!("provost_{}_", class_name(class)))?;
         let now = self.clock.now();
         let page = holder.page();
         let (principal, actor, holder, command) = match holder {
-            Holder::Owner { page: _ } => {
+            TokenHolder::OwnerBrowser { page: _ } => {
                 let owner = self.owner.principal.clone();
                 (owner.clone(), Actor::Ui, Some(owner), None)
             }
-            Holder::Itself(Request { by, command }) => {
+            TokenHolder::OwnPrincipal(OperatorRequest { by, command }) => {
                 (by.principal().to_owned(), by.actor().clone(), None, command)
             }
         };
@@ -253,13 +262,14 @@ impl Gateway {
             page,
             created_by: principal.clone(),
             created_at: now,
-            expires_at: ttl_minutes.map(|ttl| now + minutes(ttl)),
+            expires_at: ttl_minutes.map(|ttl| now + minutes_to_micros(ttl)),
             revoked_at: None,
         };
-        let append = AppendRequest::single_event(principal, actor, Stream::Sys, created(&token));
-        match self.append(AppendRequest { command, ..append }).await? {
+        let append =
+            AppendRequest::single_event(principal, actor, Stream::Sys, token_created_fact(&token));
+        match self.append_redacted(AppendRequest { command, ..append }).await? {
             // The secret that was shown then is stored nowhere; this one was never valid.
-            AppendOutcome::Replayed(_) => Err(GatewayError::TokenShown),
+            AppendOutcome::Replayed(_) => Err(GatewayError::TokenAlreadyShown),
             AppendOutcome::Appended(_) => {
                 self.keyring.add(token.clone());
                 Ok((secret, token))
@@ -268,7 +278,7 @@ impl Gateway {
     }
 
     /// The tokens that still work.
-    pub fn tokens(&self, _by: &Operator) -> Vec<TokenView> {
+    pub fn list_tokens(&self, _by: &Operator) -> Vec<TokenView> {
         let now = self.clock.now();
         let mut list = self.keyring.list();
         list.retain(|token| token.expires_at.is_none_or(|end| end > now));
@@ -279,7 +289,7 @@ impl Gateway {
     pub async fn revoke_token(&self, by: &Operator, id: &str) -> Result<(), GatewayError> {
         let not_found = || GatewayError::TokenNotFound(id.to_owned());
         let token: TokenId = id.parse().map_err(|_| not_found())?;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_CONFLICT_RETRIES {
             // First the version, then the look: what changes after is a conflict.
             let version = self.store.stream_version(Stream::Sys).await?;
             let doc = self.store.get_document(ViewKind::Tokens, token.uuid()).await?;
@@ -296,7 +306,7 @@ impl Gateway {
                 Fact::TokenRevoked { token },
             );
             match self
-                .append(AppendRequest { expect: vec![(Stream::Sys, version)], ..append })
+                .append_redacted(AppendRequest { expect: vec![(Stream::Sys, version)], ..append })
                 .await
             {
                 Err(StoreError::Conflict { .. }) => {}
@@ -313,22 +323,25 @@ impl Gateway {
 
 /// Whether a token came as it must: one for programs alone, a browser's with both
 /// of its halves.
-fn is_whole(token: &TokenView, bearer: Bearer<'_>) -> Result<(), GatewayError> {
+fn check_credential_halves(
+    token: &TokenView,
+    bearer: RequestCredentials<'_>,
+) -> Result<(), GatewayError> {
     let no = |why| Err(GatewayError::Unauthenticated(why));
     match (bearer, &token.page) {
         // Whoever has seen the cookie could send it as if it were a program's token.
-        (Bearer::Header(_), _) if token.holder.is_some() => {
+        (RequestCredentials::Header(_), _) if token.holder.is_some() => {
             no("what a browser was given works in that browser only")
         }
-        (Bearer::Header(_), _) => Ok(()),
-        (Bearer::Browser { .. }, None) => {
+        (RequestCredentials::Header(_), _) => Ok(()),
+        (RequestCredentials::Browser { .. }, None) => {
             no("this login was made by an older Provost, and a cookie alone is nobody now")
         }
-        (Bearer::Browser { page: None, .. }, Some(_)) => {
+        (RequestCredentials::Browser { page: None, .. }, Some(_)) => {
             no("the cookie of a login is nobody without what its page keeps (`Provost-Page`)")
         }
-        (Bearer::Browser { page: Some(page), .. }, Some(kept)) => {
-            if secret::same(kept, &secret::digest(page)) {
+        (RequestCredentials::Browser { page: Some(page), .. }, Some(kept)) => {
+            if secret::constant_time_eq(kept, &secret::digest(page)) {
                 Ok(())
             } else {
                 no("the cookie and the page are of different logins")
@@ -337,7 +350,7 @@ fn is_whole(token: &TokenView, bearer: Bearer<'_>) -> Result<(), GatewayError> {
     }
 }
 
-fn created(token: &TokenView) -> Fact {
+fn token_created_fact(token: &TokenView) -> Fact {
     let token = token.clone();
     Fact::TokenCreated {
         token: token.id,
@@ -352,8 +365,8 @@ fn created(token: &TokenView) -> Fact {
     }
 }
 
-fn check(wanted: &CreateTokenRequest) -> Result<(), GatewayError> {
-    let invalid = |field, why: &str| Err(GatewayError::Invalid { field, why: why.to_owned() });
+fn validate_token_request(wanted: &CreateTokenRequest) -> Result<(), GatewayError> {
+    let invalid = |field, why: &str| Err(GatewayError::InvalidField { field, why: why.to_owned() });
     let too_long =
         |text: &Option<String>| text.as_ref().is_some_and(|t| t.len() > limits::MAX_NAME_BYTES);
     match wanted.class {

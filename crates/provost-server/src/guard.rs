@@ -1,4 +1,4 @@
-//! What stands before every route: a known `KernelHost`, an `Origin` of ours, a
+//! What stands before every route: a known `KernelHost`, an `ModelOrigin` of ours, a
 //! request id, a log line, a measurement, and the headers of every answer.
 
 use std::net::SocketAddr;
@@ -111,7 +111,7 @@ fn single<'a>(request: &'a Request, name: &HeaderName) -> Result<Option<&'a str>
     }
 }
 
-/// Whether an `Origin` is the page that was asked for under this very `KernelHost`. We speak no
+/// Whether an `ModelOrigin` is the page that was asked for under this very `KernelHost`. We speak no
 /// TLS ourselves; what stands before us does, under a name that the operator added.
 fn same_place(hosts: &Hosts, origin: &str, host: &str) -> bool {
     let place = match origin.strip_prefix("https://") {
@@ -150,7 +150,7 @@ fn check(hosts: &Hosts, host: &str, request: &Request) -> Result<(), Failure> {
     if fetched_by_us(request) { Ok(()) } else { foreign() }
 }
 
-/// Browsers leave `Origin` out of some requests, such as those for images, but
+/// Browsers leave `ModelOrigin` out of some requests, such as those for images, but
 /// say where a request comes from in `Sec-Fetch-Site`. Another port of this
 /// machine is the same site, so `SameSite` cookies alone would not do.
 fn fetched_by_us(request: &Request) -> bool {

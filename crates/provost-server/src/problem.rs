@@ -51,24 +51,24 @@ impl From<GatewayError> for Failure {
             GatewayError::Unauthenticated(_) => Code::Unauthenticated,
             GatewayError::LoginExpired => Code::LoginExpired,
             GatewayError::Forbidden { .. }
-            | GatewayError::OtherProject
-            | GatewayError::OtherSession => Code::Forbidden,
-            GatewayError::OtherRole(_) => Code::SkillDenied,
+            | GatewayError::BoundToOtherProject
+            | GatewayError::SessionOwnedByOther => Code::Forbidden,
+            GatewayError::BoundToOtherRole(_) => Code::SkillDenied,
             GatewayError::ProjectNotFound(_) => Code::ProjectNotFound,
             GatewayError::TokenNotFound(_)
             | GatewayError::ActionNotFound(_)
-            | GatewayError::Missing { .. } => Code::NotFound,
-            GatewayError::TokenShown | GatewayError::ProjectClosed => Code::Conflict,
+            | GatewayError::ItemNotFound { .. } => Code::NotFound,
+            GatewayError::TokenAlreadyShown | GatewayError::ProjectClosed => Code::Conflict,
             GatewayError::PathNotFound(_) => Code::PathNotFound,
             GatewayError::NotADirectory(_) => Code::NotADirectory,
             GatewayError::PathRefused { .. } => Code::PathRefused,
-            GatewayError::Invalid { .. } => Code::InvalidRequest,
+            GatewayError::InvalidField { .. } => Code::InvalidRequest,
             GatewayError::BadAction(_) => Code::InvalidAction,
             GatewayError::Fault(fault) => {
                 let problem = Self::new(fault.code, fault.message.clone());
                 return Self(ErrorResponse { details: fault.details.clone(), ..problem.0 });
             }
-            GatewayError::Secrets(_) => Code::Internal,
+            GatewayError::TooManySecrets(_) => Code::Internal,
             GatewayError::NoRandomness(_) | GatewayError::Stopping => Code::Unavailable,
             GatewayError::Store(error) => store_code(error),
         };
@@ -79,11 +79,11 @@ impl From<GatewayError> for Failure {
 impl From<RunnerError> for Failure {
     fn from(error: RunnerError) -> Self {
         let code = match &error {
-            RunnerError::NoSession(_) => Code::NotFound,
-            RunnerError::Closed => Code::SessionClosed,
+            RunnerError::SessionNotFound(_) => Code::NotFound,
+            RunnerError::SessionClosed => Code::SessionClosed,
             RunnerError::NothingToContinue => Code::NothingToContinue,
-            RunnerError::NotWaiting => Code::Conflict,
-            RunnerError::NothingSaid => Code::CommandReused,
+            RunnerError::MessageNotQueued => Code::Conflict,
+            RunnerError::IdempotencyKeyReused => Code::CommandReused,
             RunnerError::QueueFull => Code::TooManyMessages,
             RunnerError::BadMessage(_) => Code::InvalidRequest,
             RunnerError::NoModel(_) => Code::NoModel,

@@ -13,7 +13,10 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _};
-use provost_gateway::{GatewayError, Seat, Terminal, TerminalReader, TerminalWriter, View};
+use provost_gateway::{
+    GatewayError, TerminalAccess, TerminalAttachOptions, TerminalAttachment, TerminalReader,
+    TerminalWriter,
+};
 use provost_proto::Code;
 use provost_proto::limits::MAX_TERMINAL_INPUT_BYTES;
 use provost_proto::terminal::{
@@ -52,14 +55,14 @@ enum End {
 pub(crate) async fn run(
     door: Arc<Door>,
     socket: WebSocket,
-    mut seat: Seat,
+    mut seat: TerminalAccess,
     project: String,
-    view: View,
+    view: TerminalAttachOptions,
 ) {
     let (mut to, mut from) = socket.split();
-    let end = match door.gateway.terminal(&seat, &project, view).await {
+    let end = match door.gateway.connect_terminal(&seat, &project, view).await {
         Err(error) => wrong(error),
-        Ok(Terminal { look, keys, .. }) => {
+        Ok(TerminalAttachment { look, keys, .. }) => {
             let heard = AtomicBool::new(true);
             let mut up = std::pin::pin!(up(&mut from, keys, &heard));
             tokio::select! {
@@ -71,7 +74,7 @@ pub(crate) async fn run(
                     end
                 }
                 end = &mut up => end,
-                () = door.gateway.ended(&mut seat.pass) => {
+                () = door.gateway.wait_lease_end(&mut seat.pass) => {
                     End::Wrong(Code::Unauthenticated, "the token behind this does not work any more".into())
                 }
                 () = door.closing.cancelled() => {

@@ -18,7 +18,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
-use provost_gateway::Pass;
+use provost_gateway::TokenLease;
 use provost_proto::Seq;
 use provost_store::{EventScope, LogTail, RecordedEvent, StoreError};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -39,7 +39,7 @@ const PACE: Duration = Duration::from_millis(10);
 
 struct Feed {
     door: Arc<Door>,
-    pass: Pass,
+    pass: TokenLease,
     first: Option<Bytes>,
     scroll: Scroll,
     _follower: Follower,
@@ -53,7 +53,7 @@ struct Scroll {
 }
 
 /// Streams the scope from behind `after`, without an end.
-pub(crate) fn follow(door: Arc<Door>, pass: Pass, scope: EventScope, after: Seq) -> Response {
+pub(crate) fn follow(door: Arc<Door>, pass: TokenLease, scope: EventScope, after: Seq) -> Response {
     let head = *door.gateway.store().watch_head().borrow();
     // A client that has seen more than there is has seen another log.
     let (first, after) = if after > head {
@@ -90,11 +90,11 @@ impl Feed {
         let piece = tokio::select! {
             biased;
             () = door.closing.cancelled() => None,
-            () = door.gateway.ended(&mut self.pass) => None,
+            () = door.gateway.wait_lease_end(&mut self.pass) => None,
             piece = self.scroll.piece(pace(door.meter.followers())) => piece,
         };
         // The token may have ended while the piece was waited for.
-        piece.filter(|_| door.gateway.still_valid(&self.pass))
+        piece.filter(|_| door.gateway.is_lease_valid(&self.pass))
     }
 }
 

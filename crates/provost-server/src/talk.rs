@@ -5,7 +5,7 @@ use std::sync::Arc;
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::session::{FinishReason, SessionStatus};
 use provost_proto::{Code, ErrorResponse, Fact, MessageId, SessionId, Stream, TurnId};
-use provost_runner::session::Taken;
+use provost_runner::session::AcceptedMessage;
 use provost_store::{EventScope, EventStore, LogTail, RecordedEvent, StoreError, hydrate_fact};
 
 use crate::Door;
@@ -38,7 +38,7 @@ pub(crate) enum Ended {
 
 impl Talk {
     /// From the message on, also if that was said before and its turn is over.
-    pub(crate) fn new(door: &Door, Taken { sent, after }: &Taken) -> Self {
+    pub(crate) fn new(door: &Door, AcceptedMessage { sent, after }: &AcceptedMessage) -> Self {
         let scope = EventScope::Stream(Stream::Session(sent.session));
         let store = Arc::clone(door.gateway.store());
         Self {

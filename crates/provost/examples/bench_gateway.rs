@@ -274,7 +274,7 @@ impl Bench {
 }
 
 async fn ask(base: &str, token: &str, method: &str, path: &str, body: &Value) -> Value {
-    let http = provost_runner::model::plain_http().build().unwrap();
+    let http = provost_runner::model::local_http_client_builder().build().unwrap();
     let request = http.request(method.parse().unwrap(), format!("{base}{path}"));
     let request = request.bearer_auth(token);
     let request = if body.is_null() { request } else { request.json(body) };
@@ -288,7 +288,8 @@ async fn ask(base: &str, token: &str, method: &str, path: &str, body: &Value) ->
 async fn run(server: &Server, wanted: &Value) -> Value {
     static CLIENT: std::sync::OnceLock<reqwest::Client> = std::sync::OnceLock::new();
     let token = server.token.as_deref().unwrap_or_default();
-    let http = CLIENT.get_or_init(|| provost_runner::model::plain_http().build().unwrap());
+    let http =
+        CLIENT.get_or_init(|| provost_runner::model::local_http_client_builder().build().unwrap());
     let answer = http.post(&server.url).bearer_auth(token).json(wanted).send().await.unwrap();
     answer.json().await.unwrap()
 }

@@ -156,7 +156,7 @@ async fn healthy(address: SocketAddr) -> bool {
 }
 
 async fn head(daemon: &Daemon) -> u64 {
-    let http = provost_runner::model::plain_http().build().unwrap();
+    let http = provost_runner::model::local_http_client_builder().build().unwrap();
     let url = format!("http://{}/api/audit/verify", daemon.address);
     let report = http.get(url).bearer_auth(&daemon.token).send().await.unwrap();
     report.json::<Value>().await.unwrap()["events"].as_u64().unwrap()
@@ -198,7 +198,7 @@ async fn write(daemon: &Arc<Daemon>, began: Instant) {
         .map(|writer| {
             let daemon = Arc::clone(daemon);
             tokio::spawn(async move {
-                let http = provost_runner::model::plain_http().build().unwrap();
+                let http = provost_runner::model::local_http_client_builder().build().unwrap();
                 let url = format!("http://{}/api/tokens", daemon.address);
                 for n in 0..RATE * SECONDS / WRITERS {
                     let due = Duration::from_micros((n * WRITERS + writer) * 1_000_000 / RATE);

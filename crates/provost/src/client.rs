@@ -42,8 +42,9 @@ impl Client {
         let Some(running) = folder.running() else { return Ok(None) };
         let token = folder.token()?;
         // A proxy has no business between us and a daemon on this machine.
-        let http =
-            provost_runner::model::plain_http().connect_timeout(Duration::from_secs(5)).build()?;
+        let http = provost_runner::model::local_http_client_builder()
+            .connect_timeout(Duration::from_secs(5))
+            .build()?;
         let mut address = running.address;
         match address {
             SocketAddr::V4(_) if address.ip().is_unspecified() => {

@@ -1,6 +1,6 @@
 //! The secrets that an action itself brings along: variables with telling names,
 //! in its parameters or before a command of its line, what options and headers
-//! with such names are given (`--token x`, `-H "Authorization: Bearer x"`), and
+//! with such names are given (`--token x`, `-H "Authorization: RequestCredentials x"`), and
 //! what well-known programs are told in places of their own (`mysql -px`).
 
 use provost_proto::kernel::KnownSecret;
@@ -128,7 +128,7 @@ fn named_values(words: &[&str]) -> Vec<(String, String)> {
             // The password in it counts, whatever the name.
             add("URL", word);
         }
-        // `Authorization: Bearer x`, whatever option it follows.
+        // `Authorization: RequestCredentials x`, whatever option it follows.
         if let Some((name, value)) = word.split_once(':').filter(|(name, _)| !name.contains('/')) {
             let name = name.rsplit(['=', ' ']).next().unwrap_or(name).replace('-', "_");
             value.split_whitespace().for_each(|part| add(&name, part));

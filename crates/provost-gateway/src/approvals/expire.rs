@@ -7,27 +7,27 @@ use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Approval, Code, Fact, UnixMicros};
 use provost_store::Durability;
 
-use crate::actions::events;
+use crate::actions::build_append;
 use crate::{Gateway, GatewayError};
 
 /// The longest between two looks: the clock may be set.
-const LOOK: Duration = Duration::from_secs(15);
+const MAX_EXPIRY_WAIT: Duration = Duration::from_secs(15);
 
 /// How long to wait before trying again to write to a log that failed.
-const RETRY: Duration = Duration::from_millis(500);
+const WRITE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl Gateway {
     /// Lets questions expire, for as long as the daemon lives.
-    pub async fn watch_the_clock(self: Arc<Self>) {
+    pub async fn run_expiry_loop(self: Arc<Self>) {
         loop {
             let now = self.clock.now();
             let open = self.approvals.list();
             let due: Vec<_> = open.iter().filter(|open| open.expires_at <= now).collect();
-            let mut pause = next(&open, now);
+            let mut pause = next_expiry_delay(&open, now);
             for approval in due {
-                if let Err(error) = self.expire(approval).await {
+                if let Err(error) = self.expire_approval(approval).await {
                     tracing::error!(%error, "a question could not be let expire; trying again");
-                    pause = RETRY;
+                    pause = WRITE_RETRY_DELAY;
                 }
             }
             tokio::select! {
@@ -37,8 +37,8 @@ impl Gateway {
         }
     }
 
-    async fn expire(&self, approval: &Approval) -> Result<(), GatewayError> {
-        let _turn = self.turn().await?;
+    async fn expire_approval(&self, approval: &Approval) -> Result<(), GatewayError> {
+        let _turn = self.lock_governance().await?;
         if self.approvals.get(approval.id).is_none() {
             return Ok(());
         }
@@ -51,15 +51,15 @@ impl Gateway {
             Fact::ApprovalExpired { approval: approval.id, project: approval.project },
             Fact::ActionDenied { action: approval.action, fault: fault.clone() },
         ];
-        let append = events(&self.daemon_for(approval)?, Durability::Synced, facts);
-        self.resolve(approval, append).await?;
-        self.approvals.end(approval.action, Err(GatewayError::Fault(fault)));
+        let append = build_append(&self.daemon_context(approval)?, Durability::Synced, facts);
+        self.resolve_approval(approval, append).await?;
+        self.approvals.deliver_result(approval.action, Err(GatewayError::Fault(fault)));
         Ok(())
     }
 }
 
 /// How long until the next one expires.
-fn next(open: &[Arc<Approval>], now: UnixMicros) -> Duration {
+fn next_expiry_delay(open: &[Arc<Approval>], now: UnixMicros) -> Duration {
     let left = open.iter().filter(|open| open.expires_at > now).map(|open| open.expires_at - now);
-    left.min().map_or(LOOK, |left| Duration::from_micros(left + 1).min(LOOK))
+    left.min().map_or(MAX_EXPIRY_WAIT, |left| Duration::from_micros(left + 1).min(MAX_EXPIRY_WAIT))
 }

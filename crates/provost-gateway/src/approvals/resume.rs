@@ -8,44 +8,49 @@ use provost_proto::{
 };
 use provost_store::Durability;
 
-use crate::actions::{Behalf, allowing, events, permit, refusal};
-use crate::governance::{Governed, Turn};
-use crate::weigh::distrusted;
+use crate::actions::{
+    RequestContext, build_allowed_append, build_append, fault_from_denial, issue_permit,
+};
+use crate::evaluate::find_untrusted_role;
+use crate::governance::{GovernanceGuard, ProjectGovernance};
 use crate::{Gateway, GatewayError};
 
 impl Gateway {
     /// Goes on with an action whose question is resolved: it is decided anew.
-    pub(super) async fn resume(
+    pub(super) async fn resume_action(
         self: &Arc<Self>,
         approval: &Approval,
-        turn: &Turn<'_>,
+        turn: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
-        let behalf = self.behalf_of(approval)?;
-        let matter = self.approvals.matter_of(approval)?;
-        let governed = self.refresh(approval.project, turn).await?;
+        let behalf = self.context_from_approval(approval)?;
+        let matter = self.approvals.restore_bound_action(approval)?;
+        let governed = self.refresh_governance(approval.project, turn).await?;
         let action = approval.action;
-        match self.weigh_again(&governed, approval, matter).await? {
+        match self.reevaluate(&governed, approval, matter).await? {
             Decision::Deny(denied) => {
-                let fault = refusal(&denied);
+                let fault = fault_from_denial(&denied);
                 let denied = Fact::ActionDenied { action, fault: fault.clone() };
-                self.write(&behalf, Durability::Synced, vec![denied]).await?;
-                self.approvals.end(action, Err(GatewayError::Fault(fault)));
+                self.append_facts(&behalf, Durability::Synced, vec![denied]).await?;
+                self.approvals.deliver_result(action, Err(GatewayError::Fault(fault)));
             }
             Decision::RequireApproval(asking) => {
-                let question = self.question(&governed, behalf.role.as_deref(), &asking).await?;
-                let (id, asked) = self.asked(&behalf, asking.bound_action(), question);
-                self.write(&behalf, Durability::Synced, asked.into()).await?;
-                self.adopt_question(id, asking.bound_action()).await?;
+                let question =
+                    self.build_approval_prompt(&governed, behalf.role.as_deref(), &asking).await?;
+                let (id, asked) =
+                    self.approval_asked_facts(&behalf, asking.bound_action(), question);
+                self.append_facts(&behalf, Durability::Synced, asked.into()).await?;
+                self.cache_approval(id, asking.bound_action()).await?;
             }
             Decision::Allow(allowed) => {
-                self.remember(&behalf.principal, allowed.bound_action().repeat_key());
-                let recorded = self.append(allowing(&behalf, &allowed, Vec::new()));
-                let permit = permit(allowed, &recorded.await?)?;
+                self.count_repeat(&behalf.principal, allowed.bound_action().repeat_key());
+                let recorded =
+                    self.append_redacted(build_allowed_append(&behalf, &allowed, Vec::new()));
+                let permit = issue_permit(allowed, &recorded.await?)?;
                 let gateway = Arc::clone(self);
-                let waiting = self.wait_for_asker(&permit);
+                let waiting = self.register_waiter_if_awaited(&permit);
                 tokio::spawn(async move {
-                    let ended = gateway.run(&behalf, permit, waiting).await;
-                    gateway.approvals.end(action, ended);
+                    let ended = gateway.run_permitted_action(&behalf, permit, waiting).await;
+                    gateway.approvals.deliver_result(action, ended);
                 });
             }
         }
@@ -54,15 +59,15 @@ impl Gateway {
 
     /// Decides about what was asked for a while ago: who asked must still be
     /// there, and the project still open.
-    pub(super) async fn weigh_again(
+    pub(super) async fn reevaluate(
         &self,
-        governed: &Governed,
+        governed: &ProjectGovernance,
         approval: &Approval,
         matter: BoundAction,
     ) -> Result<Decision, GatewayError> {
         let agent = approval.class == TokenClass::Agent;
-        let speaks = self.keyring.speaks_for(&approval.principal, self.clock.now())
-            || self.session_speaks(&approval.principal).await?;
+        let speaks = self.keyring.has_valid_token(&approval.principal, self.clock.now())
+            || self.is_session_active(&approval.principal).await?;
         if agent && !speaks {
             let why = "the token that asked does not work any more";
             return Ok(Decision::Deny(Denial::new(Code::Forbidden, why)));
@@ -71,17 +76,17 @@ impl Gateway {
             let why = "the project was closed since it was asked for";
             return Ok(Decision::Deny(Denial::new(Code::Cancelled, why)));
         }
-        self.weigh(governed, approval.role.as_deref(), matter).await
+        self.evaluate(governed, approval.role.as_deref(), matter).await
     }
 
     /// Goes on with every action that waited for this file. Those that were asked about
     /// when it was another are not answered by that, but have nothing to ask any more.
-    pub(crate) async fn release(
+    pub(crate) async fn resume_trusted_actions(
         self: &Arc<Self>,
-        person: &Behalf,
+        person: &RequestContext,
         hash: Hash,
         file: &str,
-        turn: &Turn<'_>,
+        turn: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
         for approval in self.approvals.list() {
             let trust = approval.question.trust.as_ref().filter(|trust| trust.file == file);
@@ -98,38 +103,46 @@ impl Gateway {
                     message: Some(format!("{file} was trusted")),
                 }
             } else {
-                withdrawn(&approval, format!("{file} changed since, and is trusted as it is now"))
+                approval_withdrawn_fact(
+                    &approval,
+                    format!("{file} changed since, and is trusted as it is now"),
+                )
             };
-            self.resolve(&approval, events(person, Durability::Synced, vec![resolved])).await?;
-            self.resume(&approval, turn).await?;
+            self.resolve_approval(
+                &approval,
+                build_append(person, Durability::Synced, vec![resolved]),
+            )
+            .await?;
+            self.resume_action(&approval, turn).await?;
         }
         Ok(())
     }
 
     /// The file is not what the person was shown: that is another question, or none if it
     /// is trusted as it is, or gone.
-    pub(super) async fn ask_for_trust_again(
+    pub(super) async fn reopen_trust_approval(
         self: &Arc<Self>,
         approval: &Approval,
-        governed: &Governed,
-        turn: &Turn<'_>,
+        governed: &ProjectGovernance,
+        turn: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
-        let behalf = self.behalf_of(approval)?;
-        let why = withdrawn(approval, "the file has changed since".to_owned());
-        let Some(trust) = distrusted(governed, behalf.role.as_deref()) else {
-            self.resolve(approval, events(&behalf, Durability::Synced, vec![why])).await?;
-            return self.resume(approval, turn).await;
+        let behalf = self.context_from_approval(approval)?;
+        let why = approval_withdrawn_fact(approval, "the file has changed since".to_owned());
+        let Some(trust) = find_untrusted_role(governed, behalf.role.as_deref()) else {
+            self.resolve_approval(approval, build_append(&behalf, Durability::Synced, vec![why]))
+                .await?;
+            return self.resume_action(approval, turn).await;
         };
-        let matter = self.approvals.matter_of(approval)?;
-        let question = self.question_of_trust(governed, &matter, trust).await?;
-        let (id, asked) = self.asked(&behalf, &matter, question);
+        let matter = self.approvals.restore_bound_action(approval)?;
+        let question = self.build_trust_approval_prompt(governed, &matter, trust).await?;
+        let (id, asked) = self.approval_asked_facts(&behalf, &matter, question);
         let facts = std::iter::once(why).chain(asked).collect();
-        self.resolve(approval, events(&behalf, Durability::Synced, facts)).await?;
-        self.adopt_question(id, &matter).await
+        self.resolve_approval(approval, build_append(&behalf, Durability::Synced, facts)).await?;
+        self.cache_approval(id, &matter).await
     }
 }
 
 /// A question that nobody needs to answer any more.
-pub(super) fn withdrawn(approval: &Approval, why: String) -> Fact {
+pub(super) fn approval_withdrawn_fact(approval: &Approval, why: String) -> Fact {
     Fact::ApprovalWithdrawn { approval: approval.id, project: approval.project, why }
 }

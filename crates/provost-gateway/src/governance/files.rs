@@ -12,25 +12,25 @@ use provost_proto::{Hash, RejectedRole, UnixMicros};
 use provost_sandbox::root_dir::{FileKind, RootDir, RootDirError};
 
 /// The project's rules.
-pub(crate) const POLICY: &str = ".provost/policy.toml";
+pub(crate) const POLICY_PATH: &str = ".provost/policy.toml";
 
 /// The most bytes of a file of rules.
-const RULES: u64 = 256 * 1024;
+const MAX_POLICY_FILE_BYTES: u64 = 256 * 1024;
 
 /// The most files in a folder of roles.
-const ROLES: usize = 256;
+const MAX_ROLE_FILES: usize = 256;
 
 /// A file that was changed this shortly before it was read may change again
 /// without looking different: the clock of the file system is coarse.
-const COARSE: Duration = Duration::from_millis(50);
+const TIMESTAMP_GRANULARITY: Duration = Duration::from_millis(50);
 
 /// The roles and rules of a project, as they were read.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct GovernanceFiles {
     pub(crate) roles: Vec<RoleFile>,
     pub(crate) rejected: Vec<RejectedRole>,
     pub(crate) policy: Option<PolicyFile>,
-    seen: Seen,
+    seen: FingerprintSnapshot,
 }
 
 /// A role with the bytes it was read from.
@@ -57,16 +57,16 @@ pub(crate) struct UserRules {
     pub(crate) hash: Option<Hash>,
     pub(crate) policy: Option<Policy>,
     pub(crate) errors: Vec<String>,
-    seen: Seen,
+    seen: FingerprintSnapshot,
 }
 
 /// How files looked when they were read.
 #[derive(Debug, Clone, Default)]
-struct Seen(Vec<(PathBuf, Option<Look>)>, bool);
+struct FingerprintSnapshot(Vec<(PathBuf, Option<StatFingerprint>)>, bool);
 
 /// What changes when a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Look {
+struct StatFingerprint {
     device: u64,
     inode: u64,
     size: i64,
@@ -74,10 +74,10 @@ struct Look {
     changed: (i64, u64),
 }
 
-impl Seen {
-    fn look(paths: impl IntoIterator<Item = PathBuf>, now: UnixMicros) -> Self {
-        let looks: Vec<_> = paths.into_iter().map(|path| (look(&path), path)).collect();
-        let since = Duration::from_micros(now).saturating_sub(COARSE);
+impl FingerprintSnapshot {
+    fn capture(paths: impl IntoIterator<Item = PathBuf>, now: UnixMicros) -> Self {
+        let looks: Vec<_> = paths.into_iter().map(|path| (read_fingerprint(&path), path)).collect();
+        let since = Duration::from_micros(now).saturating_sub(TIMESTAMP_GRANULARITY);
         let young = looks.iter().any(|(look, _)| {
             look.is_some_and(|look| {
                 let at = u64::try_from(look.changed.0).unwrap_or(0);
@@ -87,15 +87,15 @@ impl Seen {
         Self(looks.into_iter().map(|(look, path)| (path, look)).collect(), young)
     }
 
-    fn holds(&self) -> bool {
-        !self.1 && self.0.iter().all(|(path, then)| look(path) == *then)
+    fn is_current(&self) -> bool {
+        !self.1 && self.0.iter().all(|(path, then)| read_fingerprint(path) == *then)
     }
 }
 
 /// Links are followed: a file that is kept elsewhere changes there.
-fn look(path: &Path) -> Option<Look> {
+fn read_fingerprint(path: &Path) -> Option<StatFingerprint> {
     let stat = rustix::fs::stat(path).ok()?;
-    Some(Look {
+    Some(StatFingerprint {
         device: stat.st_dev,
         inode: stat.st_ino,
         size: stat.st_size,
@@ -104,7 +104,7 @@ fn look(path: &Path) -> Option<Look> {
     })
 }
 
-impl Files {
+impl GovernanceFiles {
     /// Reads everything that governs the project in this folder.
     pub(crate) fn read(folder: &Path, now: UnixMicros) -> Self {
         let root = RootDir::open(folder).ok();
@@ -112,7 +112,10 @@ impl Files {
         let folders = RoleSource::ALL.iter().map(|source| folder.join(source.folder()));
         let files = names.iter().map(|(_, file)| folder.join(file));
         // Looked at before they are read, so that a change in between is seen.
-        let seen = Seen::look(folders.chain(files).chain([folder.join(POLICY)]), now);
+        let seen = FingerprintSnapshot::capture(
+            folders.chain(files).chain([folder.join(POLICY_PATH)]),
+            now,
+        );
         let (mut found, mut rejected) = (Vec::new(), Vec::new());
         for (source, file) in names {
             let text =
@@ -140,12 +143,12 @@ impl Files {
     }
 
     /// Whether everything still looks as it did when it was read.
-    pub(crate) fn fresh(&self) -> bool {
-        self.seen.holds()
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.seen.is_current()
     }
 
     /// The role with this name.
-    pub(crate) fn role(&self, name: &str) -> Option<&RoleFile> {
+    pub(crate) fn find_role(&self, name: &str) -> Option<&RoleFile> {
         self.roles.iter().find(|file| file.role.name == name)
     }
 }
@@ -155,7 +158,7 @@ fn role_files(root: &RootDir) -> Vec<(RoleSource, String)> {
     let mut found = Vec::new();
     for source in RoleSource::ALL {
         let folder = source.folder();
-        let Ok(listing) = root.list(Path::new(folder), ROLES) else { continue };
+        let Ok(listing) = root.list(Path::new(folder), MAX_ROLE_FILES) else { continue };
         for entry in listing.entries {
             let Some(name) = entry.name.to_str() else { continue };
             if Path::new(name).extension() == Some("md".as_ref())
@@ -179,13 +182,13 @@ fn read_text(root: &RootDir, file: &str, limit: u64) -> Result<Option<String>, S
 }
 
 fn read_policy(root: &RootDir) -> Option<PolicyFile> {
-    match read_text(root, POLICY, RULES) {
+    match read_text(root, POLICY_PATH, MAX_POLICY_FILE_BYTES) {
         Ok(None) => None,
-        Ok(Some(text)) => Some(PolicyFile::new(RuleLayer::Project, POLICY, text)),
+        Ok(Some(text)) => Some(PolicyFile::new(RuleLayer::Project, POLICY_PATH, text)),
         Err(why) => Some(PolicyFile {
             text: String::new(),
             hash: Hash::ZERO,
-            parsed: Err(vec![format!("{POLICY}: {why}")]),
+            parsed: Err(vec![format!("{POLICY_PATH}: {why}")]),
         }),
     }
 }
@@ -201,7 +204,7 @@ impl PolicyFile {
 impl UserRules {
     /// Reads a person's own rules. A file that cannot be read is no empty file.
     pub(crate) fn read(file: &Path, now: UnixMicros) -> Self {
-        let mut seen = Seen::look([file.to_owned()], now);
+        let mut seen = FingerprintSnapshot::capture([file.to_owned()], now);
         // What is missing and what is a link that leads nowhere look the same.
         let dangling = seen.0.iter().all(|(_, look)| look.is_none())
             && std::fs::symlink_metadata(file).is_ok();
@@ -233,11 +236,11 @@ impl UserRules {
     }
 
     /// Whether the file still looks as it did when it was read.
-    pub(crate) fn fresh(&self) -> bool {
-        self.seen.holds()
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.seen.is_current()
     }
 }
 
-pub(crate) fn trust(trusted: bool) -> PolicyTrust {
+pub(crate) fn trust_from_flag(trusted: bool) -> PolicyTrust {
     if trusted { PolicyTrust::Trusted } else { PolicyTrust::Untrusted }
 }

@@ -7,79 +7,91 @@ use std::sync::{Arc, PoisonError};
 use provost_proto::{Actor, Fact, GovernanceFileKind, ProjectId, Stream};
 use provost_store::{AppendRequest, Durability, NewEvent};
 
-use super::files::{Files, POLICY, UserRules};
-use super::{Governed, put_together};
+use super::files::{GovernanceFiles, POLICY_PATH, UserRules};
+use super::{ProjectGovernance, compile_rules};
 use crate::{Gateway, GatewayError};
 
 impl Gateway {
     /// What governs a project, with its files as they are now.
-    pub(crate) async fn governed(&self, project: ProjectId) -> Result<Arc<Governed>, GatewayError> {
+    pub(crate) async fn load_governance(
+        &self,
+        project: ProjectId,
+    ) -> Result<Arc<ProjectGovernance>, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(project.to_string());
-        let governed = self.governance.of(project).ok_or_else(missing)?;
-        let fresh = governed.files.as_ref().is_some_and(|files| files.fresh());
-        if fresh && self.governance.user().fresh() {
+        let governed = self.governance.find_by_id(project).ok_or_else(missing)?;
+        let fresh = governed.files.as_ref().is_some_and(|files| files.is_fresh());
+        if fresh && self.governance.user_rules().is_fresh() {
             return Ok(governed);
         }
         // Rare and large, and so not a part of everybody who looks here.
         Box::pin(async {
-            let turn = self.turn().await?;
-            self.refresh(project, &turn).await
+            let turn = self.lock_governance().await?;
+            self.refresh_governance(project, &turn).await
         })
         .await
     }
 
     /// The same for one who has the turn.
-    pub(crate) async fn refresh(
+    pub(crate) async fn refresh_governance(
         &self,
         project: ProjectId,
-        _turn: &super::Turn<'_>,
-    ) -> Result<Arc<Governed>, GatewayError> {
+        _turn: &super::GovernanceGuard<'_>,
+    ) -> Result<Arc<ProjectGovernance>, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(project.to_string());
-        let before = self.governance.of(project).ok_or_else(missing)?;
-        let user = self.governance.user();
-        let stale = before.files.as_ref().is_none_or(|files| !files.fresh());
-        if !stale && user.fresh() {
+        let before = self.governance.find_by_id(project).ok_or_else(missing)?;
+        let user = self.governance.user_rules();
+        let stale = before.files.as_ref().is_none_or(|files| !files.is_fresh());
+        if !stale && user.is_fresh() {
             return Ok(before);
         }
         let (folder, file) = (PathBuf::from(&before.project.path), user.file.clone());
         let now = self.clock.now();
-        let read = move || (Files::read(&folder, now), UserRules::read(&file, now));
+        let read = move || (GovernanceFiles::read(&folder, now), UserRules::read(&file, now));
         let (files, now) =
             tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
-        let mut facts = changes(&before, &files);
+        let mut facts = governance_change_facts(&before, &files);
         if now.hash != user.hash || now.errors != user.errors {
-            facts.push(user_changed(&now));
+            facts.push(user_policy_changed_fact(&now));
         }
         if !facts.is_empty() {
-            self.tell(project, facts).await?;
+            self.record_governance_facts(project, facts).await?;
         }
-        self.adopt(project, Arc::new(files), &Arc::new(now));
-        self.governance.of(project).ok_or_else(missing)
+        self.store_governance_files(project, Arc::new(files), &Arc::new(now));
+        self.governance.find_by_id(project).ok_or_else(missing)
     }
 
     /// Puts the rules together again, after something they depend on changed.
-    pub(crate) fn recompile(&self, project: ProjectId) {
-        let Some(governed) = self.governance.of(project) else { return };
+    pub(crate) fn recompile_rules(&self, project: ProjectId) {
+        let Some(governed) = self.governance.find_by_id(project) else { return };
         if let Some(files) = &governed.files {
-            self.adopt(project, Arc::clone(files), &self.governance.user());
+            self.store_governance_files(project, Arc::clone(files), &self.governance.user_rules());
         }
     }
 
-    fn adopt(&self, project: ProjectId, files: Arc<Files>, user: &Arc<UserRules>) {
+    fn store_governance_files(
+        &self,
+        project: ProjectId,
+        files: Arc<GovernanceFiles>,
+        user: &Arc<UserRules>,
+    ) {
         *self.governance.user.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(user);
-        self.governance.change(project, |governed| {
-            let trusted = governed.trusted(GovernanceFileKind::Policy, POLICY);
-            let (rules, broken) = put_together(user, &files, trusted);
+        self.governance.update_project(project, |governed| {
+            let trusted = governed.find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH);
+            let (rules, broken) = compile_rules(user, &files, trusted);
             governed.rules = Arc::new(rules);
             governed.broken = broken;
             governed.files = Some(files);
         });
     }
 
-    async fn tell(&self, project: ProjectId, facts: Vec<Fact>) -> Result<(), GatewayError> {
+    async fn record_governance_facts(
+        &self,
+        project: ProjectId,
+        facts: Vec<Fact>,
+    ) -> Result<(), GatewayError> {
         let stream = Stream::Project(project);
         let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None });
-        self.append(AppendRequest {
+        self.append_redacted(AppendRequest {
             principal: self.owner.principal.clone(),
             actor: Actor::Daemon,
             command: None,
@@ -94,14 +106,14 @@ impl Gateway {
 }
 
 /// What changed in a project's files, as facts.
-fn changes(before: &Governed, now: &Files) -> Vec<Fact> {
+fn governance_change_facts(before: &ProjectGovernance, now: &GovernanceFiles) -> Vec<Fact> {
     let project = before.project.id;
     let then = before.files.as_deref();
     let mut facts = Vec::new();
     for file in &now.roles {
-        let known = then.and_then(|then| then.role(&file.role.name));
+        let known = then.and_then(|then| then.find_role(&file.role.name));
         if known.is_none_or(|known| known.hash != file.hash || known.role.file != file.role.file) {
-            let trusted = before.trusted(GovernanceFileKind::Role, &file.role.file);
+            let trusted = before.find_trusted_file(GovernanceFileKind::Role, &file.role.file);
             facts.push(Fact::RoleLoaded {
                 project,
                 role: file.role.name.clone(),
@@ -130,14 +142,15 @@ fn changes(before: &Governed, now: &Files) -> Vec<Fact> {
     }
     let (old, new) = (then.and_then(|then| then.policy.as_ref()), now.policy.as_ref());
     if old.map(|old| old.hash) != new.map(|new| new.hash) {
-        let trusted =
-            before.trusted(GovernanceFileKind::Policy, POLICY).map(|trusted| trusted.hash);
+        let trusted = before
+            .find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH)
+            .map(|trusted| trusted.hash);
         let parsed = new.map(|new| &new.parsed);
         facts.push(Fact::PolicyChanged {
             project: Some(project),
             layer: "project".to_owned(),
             hash: new.map(|new| new.hash),
-            rules: parsed.and_then(|parsed| parsed.as_ref().ok()).map_or(0, count),
+            rules: parsed.and_then(|parsed| parsed.as_ref().ok()).map_or(0, count_rules),
             trusted: new.is_some_and(|new| trusted == Some(new.hash)),
             errors: parsed.and_then(|parsed| parsed.as_ref().err()).cloned().unwrap_or_default(),
         });
@@ -145,17 +158,17 @@ fn changes(before: &Governed, now: &Files) -> Vec<Fact> {
     facts
 }
 
-fn user_changed(now: &UserRules) -> Fact {
+fn user_policy_changed_fact(now: &UserRules) -> Fact {
     Fact::PolicyChanged {
         project: None,
         layer: "user".to_owned(),
         hash: now.hash,
-        rules: now.policy.as_ref().map_or(0, count),
+        rules: now.policy.as_ref().map_or(0, count_rules),
         trusted: true,
         errors: now.errors.clone(),
     }
 }
 
-fn count(policy: &provost_core::policy::Policy) -> u32 {
+fn count_rules(policy: &provost_core::policy::Policy) -> u32 {
     u32::try_from(policy.rules().len()).unwrap_or(u32::MAX)
 }

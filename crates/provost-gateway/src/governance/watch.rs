@@ -15,13 +15,13 @@ use tokio::net::unix::pipe::Receiver;
 use crate::Gateway;
 
 /// Changes this close together are looked at once.
-const TOGETHER: Duration = Duration::from_millis(50);
+const DEBOUNCE_DELAY: Duration = Duration::from_millis(50);
 
 /// How long until everything is looked at again, whatever was noticed.
-const ANYWAY: Duration = Duration::from_mins(1);
+const RESCAN_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What is a change. Opening and reading are none: projects are read all the time.
-const CHANGES: WatchFlags = WatchFlags::CREATE
+const WATCHED_EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MODIFY)
     .union(WatchFlags::MOVE)
@@ -31,7 +31,7 @@ const CHANGES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ONLYDIR);
 
 /// The folders of a project where something that governs is, or could come to be.
-const FOLDERS: &[&str] = &[
+const WATCHED_FOLDERS: &[&str] = &[
     "",
     ".provost",
     ".provost/roles",
@@ -45,36 +45,36 @@ const FOLDERS: &[&str] = &[
 impl Gateway {
     /// Looks at the files that govern whenever they change, for as long as the
     /// daemon lives.
-    pub async fn watch_the_files(self: Arc<Self>) {
-        let mut eyes = Eyes::open()
+    pub async fn run_file_watch_loop(self: Arc<Self>) {
+        let mut eyes = DirectoryWatcher::open()
             .inspect_err(|error| tracing::warn!(%error, "files that govern are not watched"))
             .ok();
         loop {
             if let Some(eyes) = &mut eyes {
-                eyes.turn_to(self.folders());
+                eyes.watch_only(self.list_watched_folders());
             }
-            for project in self.governance.open() {
-                if let Err(error) = self.governed(project).await {
+            for project in self.governance.list_open_projects() {
+                if let Err(error) = self.load_governance(project).await {
                     tracing::warn!(%error, "what governs a project could not be read");
                 }
             }
             tokio::select! {
-                () = changed(eyes.as_ref()) => tokio::time::sleep(TOGETHER).await,
+                () = await_file_change(eyes.as_ref()) => tokio::time::sleep(DEBOUNCE_DELAY).await,
                 () = self.governance.opened.notified() => {}
-                () = tokio::time::sleep(ANYWAY) => {}
+                () = tokio::time::sleep(RESCAN_INTERVAL) => {}
             }
         }
     }
 
     /// The folders to watch now: those that are there.
-    fn folders(&self) -> BTreeSet<PathBuf> {
-        let user = self.governance.user().file.clone();
+    fn list_watched_folders(&self) -> BTreeSet<PathBuf> {
+        let user = self.governance.user_rules().file.clone();
         let mut folders: BTreeSet<_> = user.parent().map(Path::to_owned).into_iter().collect();
         let projects = self.governance.projects.read().unwrap_or_else(PoisonError::into_inner);
         let open = projects.values().filter(|known| known.project.status == ProjectStatus::Open);
         for governed in open {
             let root = Path::new(&governed.project.path);
-            folders.extend(FOLDERS.iter().map(|folder| root.join(folder)));
+            folders.extend(WATCHED_FOLDERS.iter().map(|folder| root.join(folder)));
         }
         drop(projects);
         folders.retain(|folder| folder.is_dir());
@@ -83,33 +83,33 @@ impl Gateway {
 }
 
 /// Waits until something changed in a folder that is watched.
-async fn changed(eyes: Option<&Eyes>) {
+async fn await_file_change(eyes: Option<&DirectoryWatcher>) {
     match eyes {
-        Some(eyes) => eyes.changed().await,
+        Some(eyes) => eyes.wait_for_change().await,
         None => std::future::pending().await,
     }
 }
 
 /// Folders that are watched.
 #[derive(Debug)]
-struct Eyes {
+struct DirectoryWatcher {
     /// Read like a pipe, which is what it looks like.
     queue: Receiver,
     watched: BTreeMap<PathBuf, i32>,
 }
 
-impl Eyes {
+impl DirectoryWatcher {
     fn open() -> std::io::Result<Self> {
         let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         Ok(Self { queue: Receiver::from_owned_fd_unchecked(queue)?, watched: BTreeMap::new() })
     }
 
     /// Watches these folders and no others.
-    fn turn_to(&mut self, wanted: BTreeSet<PathBuf>) {
+    fn watch_only(&mut self, wanted: BTreeSet<PathBuf>) {
         let before = std::mem::take(&mut self.watched);
         for folder in wanted {
             // Also one that is watched: it may have been removed and made again.
-            match inotify::add_watch(&self.queue, &folder, CHANGES) {
+            match inotify::add_watch(&self.queue, &folder, WATCHED_EVENTS) {
                 Ok(number) => {
                     self.watched.insert(folder, number);
                 }
@@ -125,7 +125,7 @@ impl Eyes {
     }
 
     /// Waits for a change, and forgets all that are known by then.
-    async fn changed(&self) {
+    async fn wait_for_change(&self) {
         let mut told = [0; 4096];
         if self.queue.readable().await.is_err() {
             std::future::pending::<()>().await;
@@ -143,9 +143,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("policy.toml");
         std::fs::write(&file, "").unwrap();
-        let mut eyes = Eyes::open().unwrap();
-        eyes.turn_to(BTreeSet::from([folder.path().to_owned()]));
-        let nothing = tokio::time::timeout(Duration::from_millis(50), eyes.changed());
+        let mut eyes = DirectoryWatcher::open().unwrap();
+        eyes.watch_only(BTreeSet::from([folder.path().to_owned()]));
+        let nothing = tokio::time::timeout(Duration::from_millis(50), eyes.wait_for_change());
         std::fs::read(&file).unwrap();
         assert!(nothing.await.is_err(), "the file was read only");
         let other = folder.path().join("other");
@@ -157,9 +157,9 @@ mod tests {
         ];
         for change in changes {
             change().unwrap();
-            tokio::time::timeout(Duration::from_secs(20), eyes.changed()).await.unwrap();
+            tokio::time::timeout(Duration::from_secs(20), eyes.wait_for_change()).await.unwrap();
         }
-        eyes.turn_to(BTreeSet::new());
+        eyes.watch_only(BTreeSet::new());
         assert!(eyes.watched.is_empty());
     }
 }

@@ -21,7 +21,7 @@ pub enum ModelError {
     Forbidden(String),
     /// Nothing is left to pay with.
     #[error("the account has no credit or quota left: {0}")]
-    Quota(String),
+    QuotaExceeded(String),
     /// The provider has no such model.
     #[error("the provider does not know this model: {0}")]
     UnknownModel(String),
@@ -63,7 +63,7 @@ pub enum ModelError {
     Connect(String),
     /// The connection broke before the provider answered.
     #[error("the provider hung up: {0}")]
-    HungUp(String),
+    Disconnected(String),
     /// The provider sent something that is not in its protocol.
     #[error("the provider sent what this program does not understand: {0}")]
     Protocol(String),
@@ -85,12 +85,12 @@ impl ModelError {
             | Self::Truncated(_)
             | Self::Stalled(_)
             | Self::Connect(_)
-            | Self::HungUp(_)
+            | Self::Disconnected(_)
             | Self::Protocol(_) => true,
             Self::NoKey { .. }
             | Self::Unauthorized(_)
             | Self::Forbidden(_)
-            | Self::Quota(_)
+            | Self::QuotaExceeded(_)
             | Self::UnknownModel(_)
             | Self::ContextLength(_)
             | Self::BadRequest(_)
@@ -100,7 +100,7 @@ impl ModelError {
     }
 
     /// Whether the provider cannot read what it is said to have thought.
-    pub(super) fn is_about_reasoning(&self) -> bool {
+    pub(super) fn is_rejected_reasoning(&self) -> bool {
         let Self::BadRequest(message) = self else { return false };
         let message = message.to_ascii_lowercase();
         let says = |words: &[&str]| words.iter().all(|word| message.contains(word));
@@ -132,7 +132,7 @@ impl ModelError {
             Self::Forbidden(_) => {
                 "ask whoever manages the account for access, or name another model"
             }
-            Self::Quota(_) => "add credit or raise the limit in the provider's console",
+            Self::QuotaExceeded(_) => "add credit or raise the limit in the provider's console",
             Self::UnknownModel(_) => "check the model's name against the provider's list",
             Self::RateLimited { .. } => "wait a little and try again, or name another model",
             Self::Overloaded { .. } => "try again in a while, or name another model",
@@ -143,7 +143,7 @@ impl ModelError {
                 "read the provider's message; the model may lack what was asked for"
             }
             Self::Refused(_) => "say it otherwise; the provider's policy forbids this",
-            Self::Truncated(_) | Self::Stalled(_) | Self::HungUp(_) => {
+            Self::Truncated(_) | Self::Stalled(_) | Self::Disconnected(_) => {
                 "try again; the connection or the provider failed"
             }
             Self::Connect(_) => "check the network, the proxy and the provider's address",
@@ -154,11 +154,11 @@ impl ModelError {
     }
 
     /// The same with another message.
-    pub(super) fn map(self, change: impl Fn(&str) -> String) -> Self {
+    pub(super) fn map_message(self, change: impl Fn(&str) -> String) -> Self {
         match self {
             Self::Unauthorized(text) => Self::Unauthorized(change(&text)),
             Self::Forbidden(text) => Self::Forbidden(change(&text)),
-            Self::Quota(text) => Self::Quota(change(&text)),
+            Self::QuotaExceeded(text) => Self::QuotaExceeded(change(&text)),
             Self::UnknownModel(text) => Self::UnknownModel(change(&text)),
             Self::RateLimited { retry_after, message } => {
                 Self::RateLimited { retry_after, message: change(&message) }
@@ -171,7 +171,7 @@ impl ModelError {
             Self::Refused(text) => Self::Refused(change(&text)),
             Self::Truncated(text) => Self::Truncated(change(&text)),
             Self::Connect(text) => Self::Connect(change(&text)),
-            Self::HungUp(text) => Self::HungUp(change(&text)),
+            Self::Disconnected(text) => Self::Disconnected(change(&text)),
             Self::Protocol(text) => Self::Protocol(change(&text)),
             Self::Unsendable(text) => Self::Unsendable(change(&text)),
             Self::NoKey { .. } | Self::Stalled(_) => self,

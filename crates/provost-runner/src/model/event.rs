@@ -5,7 +5,7 @@ use std::pin::Pin;
 use futures::Stream;
 use serde::{Deserialize, Serialize};
 
-use super::{CallId, ModelError, Turn, Usage};
+use super::{CallId, Completion, CompletionUsage, ModelError};
 
 /// What comes from a model, in order. An error is the last item.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
@@ -60,10 +60,10 @@ pub enum ModelEvent {
     },
     /// What this attempt used so far; replaces what an earlier event of the same
     /// attempt said. A new attempt begins with `PendingSend`. One that broke was paid for
-    /// too: add its last `Usage` to the turn's.
+    /// too: add its last `CompletionUsage` to the turn's.
     Usage {
         /// The tokens.
-        usage: Usage,
+        usage: CompletionUsage,
     },
     /// An attempt failed, and another one begins after a while.
     Waiting {
@@ -82,7 +82,7 @@ pub enum ModelEvent {
     /// The turn is finished. The last event.
     End {
         /// All of it, to be kept and sent back.
-        turn: Box<Turn>,
+        turn: Box<Completion>,
     },
 }
 

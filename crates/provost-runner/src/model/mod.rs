@@ -5,8 +5,8 @@
 //!   Registry ──▶ Provider          ▲ transport: timeouts, retries          … End { turn }
 //! ```
 //!
-//! A [`Registry`] says which [`Provider`] a name like `anthropic/claude-sonnet-5`
-//! means; [`Models::stream`] sends it a [`ActionRequest`] and gives a stream of
+//! A [`ProviderRegistry`] says which [`Provider`] a name like `anthropic/claude-sonnet-5`
+//! means; [`ModelClient::stream_completion`] sends it a [`ActionRequest`] and gives a stream of
 //! [`ModelEvent`]s. Dropping the stream closes the connection. The last event of
 //! a stream that succeeds is [`ModelEvent::ConnectionEnd`], with the finished [`BatchedAppendState`]; the
 //! last of one that fails is an error. Nothing comes after either.
@@ -19,7 +19,7 @@
 //!
 //! What encodes and decodes ([`ActionJson`]) is pure: no clock, no network, so that
 //! every stream can be tested cut at every byte. Nothing here reads the
-//! environment; the binary gives it as a map ([`Registry::new`]). Keys are in
+//! environment; the binary gives it as a map ([`ProviderRegistry::new`]). Keys are in
 //! headers only, never in an address, and are taken out of every error.
 //!
 //! ```
@@ -50,34 +50,46 @@
 //! # }
 //! ```
 
-mod answer;
-mod asking;
-mod builtin;
+mod api_key;
+mod builtin_providers;
+mod completion;
 mod error;
 mod event;
-mod item;
-mod key;
-mod limit;
-mod price;
-mod probe;
+mod http_response;
+mod model_client;
+mod model_discovery;
+mod output_limiter;
+mod price_table;
 mod registry;
 mod request;
-mod retry;
+mod retry_policy;
+mod retrying_request;
 mod script;
 mod sse;
-mod transport;
 mod wire;
 
+pub use api_key::ApiKey;
+pub use completion::{
+    CallId, Completion, CompletionContent, CompletionItem, CompletionUsage, ModelOrigin,
+    StopReason, ToolArgumentsError, ToolCall,
+};
 pub use error::ModelError;
 pub use event::{ModelEvent, ModelStream};
-pub use item::{CallId, Content, Item, NotArguments, Origin, StopReason, ToolCall, Turn, Usage};
-pub use key::Key;
-pub use price::{NotPrices, Price, Prices, Usd};
-pub use probe::ModelCard;
-pub use registry::{ConfigError, Provider, ProviderConfig, Registry, Standing, UnknownModel};
-pub use request::{Effort, Message, Request, ResultStatus, Thinking, Tool, ToolChoice, ToolResult};
-pub use retry::Retry;
-pub use script::{NotAScript, Script};
-pub use sse::{Sse, SseEvent};
-pub use transport::{Models, Timeouts, http, plain_http};
-pub use wire::{Decoder, Dialect, EffortField, Encoded, Ids, Wire};
+pub use model_client::{
+    ModelClient, ModelTimeouts, http_client_builder, local_http_client_builder,
+};
+pub use model_discovery::ModelInfo;
+pub use price_table::{ModelPrice, PriceTable, PriceTableError, Usd};
+pub use registry::{
+    Provider, ProviderConfig, ProviderConfigError, ProviderRegistry, ProviderStatus, UnknownModel,
+};
+pub use request::{
+    ModelMessage, ModelRequest, ReasoningEffort, ThinkingConfig, ToolChoice, ToolDefinition,
+    ToolResult, ToolResultStatus,
+};
+pub use retry_policy::RetryPolicy;
+pub use script::{ModelScript, ModelScriptError};
+pub use sse::{SseEvent, SseParser};
+pub use wire::{
+    CallIdFormat, ChatDialect, CompletionDecoder, EffortField, EncodedRequest, WireFormat,
+};

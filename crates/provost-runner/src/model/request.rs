@@ -3,35 +3,35 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{CallId, ModelError, Turn};
+use super::{CallId, Completion, ModelError};
 
 /// One request to a model: all it may know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Request {
+pub struct ModelRequest {
     /// The model by its full name, like `anthropic/claude-sonnet-5`.
     pub model: String,
     /// What it is and how it is to behave. May be empty.
     pub instructions: String,
     /// The tools it may call. Keep offering them while calls are in the messages:
     /// some providers refuse a history of calls without tools.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolDefinition>,
     /// Whether it may call them.
     pub tool_choice: ToolChoice,
     /// The conversation, oldest first.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ModelMessage>,
     /// The most tokens it may answer with; the provider's own limit if absent.
     pub max_output_tokens: Option<u32>,
     /// How much it should think; the model's own habit if absent.
-    pub thinking: Option<Thinking>,
+    pub thinking: Option<ThinkingConfig>,
     /// The same for all requests of one session, so that providers find their
     /// caches again. Never a secret.
     pub cache_key: Option<String>,
 }
 
-impl Request {
+impl ModelRequest {
     /// A request without tools or limits.
-    pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Self {
+    pub fn new(model: impl Into<String>, messages: Vec<ModelMessage>) -> Self {
         Self {
             model: model.into(),
             instructions: String::new(),
@@ -48,7 +48,7 @@ impl Request {
 /// A tool that a model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tool {
+pub struct ToolDefinition {
     name: String,
     /// What it does, for the model.
     pub description: String,
@@ -56,7 +56,7 @@ pub struct Tool {
     pub schema: Value,
 }
 
-impl Tool {
+impl ToolDefinition {
     /// The longest name that every provider takes.
     const LONGEST: usize = 64;
 
@@ -100,9 +100,9 @@ pub enum ToolChoice {
 /// How much a model thinks before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Thinking {
+pub struct ThinkingConfig {
     /// How much.
-    pub effort: Effort,
+    pub effort: ReasoningEffort,
     /// Whether to ask for a readable summary where that is a matter of choice.
     /// (`OpenAI` refuses it to organizations that it has not verified.)
     pub summary: bool,
@@ -111,7 +111,7 @@ pub struct Thinking {
 /// How much to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Effort {
+pub enum ReasoningEffort {
     /// A little.
     Low,
     /// Some.
@@ -120,9 +120,9 @@ pub enum Effort {
     High,
 }
 
-impl Effort {
+impl ReasoningEffort {
     /// The word for it, the same with all providers that have one.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
             Self::Medium => "medium",
@@ -134,7 +134,7 @@ impl Effort {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Message {
+pub enum ModelMessage {
     /// What a person said.
     User {
         /// The text.
@@ -143,7 +143,7 @@ pub enum Message {
     /// What a model said.
     Assistant {
         /// The turn, as [`super::ModelEvent::ConnectionEnd`] gave it.
-        turn: Box<Turn>,
+        turn: Box<Completion>,
     },
     /// What came of the calls of the turn before, in any order. A call that has no
     /// result here is told to have been interrupted.
@@ -153,7 +153,7 @@ pub enum Message {
     },
 }
 
-impl Message {
+impl ModelMessage {
     /// What a person said.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { text: text.into() }
@@ -167,7 +167,7 @@ pub struct ToolResult {
     /// Of which.
     pub call: CallId,
     /// How it went.
-    pub status: ResultStatus,
+    pub status: ToolResultStatus,
     /// What the model is told.
     pub output: String,
 }
@@ -175,7 +175,7 @@ pub struct ToolResult {
 /// How a call went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ResultStatus {
+pub enum ToolResultStatus {
     /// It was done.
     Ok,
     /// It was tried and failed.
@@ -184,7 +184,7 @@ pub enum ResultStatus {
     Denied,
 }
 
-impl ResultStatus {
+impl ToolResultStatus {
     /// Whether a model should take it for a failure.
     pub fn is_failure(self) -> bool {
         match self {

@@ -36,34 +36,35 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    CallId, Content, Item, Message, ModelEvent, ModelStream, Origin, Request, ResultStatus,
-    StopReason, ToolCall, Turn, Usage,
+    CallId, Completion, CompletionContent, CompletionItem, CompletionUsage, ModelEvent,
+    ModelMessage, ModelOrigin, ModelRequest, ModelStream, StopReason, ToolCall, ToolResultStatus,
 };
 
 /// What is said when a script is over and does not say what then.
-const OVER: &str = "The script is over: this is not a model, and nothing more is written down.";
+const SCRIPT_OVER_TEXT: &str =
+    "The script is over: this is not a model, and nothing more is written down.";
 
 /// A script that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotAScript {
+pub enum ModelScriptError {
     /// It is not the TOML that was expected.
     #[error("the script cannot be read: {0}")]
     Unreadable(String),
     /// It goes to a beat that is not there.
     #[error("the script goes to `{0}`, and no beat has that name")]
-    NoBeat(String),
+    UnknownBeat(String),
     /// Two beats have one name.
     #[error("two beats of the script are named `{0}`")]
-    Twice(String),
+    DuplicateBeat(String),
     /// There is nothing to play.
     #[error("beat {0} neither thinks, says nor calls anything")]
-    Silent(usize),
+    EmptyBeat(usize),
 }
 
 /// A conversation that is written down.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub struct ModelScript {
     /// What it is, for people.
     pub title: String,
     #[serde(default)]
@@ -71,19 +72,19 @@ pub struct Script {
     #[serde(default)]
     over: Option<String>,
     #[serde(default, rename = "beat")]
-    beats: Vec<Beat>,
+    beats: Vec<ScriptBeat>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Beat {
+struct ScriptBeat {
     name: Option<String>,
     #[serde(default)]
     think: String,
     #[serde(default)]
     say: String,
     #[serde(default, rename = "call")]
-    calls: Vec<Call>,
+    calls: Vec<ScriptedToolCall>,
     next: Option<String>,
     denied: Option<String>,
     error: Option<String>,
@@ -91,96 +92,101 @@ struct Beat {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ScriptedToolCall {
     tool: String,
     #[serde(default)]
     arguments: Map<String, Value>,
 }
 
-impl Script {
+impl ModelScript {
     /// Reads a script and checks that all its ways lead somewhere.
-    pub fn parse(text: &str) -> Result<Self, NotAScript> {
-        let script: Self =
-            toml::from_str(text).map_err(|error| NotAScript::Unreadable(error.to_string()))?;
+    pub fn parse(text: &str) -> Result<Self, ModelScriptError> {
+        let script: Self = toml::from_str(text)
+            .map_err(|error| ModelScriptError::Unreadable(error.to_string()))?;
         for (at, beat) in script.beats.iter().enumerate() {
             if beat.think.is_empty() && beat.say.is_empty() && beat.calls.is_empty() {
-                return Err(NotAScript::Silent(at + 1));
+                return Err(ModelScriptError::EmptyBeat(at + 1));
             }
             for name in [&beat.next, &beat.denied, &beat.error].into_iter().flatten() {
-                if script.named(name).is_none() {
-                    return Err(NotAScript::NoBeat(name.clone()));
+                if script.find_beat(name).is_none() {
+                    return Err(ModelScriptError::UnknownBeat(name.clone()));
                 }
             }
-            if let Some(name) = beat.name.as_ref().filter(|name| script.named(name) != Some(at)) {
-                return Err(NotAScript::Twice(name.clone()));
+            if let Some(name) = beat.name.as_ref().filter(|name| script.find_beat(name) != Some(at))
+            {
+                return Err(ModelScriptError::DuplicateBeat(name.clone()));
             }
         }
         Ok(script)
     }
 
-    fn named(&self, name: &str) -> Option<usize> {
+    fn find_beat(&self, name: &str) -> Option<usize> {
         self.beats.iter().position(|beat| beat.name.as_deref() == Some(name))
     }
 
     /// The beat after one whose calls went like this.
-    fn after(&self, at: usize, went: ResultStatus) -> usize {
+    fn next_beat(&self, at: usize, went: ToolResultStatus) -> usize {
         let Some(beat) = self.beats.get(at) else { return at };
         let next = beat.next.as_ref();
         let name = match went {
-            ResultStatus::Ok => next,
-            ResultStatus::Denied => beat.denied.as_ref().or(next),
-            ResultStatus::Error => beat.error.as_ref().or(next),
+            ToolResultStatus::Ok => next,
+            ToolResultStatus::Denied => beat.denied.as_ref().or(next),
+            ToolResultStatus::Error => beat.error.as_ref().or(next),
         };
-        name.and_then(|name| self.named(name)).unwrap_or(at + 1)
+        name.and_then(|name| self.find_beat(name)).unwrap_or(at + 1)
     }
 
     /// The place of the beat to play, and how many were played.
-    fn place(&self, messages: &[Message], origin: &Origin) -> (usize, usize) {
+    fn locate_next_beat(&self, messages: &[ModelMessage], origin: &ModelOrigin) -> (usize, usize) {
         let (mut last, mut next, mut n_played) = (None, 0, 0);
         for message in messages {
             match message {
-                Message::Assistant { turn } if turn.origin == *origin => {
+                ModelMessage::Assistant { turn } if turn.origin == *origin => {
                     last = Some(next);
-                    next = self.after(next, ResultStatus::Ok);
+                    next = self.next_beat(next, ToolResultStatus::Ok);
                     n_played += 1;
                 }
-                Message::Results { results } => {
+                ModelMessage::Results { results } => {
                     let has = |status| results.iter().any(|result| result.status == status);
-                    let went = match (has(ResultStatus::Denied), has(ResultStatus::Error)) {
-                        (true, _) => ResultStatus::Denied,
-                        (false, true) => ResultStatus::Error,
-                        (false, false) => ResultStatus::Ok,
+                    let went = match (has(ToolResultStatus::Denied), has(ToolResultStatus::Error)) {
+                        (true, _) => ToolResultStatus::Denied,
+                        (false, true) => ToolResultStatus::Error,
+                        (false, false) => ToolResultStatus::Ok,
                     };
-                    next = last.map_or(next, |last| self.after(last, went));
+                    next = last.map_or(next, |last| self.next_beat(last, went));
                 }
-                Message::User { .. } | Message::Assistant { .. } => {}
+                ModelMessage::User { .. } | ModelMessage::Assistant { .. } => {}
             }
         }
         (next, n_played)
     }
 
     /// Plays the next beat.
-    pub(super) fn play(&self, request: &Request, origin: Origin) -> ModelStream {
-        let (at, n_played) = self.place(&request.messages, &origin);
-        let over = self.over.as_deref().unwrap_or(OVER);
+    pub(super) fn play_next_beat(
+        &self,
+        request: &ModelRequest,
+        origin: ModelOrigin,
+    ) -> ModelStream {
+        let (at, n_played) = self.locate_next_beat(&request.messages, &origin);
+        let over = self.over.as_deref().unwrap_or(SCRIPT_OVER_TEXT);
         let (think, say, calls) = match self.beats.get(at) {
             Some(beat) => (beat.think.as_str(), beat.say.as_str(), beat.calls.as_slice()),
             None => ("", over, [].as_slice()),
         };
         let mut events = Vec::new();
         let mut items = Vec::new();
-        let mut keep = |content| items.push(Item { content, native: None });
+        let mut keep = |content| items.push(CompletionItem { content, native: None });
         for word in think.split_inclusive(' ') {
             events.push(ModelEvent::ReasoningDelta { text: word.to_owned() });
         }
         if !think.is_empty() {
-            keep(Content::Reasoning { text: think.to_owned() });
+            keep(CompletionContent::Reasoning { text: think.to_owned() });
         }
         for word in say.split_inclusive(' ') {
             events.push(ModelEvent::TextDelta { text: word.to_owned() });
         }
         if !say.is_empty() {
-            keep(Content::Text { text: say.to_owned() });
+            keep(CompletionContent::Text { text: say.to_owned() });
         }
         for (index, call) in (0..).zip(calls) {
             let id = CallId::new(format!("script_{n_played}_{index}"));
@@ -189,21 +195,26 @@ impl Script {
             events.push(ModelEvent::ToolCallBegin { index, id: id.clone(), name: name.clone() });
             events.push(ModelEvent::ToolCallArguments { index, delta: arguments.clone() });
             events.push(ModelEvent::ToolCallEnd { index });
-            keep(Content::ToolCall(ToolCall { id, name, arguments }));
+            keep(CompletionContent::ToolCall(ToolCall { id, name, arguments }));
         }
         let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
-        events.push(ModelEvent::End { turn: Box::new(spoken(origin, items, stop)) });
-        paced(events, Duration::from_millis(self.pace))
+        events.push(ModelEvent::End { turn: Box::new(build_completion(origin, items, stop)) });
+        stream_with_delay(events, Duration::from_millis(self.pace))
     }
 }
 
-fn spoken(origin: Origin, items: Vec<Item>, stop: StopReason) -> Turn {
-    let (usage, answered_by, response, native_usage) = (Usage::default(), None, None, None);
-    Turn { origin, items, stop, usage, answered_by, response, native_usage }
+fn build_completion(
+    origin: ModelOrigin,
+    items: Vec<CompletionItem>,
+    stop: StopReason,
+) -> Completion {
+    let (usage, answered_by, response, native_usage) =
+        (CompletionUsage::default(), None, None, None);
+    Completion { origin, items, stop, usage, answered_by, response, native_usage }
 }
 
 /// The events, with a while before each.
-fn paced(events: Vec<ModelEvent>, pace: Duration) -> ModelStream {
+fn stream_with_delay(events: Vec<ModelEvent>, pace: Duration) -> ModelStream {
     Box::pin(stream::unfold(events.into_iter(), move |mut events| async move {
         let event = events.next()?;
         if !pace.is_zero() && event.is_shown() {

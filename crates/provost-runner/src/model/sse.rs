@@ -1,13 +1,13 @@
 //! Server-sent events, from bytes cut anywhere.
 //!
 //! Lines end with CR, LF or both, and a cut may lie between the two. What is not
-//! ended by an empty line when the stream ends is given by [`Sse::finish`]: some
+//! ended by an empty line when the stream ends is given by [`SseParser::finish`]: some
 //! servers leave out the last line, and whether it is complete is seen from its JSON.
 
 use super::ModelError;
 
 /// The longest event. Encrypted reasoning and images are long, but not that long.
-const LONGEST: usize = 8 * 1024 * 1024;
+const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -22,7 +22,7 @@ pub struct SseEvent {
 
 /// Reads events from pieces of bytes.
 #[derive(Debug, Default)]
-pub struct Sse {
+pub struct SseParser {
     line: Vec<u8>,
     event: String,
     data: Option<String>,
@@ -32,14 +32,18 @@ pub struct Sse {
     begun: bool,
 }
 
-impl Sse {
+impl SseParser {
     /// One at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds the events that these bytes complete. Those before an error are added too.
-    pub fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), ModelError> {
+    pub fn push_bytes(
+        &mut self,
+        bytes: &[u8],
+        events: &mut Vec<SseEvent>,
+    ) -> Result<(), ModelError> {
         let mut rest = bytes;
         if self.after_cr && rest.first() == Some(&b'\n') {
             rest = &rest[1..];
@@ -47,33 +51,35 @@ impl Sse {
         self.after_cr = self.after_cr && bytes.is_empty();
         while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
             self.line.extend_from_slice(&rest[..end]);
-            self.check()?;
-            events.extend(self.end_of_line());
+            self.check_size()?;
+            events.extend(self.process_line());
             let both = rest[end] == b'\r' && rest.get(end + 1) == Some(&b'\n');
             self.after_cr = rest[end] == b'\r' && end + 1 == rest.len();
             rest = &rest[end + 1 + usize::from(both)..];
         }
         self.line.extend_from_slice(rest);
-        self.check()
+        self.check_size()
     }
 
     /// What was begun and not ended by an empty line.
     pub fn finish(mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
             // An empty line cannot come of it, so no event is lost here.
-            drop(self.end_of_line());
+            drop(self.process_line());
         }
         self.dispatch()
     }
 
-    fn check(&self) -> Result<(), ModelError> {
-        if self.line.len() + self.data.as_ref().map_or(0, String::len) > LONGEST {
-            return Err(ModelError::Protocol(format!("an event is longer than {LONGEST} bytes")));
+    fn check_size(&self) -> Result<(), ModelError> {
+        if self.line.len() + self.data.as_ref().map_or(0, String::len) > MAX_EVENT_BYTES {
+            return Err(ModelError::Protocol(format!(
+                "an event is longer than {MAX_EVENT_BYTES} bytes"
+            )));
         }
         Ok(())
     }
 
-    fn end_of_line(&mut self) -> Option<SseEvent> {
+    fn process_line(&mut self) -> Option<SseEvent> {
         let mut line = std::mem::take(&mut self.line);
         if !std::mem::replace(&mut self.begun, true) && line.starts_with(BOM) {
             line.drain(..BOM.len());
@@ -110,10 +116,10 @@ mod tests {
     use super::*;
 
     fn read(pieces: &[&[u8]]) -> Vec<(String, String)> {
-        let mut sse = Sse::new();
+        let mut sse = SseParser::new();
         let mut events = Vec::new();
         for piece in pieces {
-            sse.push(piece, &mut events).unwrap();
+            sse.push_bytes(piece, &mut events).unwrap();
         }
         events.extend(sse.finish());
         events.into_iter().map(|event| (event.event, event.data)).collect()
@@ -138,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_refused_before_it_fills_memory() {
-        let mut sse = Sse::new();
+        let mut sse = SseParser::new();
         let piece = vec![b'x'; 1024 * 1024];
-        let refused = (0..100).any(|_| sse.push(&piece, &mut Vec::new()).is_err());
-        assert!(refused && sse.line.len() <= LONGEST + piece.len());
+        let refused = (0..100).any(|_| sse.push_bytes(&piece, &mut Vec::new()).is_err());
+        assert!(refused && sse.line.len() <= MAX_EVENT_BYTES + piece.len());
     }
 }

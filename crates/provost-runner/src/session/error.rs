@@ -13,19 +13,19 @@ use crate::model::{ModelError, UnknownModel};
 pub enum RunnerError {
     /// No such session.
     #[error("there is no session `{0}`; `provost sessions` lists them")]
-    NoSession(String),
+    SessionNotFound(String),
     /// The session is closed.
     #[error("this session was closed; open another")]
-    Closed,
+    SessionClosed,
     /// No turn can be gone on with.
     #[error("no turn of this session was cut off; say something to begin one")]
     NothingToContinue,
     /// The message has its turn, or had it, or was taken back before.
     #[error("this message does not wait any more; only one that waits can be taken back")]
-    NotWaiting,
+    MessageNotQueued,
     /// The key was used for something else than a message.
     #[error("this `Idempotency-Key` was used for something else; choose another")]
-    NothingSaid,
+    IdempotencyKeyReused,
     /// Too many messages wait.
     #[error(
         "{} messages wait for their turn in this session; let it come to them, or cancel",
@@ -75,57 +75,59 @@ pub(super) fn check_text(text: &str) -> Result<(), RunnerError> {
 
 /// Why a turn ended before it was done.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum TurnError {
     /// The model did not answer.
     Model(ModelError),
     /// There is no such model.
-    Unknown(UnknownModel),
+    UnknownModel(UnknownModel),
     /// Nothing is left to pay with.
-    Budget(BudgetShortfall),
+    BudgetExceeded(BudgetShortfall),
     /// The price of the model is not known, and there is a budget.
-    NoPrice(String),
+    UnknownPrice(String),
     /// A person stopped it.
     Cancelled,
     /// The authority or the log failed.
     Runner(RunnerError),
 }
 
-impl<E: Into<RunnerError>> From<E> for Broken {
+impl<E: Into<RunnerError>> From<E> for TurnError {
     fn from(error: E) -> Self {
         Self::Runner(error.into())
     }
 }
 
 /// What the log tells of it; `None` if it was cancelled.
-pub(super) fn fault(broken: &Broken) -> Option<ErrorInfo> {
+pub(super) fn fault_from_turn_error(broken: &TurnError) -> Option<ErrorInfo> {
     let (code, message) = match broken {
-        Broken::Cancelled => return None,
-        Broken::Model(error) => (model_code(error), format!("{error}; {}", error.advice())),
-        Broken::Unknown(error) => (Code::UnknownModel, error.to_string()),
-        Broken::Budget(error) => (error.code(), error.to_string()),
-        Broken::NoPrice(model) => (
+        TurnError::Cancelled => return None,
+        TurnError::Model(error) => {
+            (model_error_code(error), format!("{error}; {}", error.advice()))
+        }
+        TurnError::UnknownModel(error) => (Code::UnknownModel, error.to_string()),
+        TurnError::BudgetExceeded(error) => (error.code(), error.to_string()),
+        TurnError::UnknownPrice(model) => (
             Code::BudgetExceeded,
             format!(
                 "the price of `{model}` is not known, so that no budget in dollars can be kept; \
                  give it one in the file that `prices` in config.toml names, or take the budget away"
             ),
         ),
-        Broken::Runner(RunnerError::Gateway(GatewayError::Fault(fault))) => {
+        TurnError::Runner(RunnerError::Gateway(GatewayError::Fault(fault))) => {
             return Some(fault.clone());
         }
-        Broken::Runner(error) => (Code::Unavailable, error.to_string()),
+        TurnError::Runner(error) => (Code::Unavailable, error.to_string()),
     };
     Some(ErrorInfo { code, message, details: None })
 }
 
-fn model_code(error: &ModelError) -> Code {
+fn model_error_code(error: &ModelError) -> Code {
     match error {
         ModelError::NoKey { .. } | ModelError::Unauthorized(_) | ModelError::Forbidden(_) => {
             Code::ModelKey
         }
         ModelError::UnknownModel(_) => Code::UnknownModel,
         ModelError::ContextLength(_) => Code::ContextLength,
-        ModelError::Quota(_)
+        ModelError::QuotaExceeded(_)
         | ModelError::RateLimited { .. }
         | ModelError::Overloaded { .. }
         | ModelError::BadRequest(_)
@@ -134,7 +136,7 @@ fn model_code(error: &ModelError) -> Code {
         | ModelError::Stalled(_)
         | ModelError::Connect(_)
         | ModelError::Protocol(_)
-        | ModelError::HungUp(_)
+        | ModelError::Disconnected(_)
         | ModelError::Unsendable(_) => Code::ModelFailed,
     }
 }

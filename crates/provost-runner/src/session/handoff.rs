@@ -11,19 +11,19 @@ use provost_proto::{Code, Fact, SessionId};
 use provost_store::Idempotency;
 use serde_json::Value;
 
-use super::inbox::Prompt;
-use super::tools::{Call, Returned, fault};
+use super::inbox::TurnPrompt;
+use super::tool_execution::{ToolInvocation, ToolOutcome, new_fault};
 use super::turn::Turn;
-use super::{RunnerError, ask, render};
+use super::{RunnerError, request_completion, tool_output};
 
 /// What a call asks for.
-struct Wanted {
+struct HandoffArguments {
     role: String,
     task: String,
 }
 
-impl Wanted {
-    fn of(call: &Call) -> Option<Self> {
+impl HandoffArguments {
+    fn from_call(call: &ToolInvocation) -> Option<Self> {
         let wanted: Value = serde_json::from_str(&call.arguments).ok()?;
         let text = |name: &str| wanted[name].as_str().map(str::to_owned);
         Some(Self { role: text("role")?, task: text("task")? })
@@ -35,62 +35,67 @@ impl Turn {
     pub(super) async fn hand_off(
         &self,
         view: &SessionView,
-        call: &Call,
-    ) -> Result<Returned, RunnerError> {
-        let Some(wanted) = Wanted::of(call) else {
+        call: &ToolInvocation,
+    ) -> Result<ToolOutcome, RunnerError> {
+        let Some(wanted) = HandoffArguments::from_call(call) else {
             let why = "say to which `role` and what the `task` is";
-            return Ok(render::failed(&fault(Code::SkillDenied, why)));
+            return Ok(tool_output::render_failure(&new_fault(Code::SkillDenied, why)));
         };
         let child = match call.child {
             Some(child) => child,
-            None => match self.open_handoff(view, call, &wanted.role).await? {
+            None => match self.open_handoff_session(view, call, &wanted.role).await? {
                 Ok(child) => child,
-                Err(why) => return Ok(render::failed(&fault(Code::SkillDenied, why))),
+                Err(why) => {
+                    return Ok(tool_output::render_failure(&new_fault(Code::SkillDenied, why)));
+                }
             },
         };
-        if let Err(error) = self.give(child, wanted.task).await {
-            return Ok(render::failed(&fault(Code::SkillDenied, error.to_string())));
+        if let Err(error) = self.send_task(child, wanted.task).await {
+            return Ok(tool_output::render_failure(&new_fault(
+                Code::SkillDenied,
+                error.to_string(),
+            )));
         }
         let mut head = self.runner.gateway.store().watch_head();
         loop {
             head.mark_unchanged();
-            let now = self.runner.view(child).await?;
+            let now = self.runner.load_session(child).await?;
             match now.status {
                 SessionStatus::Running => {}
                 SessionStatus::Idle if now.turn.is_none() => {}
                 SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {
-                    return self.runner.said_last(&now).await;
+                    return self.runner.load_handoff_outcome(&now).await;
                 }
             }
             tokio::select! {
                 moved = head.changed() => moved.map_err(|_| RunnerError::Stopping)?,
                 () = self.cancel.cancelled() => {
-                    self.runner.cancel(child).await?;
-                    return Ok(render::failed(&fault(Code::Cancelled, "the turn was cancelled")));
+                    self.runner.cancel_turn(child).await?;
+                    return Ok(tool_output::render_failure(&new_fault(Code::Cancelled, "the turn was cancelled")));
                 }
             }
         }
     }
 
     /// Opens the other session, or says why not.
-    async fn open_handoff(
+    async fn open_handoff_session(
         &self,
         view: &SessionView,
-        call: &Call,
+        call: &ToolInvocation,
         name: &str,
     ) -> Result<Result<SessionId, String>, RunnerError> {
         let gateway = &self.runner.gateway;
-        let project = gateway.project(&view.project.uuid().to_string()).await?;
-        let parts = gateway.parts(&project).await?;
-        let role = gateway.part(&project, &view.role).await?;
-        let own = ask::skills(view, &role);
+        let project = gateway.get_project(&view.project.uuid().to_string()).await?;
+        let parts = gateway.list_session_roles(&project).await?;
+        let role = gateway.find_session_role(&project, &view.role).await?;
+        let own = request_completion::session_skills(view, &role);
         let roles = parts.iter().map(|part| (part.name.as_str(), &part.skills));
         let only = match check_handoff((&view.role, view.depth, &own), name, roles) {
             Ok(only) => only,
             Err(error) => return Ok(Err(error.to_string())),
         };
         let by = self.by.clone();
-        let opened = self.runner.open_child(by, view, (&project, name), only).await?;
+        let opened = self.runner.open_child_session(by, view, (&project, name), only).await?;
         let fact = Fact::HandedOff(HandedOff {
             session: self.journal.session,
             turn: self.id,
@@ -98,19 +103,19 @@ impl Turn {
             to: opened.id,
             role: name.to_owned(),
         });
-        self.journal.model(&self.by, vec![fact]).await?;
+        self.journal.append_as_agent(&self.by, vec![fact]).await?;
         Ok(Ok(opened.id))
     }
 
     /// Tells the other session its task, unless it has heard it; or why it cannot hear.
-    async fn give(&self, child: SessionId, task: String) -> Result<(), RunnerError> {
-        let now = self.runner.view(child).await?;
+    async fn send_task(&self, child: SessionId, task: String) -> Result<(), RunnerError> {
+        let now = self.runner.load_session(child).await?;
         if now.turn.is_some() || now.status == SessionStatus::Closed {
             return Ok(());
         }
         let request = hash_chain::digest(task.as_bytes());
         let command = Some(Idempotency { key: format!("task/{}", child.uuid()), request });
-        let prompt = Prompt { text: task, command, most: None };
-        Box::pin(self.runner.send_as(self.by.clone(), child, prompt)).await.map(drop)
+        let prompt = TurnPrompt { text: task, command, most: None };
+        Box::pin(self.runner.send_message_as(self.by.clone(), child, prompt)).await.map(drop)
     }
 }

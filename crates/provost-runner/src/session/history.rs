@@ -8,34 +8,35 @@ use provost_proto::session::{
 use provost_proto::{MessageId, TurnId};
 use provost_store::{EventStore, StoreError};
 
-use super::told::Touched;
-use super::tools::Call;
+use super::tool_execution::ToolInvocation;
+use super::touched_paths::TouchedPaths;
 use crate::model::{
-    CallId, Content, Item, Message, Origin, ResultStatus, StopReason, ToolResult, Turn, Usage,
+    CallId, Completion, CompletionContent, CompletionItem, CompletionUsage, ModelMessage,
+    ModelOrigin, StopReason, ToolResult, ToolResultStatus,
 };
 
 /// What a model is told when it goes on after it was cut off.
-pub(super) const GO_ON: &str =
+pub(super) const CONTINUE_PROMPT: &str =
     "You were interrupted. Go on from where you stopped, without repeating what you said.";
 
 /// All items of a session in the order of the conversation. What was said while a turn
 /// went on has a place among what that turn said, but was heard after it.
-pub(super) async fn items(
+pub(super) async fn load_items(
     store: &dyn EventStore,
     view: &SessionView,
 ) -> Result<Vec<Said>, StoreError> {
-    let mut items = from(store, view, 0).await?;
+    let mut items = load_items_from(store, view, 0).await?;
     items.sort_by_key(|item| (item.turn.is_none(), item.turn, item.item));
     Ok(items)
 }
 
 /// The message that began a turn; one that goes on with another has none.
-pub(super) async fn asked(
+pub(super) async fn find_turn_message(
     store: &dyn EventStore,
     view: &SessionView,
     turn: TurnId,
 ) -> Result<Option<MessageId>, StoreError> {
-    let items = from(store, view, 0).await?;
+    let items = load_items_from(store, view, 0).await?;
     let asked = items.into_iter().filter(|item| item.turn == Some(turn));
     Ok(asked.map(|item| item.content).find_map(|content| match content {
         ItemContent::Message { from: MessageAuthor::User, message, .. } => Some(message),
@@ -46,7 +47,7 @@ pub(super) async fn asked(
 }
 
 /// The items from a place on.
-async fn from(
+async fn load_items_from(
     store: &dyn EventStore,
     view: &SessionView,
     first: u32,
@@ -62,7 +63,7 @@ async fn from(
 }
 
 /// What only the model needs to see again.
-pub(super) fn without_native(item: &mut Said) {
+pub(super) fn strip_native_answer(item: &mut Said) {
     if let ItemContent::Message { answer, .. } = &mut item.content {
         *answer = None;
     }
@@ -70,102 +71,106 @@ pub(super) fn without_native(item: &mut Said) {
 
 /// A conversation as a model is told it.
 #[derive(Debug, Default)]
-pub(super) struct History {
-    pub(super) messages: Vec<Message>,
+pub(super) struct ConversationHistory {
+    pub(super) messages: Vec<ModelMessage>,
     /// The calls of the last answer that have no result yet.
-    pub(super) open: Vec<Call>,
+    pub(super) open: Vec<ToolInvocation>,
     /// All calls of the turn that have a result: tool, arguments, output.
     pub(super) done: Vec<(String, String, String)>,
     /// What its calls named.
-    pub(super) touched: Touched,
+    pub(super) touched: TouchedPaths,
 }
 
 /// Reads the conversation up to and with a turn, from its last summary on.
-pub(super) async fn read(
+pub(super) async fn load_history(
     store: &dyn EventStore,
     view: &SessionView,
-) -> Result<History, StoreError> {
+) -> Result<ConversationHistory, StoreError> {
     // Messages that waited have places before those of the turn they waited for.
     let first = view.compacted.unwrap_or(0).saturating_sub(ITEMS_PER_PAGE);
-    let mut items = from(store, view, first).await?;
+    let mut items = load_items_from(store, view, first).await?;
     items.retain(|item| item.turn.is_some());
     items.sort_by_key(|item| (item.turn, item.item));
     let summary = items.iter().rposition(|item| Some(item.item) == view.compacted);
     let items = items.split_off(summary.unwrap_or(0));
     let turn = view.turn.as_ref().map(|turn| turn.id);
-    let mut history = History::default();
+    let mut history = ConversationHistory::default();
     for item in items {
         if item.turn != turn {
             history.done.clear();
         }
-        history.add(item, &view.model);
+        history.add_item(item, &view.model);
     }
     Ok(history)
 }
 
-impl History {
-    fn add(&mut self, item: Said, model: &str) {
+impl ConversationHistory {
+    fn add_item(&mut self, item: Said, model: &str) {
         match item.content {
             ItemContent::Message { from: MessageAuthor::User, parts, .. } => {
                 self.open.clear();
-                self.messages.push(Message::user(text(&parts)));
+                self.messages.push(ModelMessage::user(join_text_parts(&parts)));
             }
             ItemContent::Message { from: MessageAuthor::Assistant, parts, answer, .. } => {
                 self.open.clear();
                 let kept = answer.and_then(|answer| serde_json::from_value(*answer).ok());
-                if let Some(turn) = kept.or_else(|| spoken(&parts, model)) {
-                    self.answered(Box::new(turn));
+                if let Some(turn) = kept.or_else(|| completion_from_parts(&parts, model)) {
+                    self.push_completion(Box::new(turn));
                 }
             }
             ItemContent::Tool { call, tool, arguments, action, child, result } => {
                 let Some(result) = result else {
                     let (item, id) = (item.item, call);
-                    let open = Call { item, id, tool, arguments, action, child };
+                    let open = ToolInvocation { item, id, tool, arguments, action, child };
                     return self.open.push(open);
                 };
                 self.done.push((tool, arguments, result.output.clone()));
-                self.result(result_of(call, result.status, result.output));
+                self.push_result(build_tool_result(call, result.status, result.output));
             }
             ItemContent::Compacted { summary } => {
                 self.open.clear();
-                self.messages = vec![Message::user(summary)];
-                self.touched = Touched::default();
+                self.messages = vec![ModelMessage::user(summary)];
+                self.touched = TouchedPaths::default();
             }
         }
     }
 
     /// Adds an answer.
-    pub(super) fn answered(&mut self, turn: Box<Turn>) {
-        self.touched.see(&turn);
-        self.messages.push(Message::Assistant { turn });
+    pub(super) fn push_completion(&mut self, turn: Box<Completion>) {
+        self.touched.record_calls(&turn);
+        self.messages.push(ModelMessage::Assistant { turn });
     }
 
     /// Adds what came of a call to the results of its answer.
-    pub(super) fn result(&mut self, result: ToolResult) {
-        if let Some(Message::Results { results }) = self.messages.last_mut() {
+    pub(super) fn push_result(&mut self, result: ToolResult) {
+        if let Some(ModelMessage::Results { results }) = self.messages.last_mut() {
             return results.push(result);
         }
-        self.messages.push(Message::Results { results: vec![result] });
+        self.messages.push(ModelMessage::Results { results: vec![result] });
     }
 
     /// Makes sure that it is the model's turn to speak.
-    pub(super) fn ready(&mut self) {
-        if matches!(self.messages.last(), None | Some(Message::Assistant { .. })) {
-            self.messages.push(Message::user(GO_ON));
+    pub(super) fn ensure_awaiting_model(&mut self) {
+        if matches!(self.messages.last(), None | Some(ModelMessage::Assistant { .. })) {
+            self.messages.push(ModelMessage::user(CONTINUE_PROMPT));
         }
     }
 }
 
-pub(super) fn result_of(call: String, status: ToolCallStatus, output: String) -> ToolResult {
+pub(super) fn build_tool_result(
+    call: String,
+    status: ToolCallStatus,
+    output: String,
+) -> ToolResult {
     let status = match status {
-        ToolCallStatus::Ok => ResultStatus::Ok,
-        ToolCallStatus::Error | ToolCallStatus::Cancelled => ResultStatus::Error,
-        ToolCallStatus::Denied => ResultStatus::Denied,
+        ToolCallStatus::Ok => ToolResultStatus::Ok,
+        ToolCallStatus::Error | ToolCallStatus::Cancelled => ToolResultStatus::Error,
+        ToolCallStatus::Denied => ToolResultStatus::Denied,
     };
     ToolResult { call: CallId::new(call), status, output }
 }
 
-fn text(parts: &[MessagePart]) -> String {
+fn join_text_parts(parts: &[MessagePart]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         MessagePart::Text { text } => Some(text.as_str()),
         MessagePart::Reasoning { .. } | MessagePart::Refusal { .. } => None,
@@ -174,18 +179,18 @@ fn text(parts: &[MessagePart]) -> String {
 }
 
 /// An answer of which only the text is known: it was cut off.
-fn spoken(parts: &[MessagePart], model: &str) -> Option<Turn> {
-    let text = text(parts);
+fn completion_from_parts(parts: &[MessagePart], model: &str) -> Option<Completion> {
+    let text = join_text_parts(parts);
     if text.is_empty() {
         return None;
     }
     let (provider, model) = model.split_once('/').unwrap_or(("", model));
-    let origin = Origin { provider: provider.to_owned(), wire: None, model: model.to_owned() };
-    Some(Turn {
+    let origin = ModelOrigin { provider: provider.to_owned(), wire: None, model: model.to_owned() };
+    Some(Completion {
         origin,
-        items: vec![Item { content: Content::Text { text }, native: None }],
+        items: vec![CompletionItem { content: CompletionContent::Text { text }, native: None }],
         stop: StopReason::EndTurn,
-        usage: Usage::default(),
+        usage: CompletionUsage::default(),
         answered_by: None,
         response: None,
         native_usage: None,

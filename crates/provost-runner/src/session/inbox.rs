@@ -5,45 +5,45 @@ use provost_proto::{MessageId, Seq, TurnId};
 use provost_store::Idempotency;
 use tokio::sync::oneshot;
 
-use super::{RunnerError, Speaker};
+use super::{CallerIdentity, RunnerError};
 
 /// What an actor is asked.
-pub(crate) enum Ask {
-    Message {
-        by: Speaker,
-        prompt: Prompt,
-        reply: oneshot::Sender<Result<Taken, RunnerError>>,
+pub(crate) enum SessionRequest {
+    SendMessage {
+        by: CallerIdentity,
+        prompt: TurnPrompt,
+        reply: oneshot::Sender<Result<AcceptedMessage, RunnerError>>,
     },
-    Cancel {
+    CancelTurn {
         reply: oneshot::Sender<bool>,
     },
     /// Stops the turn that this message began, or lets it have none.
-    Withdraw {
+    CancelMessage {
         message: MessageId,
         reply: oneshot::Sender<()>,
     },
     /// Lets a message that waits have no turn; one whose turn has begun keeps it.
-    TakeBack {
-        by: Speaker,
+    WithdrawMessage {
+        by: CallerIdentity,
         message: MessageId,
         command: Option<Idempotency>,
         reply: oneshot::Sender<Result<(), RunnerError>>,
     },
-    GoOn {
-        by: Speaker,
+    ContinueTurn {
+        by: CallerIdentity,
         reply: oneshot::Sender<Result<TurnId, RunnerError>>,
     },
     Close {
-        by: Speaker,
+        by: CallerIdentity,
         reply: oneshot::Sender<Result<(), RunnerError>>,
     },
     /// Goes on with a turn that a daemon before left open.
-    TakeUp,
+    Resume,
 }
 
 /// What is said, and how it is to be answered.
 #[derive(Debug, Clone)]
-pub struct Prompt {
+pub struct TurnPrompt {
     /// What is said.
     pub text: String,
     /// The key under which it is said once.
@@ -53,7 +53,7 @@ pub struct Prompt {
     pub most: Option<u32>,
 }
 
-impl From<String> for Prompt {
+impl From<String> for TurnPrompt {
     fn from(text: String) -> Self {
         Self { text, command: None, most: None }
     }
@@ -61,7 +61,7 @@ impl From<String> for Prompt {
 
 /// What was said is in the log.
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct AcceptedMessage {
     /// What whoever said it is told.
     pub sent: SendMessageResponse,
     /// The place in the log behind which it stands, also if it was said before.
@@ -69,24 +69,24 @@ pub struct Taken {
 }
 
 /// A message that waits for its turn.
-pub(super) struct Waiting {
-    pub(super) by: Speaker,
+pub(super) struct PendingMessage {
+    pub(super) by: CallerIdentity,
     pub(super) message: MessageId,
     pub(super) item: ItemNumber,
     pub(super) most: Option<u32>,
 }
 
 /// A turn that the log has begun.
-pub(super) struct Begun {
+pub(super) struct TurnParams {
     pub(super) turn: TurnId,
-    pub(super) by: Speaker,
+    pub(super) by: CallerIdentity,
     pub(super) message: Option<MessageId>,
     pub(super) most: Option<u32>,
 }
 
 /// Whether a message begins a turn at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(super) enum SessionActivity {
     Idle,
     Busy,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::session::reservation_ledger::AccountKey;
-use provost_gateway::Saying;
+use provost_gateway::SessionAppend;
 use provost_proto::session::{
     CompletionDraft, CompletionPurpose, MessageAdded, MessageAuthor, MessagePart, SessionView,
     TurnInterrupted, TurnView,
@@ -14,28 +14,28 @@ use provost_proto::{Actor, Fact};
 use provost_store::Durability;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::guessed;
-use super::history::History;
-use super::journal::Journal;
-use super::money::day;
+use super::history::ConversationHistory;
+use super::request_completion::estimate_usage;
+use super::session_log::SessionLog;
+use super::shared_ledger::day_number;
 use super::turn::Turn;
-use super::{Runner, RunnerError, Speaker};
-use crate::model::{Request, Usage};
+use super::{CallerIdentity, Runner, RunnerError};
+use crate::model::{CompletionUsage, ModelRequest};
 
 impl Runner {
     /// What the model had said stays, as an item, and is paid for; the turn is over.
-    pub(super) async fn interrupt(
+    pub(super) async fn interrupt_turn(
         self: &Arc<Self>,
         session: &SessionView,
-        read: History,
+        read: ConversationHistory,
     ) -> Result<(), RunnerError> {
         let Some(turn) = &session.turn else { return Ok(()) };
         let doc = self.gateway.store().get_document(ViewKind::Drafts, session.id.uuid()).await?;
         let draft = doc.and_then(ViewDocument::into_draft).filter(|draft| draft.turn == turn.id);
         let mut facts = Vec::new();
         if let Some(draft) = draft {
-            let written = written(&draft);
-            let parts = parts(draft);
+            let written = draft_bytes(&draft);
+            let parts = draft_parts(draft);
             if !parts.is_empty() {
                 facts.push(Fact::MessageAdded(MessageAdded {
                     session: session.id,
@@ -47,7 +47,7 @@ impl Runner {
                     answer: None,
                 }));
             }
-            facts.extend(self.cut_off(session, turn, read, written).await?);
+            facts.extend(self.charge_interrupted_completion(session, turn, read, written).await?);
         }
         let why = "the daemon ended while the model spoke".to_owned();
         facts.push(Fact::TurnInterrupted(TurnInterrupted {
@@ -55,38 +55,38 @@ impl Runner {
             turn: turn.id,
             why,
         }));
-        let saying = Saying {
+        let saying = SessionAppend {
             principal: turn.principal.clone(),
             actor: Actor::Daemon,
             command: None,
             durability: Durability::Buffered,
             facts,
         };
-        self.gateway.say(session.id, saying).await?;
-        self.ledger.books().remove_account(AccountKey::Turn(turn.id));
+        self.gateway.append_session_events(session.id, saying).await?;
+        self.ledger.lock_accounts().remove_account(AccountKey::Turn(turn.id));
         Ok(())
     }
 
     /// What was used by an answer that was cut off with so many bytes written, by an
     /// estimate: whoever could have told is gone.
-    async fn cut_off(
+    async fn charge_interrupted_completion(
         self: &Arc<Self>,
         session: &SessionView,
         turn: &TurnView,
-        History { messages, touched, .. }: History,
+        ConversationHistory { messages, touched, .. }: ConversationHistory,
         written: usize,
     ) -> Result<Vec<Fact>, RunnerError> {
         let work = Turn {
             runner: Arc::clone(self),
-            journal: Arc::new(Journal::new(Arc::clone(&self.gateway), session)),
+            journal: Arc::new(SessionLog::new(Arc::clone(&self.gateway), session)),
             id: turn.id,
-            by: Speaker { principal: turn.principal.clone(), actor: Actor::Daemon },
+            by: CallerIdentity { principal: turn.principal.clone(), actor: Actor::Daemon },
             most: None,
             cancel: CancellationToken::new(),
             stopped: CancellationToken::new(),
         };
-        let bare = Request::new(session.model.clone(), messages);
-        let request = match work.request(session, bare.messages.clone(), &touched).await {
+        let bare = ModelRequest::new(session.model.clone(), messages);
+        let request = match work.build_request(session, bare.messages.clone(), &touched).await {
             Ok(request) => request,
             Err(error) => {
                 // Its role may be gone by now; what was said to it is known all the same.
@@ -94,26 +94,26 @@ impl Runner {
                 bare
             }
         };
-        let usage = guessed(&request, written);
-        if usage == Usage::default() {
+        let usage = estimate_usage(&request, written);
+        if usage == CompletionUsage::default() {
             return Ok(Vec::new());
         }
-        let line = self.line(session, turn.id).await?;
-        let today = day(self.gateway.clock().now());
+        let line = self.load_lineage(session, turn.id).await?;
+        let today = day_number(self.gateway.clock().now());
         let how = (CompletionPurpose::Answer, true);
-        let (spent, facts) = work.spending((session, &line), today, &usage, how);
-        self.ledger.spend(line.keys(today), spent);
+        let (spent, facts) = work.build_usage_facts((session, &line), today, &usage, how);
+        self.ledger.record_spending(line.account_keys(today), spent);
         Ok(facts)
     }
 }
 
 /// How many bytes the model wrote.
-fn written(draft: &CompletionDraft) -> usize {
+fn draft_bytes(draft: &CompletionDraft) -> usize {
     let calls = draft.calls.iter().map(|call| call.tool.len() + call.arguments.len());
     draft.text.len() + draft.reasoning.len() + calls.sum::<usize>()
 }
 
-fn parts(draft: CompletionDraft) -> Vec<MessagePart> {
+fn draft_parts(draft: CompletionDraft) -> Vec<MessagePart> {
     let reasoning = MessagePart::Reasoning { text: draft.reasoning };
     let text = MessagePart::Text { text: draft.text };
     let says = |part: &MessagePart| match part {

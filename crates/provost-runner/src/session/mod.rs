@@ -12,28 +12,28 @@
 //! that have no result are followed to their end, an answer that was cut off is
 //! marked as interrupted, with what had been said.
 
-mod actor;
-mod afford;
-mod ask;
+mod compaction;
+mod delta_writer;
 mod error;
 mod handoff;
 mod history;
 mod inbox;
 mod interrupt;
-mod journal;
-mod look;
-mod money;
-mod open;
-mod pace;
-mod pump;
-mod queue;
+mod message_queue;
+mod open_session;
 mod recover;
-mod render;
-mod summary;
-mod told;
-mod tools;
-mod tree;
+mod request_completion;
+mod session_actor;
+mod session_lineage;
+mod session_log;
+mod session_queries;
+mod shared_ledger;
+mod tool_execution;
+mod tool_output;
+mod touched_paths;
 mod turn;
+mod turn_budget;
+mod write_throttle;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,21 +49,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::RunnerError;
-pub use inbox::{Prompt, Taken};
-pub(crate) use render::cut;
+pub use inbox::{AcceptedMessage, TurnPrompt};
+pub(crate) use tool_output::truncate_middle;
 
-use crate::model::{Models, Prices};
-use actor::Actor;
-use inbox::Ask;
-use money::Ledger;
-use pace::Pace;
+use crate::model::{ModelClient, PriceTable};
+use inbox::SessionRequest;
+use session_actor::SessionActor;
+use shared_ledger::SharedLedger;
+use write_throttle::WriteThrottle;
 
 /// What may wait for one session before senders do.
-const INBOX: usize = 32;
+const INBOX_CAPACITY: usize = 32;
 
 /// How sessions are set up.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct SessionSettings {
     /// What one turn may take.
     pub limits: TurnLimits,
     /// From how many tokens on a conversation is summarized; by its model if absent.
@@ -80,12 +80,12 @@ pub struct Settings {
 
 /// Who speaks in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Speaker {
+pub(crate) struct CallerIdentity {
     pub(crate) principal: Principal,
     pub(crate) actor: Acting,
 }
 
-impl From<&Operator> for Speaker {
+impl From<&Operator> for CallerIdentity {
     fn from(operator: &Operator) -> Self {
         Self { principal: operator.principal().to_owned(), actor: operator.actor().clone() }
     }
@@ -95,12 +95,12 @@ impl From<&Operator> for Speaker {
 #[derive(Debug)]
 pub struct Runner {
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) models: Models,
-    pub(crate) prices: Prices,
-    pub(crate) settings: Settings,
-    pub(crate) ledger: Arc<Ledger>,
-    pub(crate) pace: Pace,
-    live: Mutex<HashMap<SessionId, mpsc::Sender<Ask>>>,
+    pub(crate) models: ModelClient,
+    pub(crate) prices: PriceTable,
+    pub(crate) settings: SessionSettings,
+    pub(crate) ledger: Arc<SharedLedger>,
+    pub(crate) pace: WriteThrottle,
+    live: Mutex<HashMap<SessionId, mpsc::Sender<SessionRequest>>>,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
@@ -110,13 +110,13 @@ impl Runner {
     /// or is marked as interrupted.
     pub async fn open(
         gateway: Arc<Gateway>,
-        models: Models,
-        prices: Prices,
-        settings: Settings,
+        models: ModelClient,
+        prices: PriceTable,
+        settings: SessionSettings,
     ) -> Result<Arc<Self>, RunnerError> {
         let rows = gateway.store().list_documents(ViewKind::Usage).await?;
         let sessions = gateway.store().list_documents(ViewKind::Sessions).await?;
-        let ledger = Arc::new(Ledger::new(
+        let ledger = Arc::new(SharedLedger::new(
             rows.into_iter().filter_map(ViewDocument::into_usage),
             sessions.into_iter().filter_map(ViewDocument::into_session),
         ));
@@ -126,12 +126,12 @@ impl Runner {
             prices,
             settings,
             ledger,
-            pace: Pace::default(),
+            pace: WriteThrottle::default(),
             live: Mutex::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
-        runner.take_up().await?;
+        runner.resume_sessions().await?;
         Ok(runner)
     }
 
@@ -149,12 +149,12 @@ impl Runner {
     }
 
     /// The providers and scripts.
-    pub fn models(&self) -> &Models {
+    pub fn models(&self) -> &ModelClient {
         &self.models
     }
 
     /// The prices of models.
-    pub fn prices(&self) -> &Prices {
+    pub fn prices(&self) -> &PriceTable {
         &self.prices
     }
 
@@ -164,104 +164,116 @@ impl Runner {
     }
 
     /// Says something in a session. A turn begins, or it waits for its turn.
-    pub async fn send(
+    pub async fn send_message(
         self: &Arc<Self>,
         by: &Operator,
         session: SessionId,
-        prompt: Prompt,
-    ) -> Result<Taken, RunnerError> {
-        self.send_as(by.into(), session, prompt).await
+        prompt: TurnPrompt,
+    ) -> Result<AcceptedMessage, RunnerError> {
+        self.send_message_as(by.into(), session, prompt).await
     }
 
-    pub(crate) async fn send_as(
+    pub(crate) async fn send_message_as(
         self: &Arc<Self>,
-        by: Speaker,
+        by: CallerIdentity,
         session: SessionId,
-        prompt: Prompt,
-    ) -> Result<Taken, RunnerError> {
+        prompt: TurnPrompt,
+    ) -> Result<AcceptedMessage, RunnerError> {
         error::check_text(&prompt.text)?;
-        self.tell(session, |reply| Ask::Message { by, prompt, reply }).await?
+        self.call_actor(session, |reply| SessionRequest::SendMessage { by, prompt, reply }).await?
     }
 
     /// Stops the turn of a session; done when nothing of it runs any more. What waits
     /// goes on waiting until somebody says something or goes on. Tells whether there was
     /// a turn.
-    pub async fn cancel(self: &Arc<Self>, session: SessionId) -> Result<bool, RunnerError> {
-        self.tell(session, |reply| Ask::Cancel { reply }).await
+    pub async fn cancel_turn(self: &Arc<Self>, session: SessionId) -> Result<bool, RunnerError> {
+        self.call_actor(session, |reply| SessionRequest::CancelTurn { reply }).await
     }
 
     /// Nobody waits for the answer to this message any more: its turn is stopped, or
     /// will not begin. Every other turn of the session goes on.
-    pub async fn withdraw(
+    pub async fn cancel_message(
         self: &Arc<Self>,
         session: SessionId,
         message: MessageId,
     ) -> Result<(), RunnerError> {
-        self.tell(session, |reply| Ask::Withdraw { message, reply }).await
+        self.call_actor(session, |reply| SessionRequest::CancelMessage { message, reply }).await
     }
 
     /// Takes back a message that waits for its turn.
-    pub async fn take_back(
+    pub async fn withdraw_message(
         self: &Arc<Self>,
         by: &Operator,
         (session, message): (SessionId, MessageId),
         command: Option<Idempotency>,
     ) -> Result<(), RunnerError> {
         let by = by.into();
-        self.tell(session, |reply| Ask::TakeBack { by, message, command, reply }).await?
+        self.call_actor(session, |reply| SessionRequest::WithdrawMessage {
+            by,
+            message,
+            command,
+            reply,
+        })
+        .await?
     }
 
     /// Goes on with a turn that was cut off, failed or cancelled, and then with what
     /// waits.
-    pub async fn go_on(
+    pub async fn continue_turn(
         self: &Arc<Self>,
         by: &Operator,
         session: SessionId,
     ) -> Result<TurnId, RunnerError> {
         let by = by.into();
-        self.tell(session, |reply| Ask::GoOn { by, reply }).await?
+        self.call_actor(session, |reply| SessionRequest::ContinueTurn { by, reply }).await?
     }
 
     /// Closes a session. What was said stays to be read.
-    pub async fn close(
+    pub async fn close_session(
         self: &Arc<Self>,
         by: &Operator,
         session: SessionId,
     ) -> Result<SessionView, RunnerError> {
         let by = by.into();
-        self.tell(session, |reply| Ask::Close { by, reply }).await??;
-        self.view(session).await
+        self.call_actor(session, |reply| SessionRequest::Close { by, reply }).await??;
+        self.load_session(session).await
     }
 
     /// Asks the actor of a session something.
-    async fn tell<T>(
+    async fn call_actor<T>(
         self: &Arc<Self>,
         session: SessionId,
-        ask: impl FnOnce(oneshot::Sender<T>) -> Ask,
+        ask: impl FnOnce(oneshot::Sender<T>) -> SessionRequest,
     ) -> Result<T, RunnerError> {
-        let inbox = self.actor(session).await?;
+        let inbox = self.actor_inbox(session).await?;
         let (reply, answer) = oneshot::channel();
         inbox.send(ask(reply)).await.map_err(|_| RunnerError::Stopping)?;
         answer.await.map_err(|_| RunnerError::Stopping)
     }
 
-    async fn actor(self: &Arc<Self>, session: SessionId) -> Result<mpsc::Sender<Ask>, RunnerError> {
-        let view = self.view(session).await?;
+    async fn actor_inbox(
+        self: &Arc<Self>,
+        session: SessionId,
+    ) -> Result<mpsc::Sender<SessionRequest>, RunnerError> {
+        let view = self.load_session(session).await?;
         if view.status == SessionStatus::Closed {
-            return Err(RunnerError::Closed);
+            return Err(RunnerError::SessionClosed);
         }
-        Ok(self.wake(&view))
+        Ok(self.get_or_spawn_actor(&view))
     }
 
     /// The actor of a session, begun if there is none.
-    pub(crate) fn wake(self: &Arc<Self>, view: &SessionView) -> mpsc::Sender<Ask> {
+    pub(crate) fn get_or_spawn_actor(
+        self: &Arc<Self>,
+        view: &SessionView,
+    ) -> mpsc::Sender<SessionRequest> {
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(inbox) = live.get(&view.id).filter(|inbox| !inbox.is_closed()) {
             return inbox.clone();
         }
-        let (inbox, asks) = mpsc::channel(INBOX);
+        let (inbox, asks) = mpsc::channel(INBOX_CAPACITY);
         live.insert(view.id, inbox.clone());
-        let actor = Actor::new(Arc::clone(self), view, asks);
+        let actor = SessionActor::new(Arc::clone(self), view, asks);
         let closing = self.closing.clone();
         self.tasks.spawn(async move {
             // Dropping it where it stands is what a crash does, and must be safe.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_gateway::{Cursor, Filter, GatewayError};
+use provost_gateway::{AuditCursor, AuditFilter, GatewayError};
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
 use provost_proto::session::{
     ItemContent, MessageAuthor, MessagePart, SessionStatus, SessionView, ToolCallStatus, TurnStatus,
@@ -11,78 +11,83 @@ use provost_proto::session::{
 use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, ProjectId, Seq, Stream};
 use provost_store::EventScope;
 
-use super::inbox::Ask;
-use super::tools::Returned;
-use super::{Runner, RunnerError, history, render};
+use super::inbox::SessionRequest;
+use super::tool_execution::ToolOutcome;
+use super::{Runner, RunnerError, history, tool_output};
 
 /// What is known of an action that somebody else began.
 #[derive(Debug)]
-pub(super) enum Followed {
+pub(super) enum RecoveredOutcome {
     /// What came of it.
-    Told(Returned),
+    Complete(ToolOutcome),
     /// It is over, and what it answered went to a daemon that is gone; this is all
     /// that can be said.
-    Lost(Returned),
+    ResultLost(ToolOutcome),
 }
 
 /// How many events of an action are read at once.
-const PAGE: usize = 500;
+const AUDIT_PAGE_SIZE: usize = 500;
 
 impl Runner {
     /// Goes on with what a daemon before had under way, or says that it was cut off.
     /// Nobody goes on, and reserves anything, before all that was cut off is paid for.
-    pub(super) async fn take_up(self: &Arc<Self>) -> Result<(), RunnerError> {
+    pub(super) async fn resume_sessions(self: &Arc<Self>) -> Result<(), RunnerError> {
         let docs = self.gateway.store().list_documents(ViewKind::Sessions).await?;
         let mut going_on = Vec::new();
         for session in docs.into_iter().filter_map(ViewDocument::into_session) {
             match session.status {
                 SessionStatus::Running => {
-                    let read = history::read(&**self.gateway.store(), &session).await?;
+                    let read = history::load_history(&**self.gateway.store(), &session).await?;
                     if read.open.is_empty() {
-                        self.interrupt(&session, read).await?;
+                        self.interrupt_turn(&session, read).await?;
                     } else {
                         going_on.push(session);
                     }
                 }
-                SessionStatus::Idle if !session.queued.is_empty() && !is_stopped(&session) => {
+                SessionStatus::Idle
+                    if !session.queued.is_empty() && !is_stopped_by_person(&session) =>
+                {
                     going_on.push(session);
                 }
                 SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {}
             }
         }
         for session in &going_on {
-            self.remind(session);
+            self.resume_session(session);
         }
         Ok(())
     }
 
-    fn remind(self: &Arc<Self>, session: &SessionView) {
+    fn resume_session(self: &Arc<Self>, session: &SessionView) {
         // It has just begun, so that its inbox has room.
-        if let Err(error) = self.wake(session).try_send(Ask::TakeUp) {
+        if let Err(error) = self.get_or_spawn_actor(session).try_send(SessionRequest::Resume) {
             tracing::error!(%error, "a session could not be taken up");
         }
     }
 
     /// An action, if it ever arrived.
-    pub(super) async fn action(&self, id: ActionId) -> Result<Option<ActionView>, RunnerError> {
+    pub(super) async fn find_action(
+        &self,
+        id: ActionId,
+    ) -> Result<Option<ActionView>, RunnerError> {
         Ok(self.gateway.find_action(id).await?)
     }
 
     /// Waits for the end of an action that somebody else began, and tells it from
     /// the log.
-    pub(super) async fn followed(
+    pub(super) async fn await_action_outcome(
         &self,
         project: ProjectId,
         id: ActionId,
-    ) -> Result<Followed, RunnerError> {
+    ) -> Result<RecoveredOutcome, RunnerError> {
         let mut head = self.gateway.store().watch_head();
         loop {
             head.mark_unchanged();
             let missing = || GatewayError::ActionNotFound(id.to_string());
-            let action = self.action(id).await?.ok_or_else(missing)?;
+            let action = self.find_action(id).await?.ok_or_else(missing)?;
             match action.status {
                 ActionStatus::Finished | ActionStatus::Denied => {
-                    return self.told(project, &action).await;
+                    return self.load_action_outcome(project, &action).await;
                 }
                 ActionStatus::Requested
                 | ActionStatus::Waiting
@@ -94,17 +99,24 @@ impl Runner {
     }
 
     /// What the log tells of an action that has ended.
-    async fn told(&self, project: ProjectId, action: &ActionView) -> Result<Followed, RunnerError> {
+    async fn load_action_outcome(
+        &self,
+        project: ProjectId,
+        action: &ActionView,
+    ) -> Result<RecoveredOutcome, RunnerError> {
         let kinds = ["ACTION_OUTPUT", "ACTION_DENIED", "ACTION_REQUESTED", "ACTION_READ"];
-        let filter = Filter {
+        let filter = AuditFilter {
             action: Some(action.id),
             kinds: kinds.map(str::to_owned).into(),
-            ..Filter::default()
+            ..AuditFilter::default()
         };
         let scope = EventScope::Stream(Stream::Project(project));
         let (mut cursor, mut printed, mut denied) = (Seq::MAX, Vec::new(), None);
         'pages: loop {
-            let page = self.gateway.audit(scope, Cursor::Before(cursor), PAGE, &filter).await?;
+            let page = self
+                .gateway
+                .search_audit_log(scope, AuditCursor::Before(cursor), AUDIT_PAGE_SIZE, &filter)
+                .await?;
             for event in page.events {
                 match event.fact() {
                     Some(Fact::ActionOutput { output, .. }) => printed.push(output),
@@ -120,7 +132,7 @@ impl Runner {
             }
         }
         if let Some(fault) = denied {
-            return Ok(Followed::Told(render::failed(&fault)));
+            return Ok(RecoveredOutcome::Complete(tool_output::render_failure(&fault)));
         }
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         for output in printed.into_iter().rev() {
@@ -135,18 +147,21 @@ impl Runner {
                 OutputStream::Stderr => stderr.extend(bytes),
             }
         }
-        Ok(ended(action, &stdout, &stderr))
+        Ok(classify_ended_action(action, &stdout, &stderr))
     }
 
     /// What a session said last, for the one that handed it a task.
-    pub(super) async fn said_last(&self, view: &SessionView) -> Result<Returned, RunnerError> {
+    pub(super) async fn load_handoff_outcome(
+        &self,
+        view: &SessionView,
+    ) -> Result<ToolOutcome, RunnerError> {
         let turn = view.turn.as_ref();
         let status = turn.map(|turn| turn.status);
-        let mut items = history::items(&**self.gateway.store(), view).await?;
+        let mut items = history::load_items(&**self.gateway.store(), view).await?;
         items.retain(|item| item.turn.is_some() && item.turn == turn.map(|turn| turn.id));
         let text = items.iter().rev().find_map(|item| match &item.content {
             ItemContent::Message { from: MessageAuthor::Assistant, parts, .. } => {
-                Some(plain(parts))
+                Some(visible_text(parts))
             }
             ItemContent::Message { .. }
             | ItemContent::Tool { .. }
@@ -167,15 +182,18 @@ impl Runner {
                 (ToolCallStatus::Error, format!("it was interrupted. {text}"))
             }
         };
-        Ok(Returned {
+        Ok(ToolOutcome {
             status,
-            output: render::cut(output, provost_proto::limits::MAX_TOOL_OUTPUT_BYTES),
+            output: tool_output::truncate_middle(
+                output,
+                provost_proto::limits::MAX_TOOL_OUTPUT_BYTES,
+            ),
         })
     }
 }
 
 /// Whether a person stopped the last turn: what waits does so until they want it.
-pub(super) fn is_stopped(session: &SessionView) -> bool {
+pub(super) fn is_stopped_by_person(session: &SessionView) -> bool {
     let is_running = session.status == SessionStatus::Running;
     !is_running
         && session.turn.as_ref().is_some_and(|turn| {
@@ -183,7 +201,7 @@ pub(super) fn is_stopped(session: &SessionView) -> bool {
         })
 }
 
-fn plain(parts: &[MessagePart]) -> String {
+fn visible_text(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
         MessagePart::Text { text } | MessagePart::Refusal { text } => text.as_str(),
         MessagePart::Reasoning { .. } => "",
@@ -192,17 +210,18 @@ fn plain(parts: &[MessagePart]) -> String {
 }
 
 /// What is known of an action whose answer went to a daemon that is gone.
-fn ended(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> Followed {
+fn classify_ended_action(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> RecoveredOutcome {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match &action.outcome {
         Some(ActionOutcome { fault: Some(fault), .. }) => {
             let details = serde_json::json!({ "stdout": text(stdout), "stderr": text(stderr) });
-            let returned = render::failed(&ErrorInfo { details: Some(details), ..fault.clone() });
+            let returned =
+                tool_output::render_failure(&ErrorInfo { details: Some(details), ..fault.clone() });
             // Nobody knows whether it was done.
             if fault.code == Code::KernelLost {
-                return Followed::Lost(returned);
+                return RecoveredOutcome::ResultLost(returned);
             }
-            Followed::Told(returned)
+            RecoveredOutcome::Complete(returned)
         }
         Some(outcome) if action.name == "terminal.runCommand" => {
             let result = serde_json::json!({
@@ -211,15 +230,15 @@ fn ended(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> Followed {
                 "stdout": text(stdout),
                 "stderr": text(stderr),
             });
-            Followed::Told(render::done(&action.name, &result))
+            RecoveredOutcome::Complete(tool_output::render_success(&action.name, &result))
         }
-        Some(_) => Followed::Lost(Returned {
+        Some(_) => RecoveredOutcome::ResultLost(ToolOutcome {
             status: ToolCallStatus::Ok,
             output: "It was done, but its answer was lost when Provost restarted. If you need \
                      what it returned, look again."
                 .to_owned(),
         }),
-        None => Followed::Told(render::failed(&ErrorInfo {
+        None => RecoveredOutcome::Complete(tool_output::render_failure(&ErrorInfo {
             code: Code::Cancelled,
             message: "it did not run".to_owned(),
             details: None,

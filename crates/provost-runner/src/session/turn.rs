@@ -13,20 +13,20 @@ use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFaile
 use provost_proto::{Code, Fact, TurnId};
 use tokio_util::sync::CancellationToken;
 
-use super::error::{Broken, fault};
-use super::history::{self, History};
-use super::journal::Journal;
-use super::tools::{Call, Returned, bare};
-use super::tree::Line;
-use super::{Runner, Speaker};
+use super::error::{TurnError, fault_from_turn_error};
+use super::history::{self, ConversationHistory};
+use super::session_lineage::SessionLineage;
+use super::session_log::SessionLog;
+use super::tool_execution::{ToolInvocation, ToolOutcome, strip_repeat_notice};
+use super::{CallerIdentity, Runner};
 use crate::model::ModelError;
 
 /// A turn, and on whose behalf it is.
 pub(super) struct Turn {
     pub(super) runner: Arc<Runner>,
-    pub(super) journal: Arc<Journal>,
+    pub(super) journal: Arc<SessionLog>,
     pub(super) id: TurnId,
-    pub(super) by: Speaker,
+    pub(super) by: CallerIdentity,
     /// The most tokens that its answers may have together.
     pub(super) most: Option<u32>,
     pub(super) cancel: CancellationToken,
@@ -35,14 +35,14 @@ pub(super) struct Turn {
 }
 
 /// How far the turn has come, in memory.
-pub(super) struct State {
+pub(super) struct TurnState {
     pub(super) view: SessionView,
-    pub(super) history: History,
+    pub(super) history: ConversationHistory,
     pub(super) progress: TurnProgress,
     /// What the last answer used, to be written with it.
     pub(super) pending_usage: Vec<Fact>,
     /// Who pays.
-    pub(super) line: Line,
+    pub(super) line: SessionLineage,
     /// How many tokens its answers had, as far as this daemon heard them.
     pub(super) answered: u64,
     guard: LoopDetector,
@@ -53,7 +53,7 @@ pub(super) struct State {
 }
 
 /// How a turn ended.
-enum End {
+enum TurnOutcome {
     Finished(FinishReason),
     Failed(ErrorInfo),
     Cancelled,
@@ -62,41 +62,47 @@ enum End {
 impl Turn {
     /// Runs to the end, which is in the log when this is done.
     pub(super) async fn run(self) {
-        let end = match self.go().await {
+        let end = match self.run_steps().await {
             Ok(end) => end,
-            Err(broken) => fault(&broken).map_or(End::Cancelled, End::Failed),
+            Err(broken) => {
+                fault_from_turn_error(&broken).map_or(TurnOutcome::Cancelled, TurnOutcome::Failed)
+            }
         };
         let (session, turn) = (self.journal.session, self.id);
         let fact = match end {
-            End::Finished(reason) => Fact::TurnFinished(TurnFinished { session, turn, reason }),
-            End::Failed(fault) => Fact::TurnFailed(TurnFailed { session, turn, fault }),
-            End::Cancelled => {
+            TurnOutcome::Finished(reason) => {
+                Fact::TurnFinished(TurnFinished { session, turn, reason })
+            }
+            TurnOutcome::Failed(fault) => Fact::TurnFailed(TurnFailed { session, turn, fault }),
+            TurnOutcome::Cancelled => {
                 let withdrawn = !self.stopped.is_cancelled();
                 Fact::TurnCancelled(TurnCancelled { session, turn, withdrawn })
             }
         };
-        if let Err(error) = self.journal.model(&self.by, vec![fact]).await {
+        if let Err(error) = self.journal.append_as_agent(&self.by, vec![fact]).await {
             tracing::error!(%error, "the end of a turn could not be written");
         }
-        self.runner.ledger.books().remove_account(AccountKey::Turn(self.id));
+        self.runner.ledger.lock_accounts().remove_account(AccountKey::Turn(self.id));
     }
 
-    async fn go(&self) -> Result<End, Broken> {
-        let mut state = self.load().await?;
+    async fn run_steps(&self) -> Result<TurnOutcome, TurnError> {
+        let mut state = self.load_state().await?;
         let mut heard =
             if state.history.open.is_empty() { TurnInput::Ready } else { TurnInput::ToolCalls };
         let (settings, prices) = (&self.runner.settings, &self.runner.prices);
         let compact_at =
-            compaction_threshold(settings.compact_at, prices.context(&state.view.model));
+            compaction_threshold(settings.compact_at, prices.context_window(&state.view.model));
         let limits = TurnLimits { compact_at, ..settings.limits };
         loop {
             if self.cancel.is_cancelled() && heard != TurnInput::ToolCalls {
-                return Ok(End::Cancelled);
+                return Ok(TurnOutcome::Cancelled);
             }
-            self.look(&mut state);
+            self.refresh_progress(&mut state);
             heard = match next_turn_step(heard, state.progress, &limits, state.compacted) {
-                TurnStep::CallModel => match self.ask(&mut state).await {
-                    Err(Broken::Model(ModelError::ContextLength(_))) => TurnInput::ContextTooLong,
+                TurnStep::CallModel => match self.run_completion_step(&mut state).await {
+                    Err(TurnError::Model(ModelError::ContextLength(_))) => {
+                        TurnInput::ContextTooLong
+                    }
                     asked => {
                         let asked = asked?;
                         state.compacted = false;
@@ -104,44 +110,44 @@ impl Turn {
                     }
                 },
                 TurnStep::RunTools => {
-                    if let Some(fault) = self.tools(&mut state).await? {
-                        return Ok(End::Failed(fault));
+                    if let Some(fault) = self.execute_open_calls(&mut state).await? {
+                        return Ok(TurnOutcome::Failed(fault));
                     }
                     TurnInput::Ready
                 }
                 TurnStep::Compact => {
-                    self.compact(&mut state).await?;
+                    self.compact_conversation(&mut state).await?;
                     state.compacted = true;
                     TurnInput::Compacted
                 }
-                TurnStep::Finish(reason) => return Ok(End::Finished(reason)),
+                TurnStep::Finish(reason) => return Ok(TurnOutcome::Finished(reason)),
                 TurnStep::Fail(stop) => {
                     let (code, message) = (stop.code(), stop.to_string());
-                    return Ok(End::Failed(ErrorInfo { code, message, details: None }));
+                    return Ok(TurnOutcome::Failed(ErrorInfo { code, message, details: None }));
                 }
             };
         }
     }
 
-    async fn load(&self) -> Result<State, Broken> {
-        let view = self.runner.view(self.journal.session).await?;
-        let mut history = history::read(&**self.runner.gateway.store(), &view).await?;
+    async fn load_state(&self) -> Result<TurnState, TurnError> {
+        let view = self.runner.load_session(self.journal.session).await?;
+        let mut history = history::load_history(&**self.runner.gateway.store(), &view).await?;
         if history.open.is_empty() {
-            history.ready();
+            history.ensure_awaiting_model();
         }
         let mut guard = LoopDetector::default();
         for (tool, arguments, output) in history.done.drain(..) {
-            guard.record_call(&tool, &arguments, bare(&output));
+            guard.record_call(&tool, &arguments, strip_repeat_notice(&output));
         }
-        let line = self.runner.line(&view, self.id).await?;
+        let line = self.runner.load_lineage(&view, self.id).await?;
         let turn = view.turn.as_ref().filter(|turn| turn.id == self.id);
         let now = self.runner.gateway.clock().now();
         let progress = TurnProgress { context: view.context, ..TurnProgress::default() };
-        let first = line.began().or(turn.map(|turn| turn.started_at));
+        let first = line.root_turn_started_at().or(turn.map(|turn| turn.started_at));
         let before = first.map_or(0, |first| now.saturating_sub(first) / 1000);
         let began = Instant::now();
         let (pending_usage, answered, compacted) = (Vec::new(), 0, false);
-        Ok(State {
+        Ok(TurnState {
             view,
             history,
             progress,
@@ -156,8 +162,9 @@ impl Turn {
     }
 
     /// Looks how far the turn has come that this one is a part of, or is itself.
-    fn look(&self, state: &mut State) {
-        let spent = self.runner.ledger.books().spent(AccountKey::Turn(state.line.whole()));
+    fn refresh_progress(&self, state: &mut TurnState) {
+        let spent =
+            self.runner.ledger.lock_accounts().spent(AccountKey::Turn(state.line.root_turn()));
         let here = u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         state.progress = TurnProgress {
             calls: u32::try_from(spent.calls).unwrap_or(u32::MAX),
@@ -169,22 +176,25 @@ impl Turn {
     }
 
     /// Carries the open calls out; why the turn cannot go on, if it cannot.
-    async fn tools(&self, state: &mut State) -> Result<Option<ErrorInfo>, Broken> {
-        let calls: Vec<Call> = std::mem::take(&mut state.history.open);
-        let returned = self.carry_out(&state.view, &state.guard, &calls).await?;
+    async fn execute_open_calls(
+        &self,
+        state: &mut TurnState,
+    ) -> Result<Option<ErrorInfo>, TurnError> {
+        let calls: Vec<ToolInvocation> = std::mem::take(&mut state.history.open);
+        let returned = self.execute_calls(&state.view, &state.guard, &calls).await?;
         let mut looping = None;
-        for (call, Returned { output, .. }) in calls.iter().zip(&returned) {
-            if state.guard.record_call(&call.tool, &call.arguments, bare(output))
+        for (call, ToolOutcome { output, .. }) in calls.iter().zip(&returned) {
+            if state.guard.record_call(&call.tool, &call.arguments, strip_repeat_notice(output))
                 == CallRepetition::Loop
             {
                 looping = Some(call.tool.clone());
             }
         }
-        for (call, Returned { status, output }) in calls.into_iter().zip(returned) {
-            state.history.result(history::result_of(call.id, status, output));
+        for (call, ToolOutcome { status, output }) in calls.into_iter().zip(returned) {
+            state.history.push_result(history::build_tool_result(call.id, status, output));
         }
         if self.cancel.is_cancelled() {
-            return Err(Broken::Cancelled);
+            return Err(TurnError::Cancelled);
         }
         Ok(looping.map(|tool| ErrorInfo {
             code: Code::LoopDetected,

@@ -9,11 +9,11 @@
 //! ids of spans are made of those of the log, and their times are the log's. See
 //! `docs/adr/0011-telemetry-is-told-from-the-log.md`.
 
+mod gen_ai_conventions;
 mod otlp;
+mod session_tracer;
 mod span;
-mod tell;
-mod trace;
-mod words;
+mod span_builder;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,64 +22,64 @@ use provost_proto::{Seq, Stream};
 use provost_store::{EventScope, LogTail, StoreError, hydrate_fact};
 use tokio::time::{Instant, timeout};
 
-pub use otlp::NotACollector;
+pub use otlp::CollectorError;
 
 use crate::session::Runner;
-use otlp::Collector;
-use trace::{Agent, Trace};
+use otlp::OtlpCollector;
+use session_tracer::{SessionTracer, TracedAgent};
 
 /// How many spans are sent at once, at most.
-const BATCH: usize = 256;
+const MAX_BATCH_SPANS: usize = 256;
 
 /// How long a span waits for others.
-const WAIT: Duration = Duration::from_millis(500);
+const MAX_BATCH_DELAY: Duration = Duration::from_millis(500);
 
 /// How long the last spans may take when the daemon ends.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Whether what was said is told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Contents {
+pub enum ContentCapture {
     /// Names, times, counts and codes only.
     #[default]
-    LeftOut,
+    Omitted,
     /// Also messages, arguments and results.
-    Told,
+    Included,
 }
 
 /// Where spans are sent, and what is in them.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct TelemetrySettings {
     /// The address of the collector, without `/v1/traces`.
     pub endpoint: String,
     /// Headers for it, such as a key.
     pub headers: Vec<(String, String)>,
     /// Whether what was said is told.
-    pub contents: Contents,
+    pub contents: ContentCapture,
 }
 
 /// The way from the log to a collector.
 #[derive(Debug)]
-pub struct Telemetry {
+pub struct TelemetryExporter {
     runner: Arc<Runner>,
-    collector: Collector,
-    trace: Trace,
+    collector: OtlpCollector,
+    trace: SessionTracer,
     tail: LogTail,
     batch: Vec<span::Span>,
 }
 
-impl Telemetry {
+impl TelemetryExporter {
     /// From behind a place in the log on.
     pub fn new(
         runner: &Arc<Runner>,
-        settings: &Settings,
+        settings: &TelemetrySettings,
         after: Seq,
-    ) -> Result<Self, NotACollector> {
+    ) -> Result<Self, CollectorError> {
         let store = Arc::clone(runner.gateway().store());
         Ok(Self {
             runner: Arc::clone(runner),
-            collector: Collector::new(settings)?,
-            trace: Trace::new(settings.contents),
+            collector: OtlpCollector::new(settings)?,
+            trace: SessionTracer::new(settings.contents),
             tail: LogTail::new(store, EventScope::All, after),
             batch: Vec::new(),
         })
@@ -89,7 +89,7 @@ impl Telemetry {
     pub async fn run(mut self, closing: impl Future<Output = ()>) {
         tokio::pin!(closing);
         tokio::select! {
-            ended = self.follow() => {
+            ended = self.follow_log() => {
                 if let Err(error) = ended {
                     tracing::error!(%error, "the log cannot be followed; no more is told of sessions");
                 }
@@ -97,57 +97,58 @@ impl Telemetry {
             }
             () = &mut closing => {}
         }
-        if timeout(FAREWELL, self.rest()).await.is_err() {
+        if timeout(SHUTDOWN_TIMEOUT, self.flush_remaining()).await.is_err() {
             tracing::warn!("the collector of telemetry is slow; the last spans are lost");
         }
     }
 
-    async fn follow(&mut self) -> Result<(), StoreError> {
+    async fn follow_log(&mut self) -> Result<(), StoreError> {
         let mut oldest: Option<Instant> = None;
         loop {
-            let due = oldest.map_or(WAIT, |at| WAIT.saturating_sub(at.elapsed()));
+            let due =
+                oldest.map_or(MAX_BATCH_DELAY, |at| MAX_BATCH_DELAY.saturating_sub(at.elapsed()));
             match timeout(due, self.tail.next()).await {
-                Ok(events) => self.hear(events?).await?,
+                Ok(events) => self.process_events(events?).await?,
                 Err(_) if self.batch.is_empty() => continue,
-                Err(_) => self.collector.send(&mut self.batch).await,
+                Err(_) => self.collector.send_batch(&mut self.batch).await,
             }
-            let is_due = oldest.is_some_and(|at| at.elapsed() >= WAIT);
-            if self.batch.len() >= BATCH || is_due {
-                self.collector.send(&mut self.batch).await;
+            let is_due = oldest.is_some_and(|at| at.elapsed() >= MAX_BATCH_DELAY);
+            if self.batch.len() >= MAX_BATCH_SPANS || is_due {
+                self.collector.send_batch(&mut self.batch).await;
             }
             oldest = if self.batch.is_empty() { None } else { oldest.or(Some(Instant::now())) };
         }
     }
 
     /// What is in the log and was not told yet.
-    async fn rest(&mut self) {
+    async fn flush_remaining(&mut self) {
         while let Ok(events) = self.tail.next_available().await {
-            if events.is_empty() || self.hear(events).await.is_err() {
+            if events.is_empty() || self.process_events(events).await.is_err() {
                 break;
             }
         }
-        self.collector.send(&mut self.batch).await;
+        self.collector.send_batch(&mut self.batch).await;
     }
 
-    async fn hear(
+    async fn process_events(
         &mut self,
         events: Vec<Arc<provost_store::RecordedEvent>>,
     ) -> Result<(), StoreError> {
         for recorded in events {
             let Stream::Session(session) = recorded.stream else { continue };
             let event = recorded.decode_event()?;
-            if !trace::KINDS.contains(&event.kind.as_str()) {
+            if !session_tracer::TRACED_EVENT_KINDS.contains(&event.kind.as_str()) {
                 continue;
             }
             let Some(fact) = hydrate_fact(&**self.runner.gateway().store(), &event).await? else {
                 continue;
             };
-            if !self.trace.knows(session) {
+            if !self.trace.has_session(session) {
                 // A turn that began before, or begins now: who it is stands in the view.
-                let Ok(view) = self.runner.view(session).await else { continue };
-                self.trace.meet(session, Agent::from(&view));
+                let Ok(view) = self.runner.load_session(session).await else { continue };
+                self.trace.add_session(session, TracedAgent::from(&view));
             }
-            self.batch.extend(self.trace.hear(session, event.at, fact));
+            self.batch.extend(self.trace.process_fact(session, event.at, fact));
         }
         Ok(())
     }

@@ -13,21 +13,21 @@ pub(super) struct SpanId(pub(super) String);
 
 /// Where a span hangs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct SpanContext {
     pub(super) trace: TraceId,
     pub(super) span: SpanId,
 }
 
 /// Whether it happens here or is asked of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     Internal,
     Client,
 }
 
-impl Kind {
+impl SpanKind {
     /// The number that OTLP has for it.
-    fn number(self) -> u8 {
+    fn otlp_number(self) -> u8 {
         match self {
             Self::Internal => 1,
             Self::Client => 3,
@@ -38,10 +38,10 @@ impl Kind {
 /// What took some time.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
-    pub(super) spot: Spot,
+    pub(super) spot: SpanContext,
     pub(super) parent: Option<SpanId>,
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SpanKind,
     pub(super) began: UnixMicros,
     pub(super) ended: UnixMicros,
     pub(super) attributes: Vec<(&'static str, Value)>,
@@ -50,20 +50,20 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub(super) fn otlp(&self) -> Value {
+    pub(super) fn to_otlp(&self) -> Value {
         let mut attributes: Vec<Value> =
-            self.attributes.iter().map(|(key, value)| attribute(key, value)).collect();
+            self.attributes.iter().map(|(key, value)| otlp_attribute(key, value)).collect();
         if let Some(error) = &self.error {
-            attributes.push(attribute("error.type", &json!(error)));
+            attributes.push(otlp_attribute("error.type", &json!(error)));
         }
         let mut span = json!({
             "traceId": self.spot.trace.0,
             "spanId": self.spot.span.0,
             "name": self.name,
-            "kind": self.kind.number(),
+            "kind": self.kind.otlp_number(),
             // JSON of OTLP writes numbers of 64 bits as text.
-            "startTimeUnixNano": nanos(self.began),
-            "endTimeUnixNano": nanos(self.ended.max(self.began)),
+            "startTimeUnixNano": to_nanos_string(self.began),
+            "endTimeUnixNano": to_nanos_string(self.ended.max(self.began)),
             "attributes": attributes,
             "status": if self.error.is_some() { json!({ "code": 2 }) } else { json!({}) },
         });
@@ -74,16 +74,16 @@ impl Span {
     }
 }
 
-fn nanos(at: UnixMicros) -> String {
+fn to_nanos_string(at: UnixMicros) -> String {
     u128::from(at).saturating_mul(1000).to_string()
 }
 
 /// An attribute as OTLP writes it.
-pub(super) fn attribute(key: &str, value: &Value) -> Value {
-    json!({ "key": key, "value": any(value) })
+pub(super) fn otlp_attribute(key: &str, value: &Value) -> Value {
+    json!({ "key": key, "value": otlp_any_value(value) })
 }
 
-fn any(value: &Value) -> Value {
+fn otlp_any_value(value: &Value) -> Value {
     match value {
         Value::Null => json!({}),
         Value::Bool(is) => json!({ "boolValue": is }),
@@ -93,7 +93,7 @@ fn any(value: &Value) -> Value {
         },
         Value::String(text) => json!({ "stringValue": text }),
         Value::Array(values) => {
-            let values: Vec<_> = values.iter().map(any).collect();
+            let values: Vec<_> = values.iter().map(otlp_any_value).collect();
             json!({ "arrayValue": { "values": values } })
         }
         Value::Object(_) => json!({ "stringValue": value.to_string() }),

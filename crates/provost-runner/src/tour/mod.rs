@@ -9,34 +9,36 @@
 use std::sync::Arc;
 
 use provost_core::role::Role;
-use provost_gateway::{GatewayError, NewFolder, Opened, Operator, Request};
+use provost_gateway::{
+    GatewayError, NewProjectFolder, OpenProjectOutcome, Operator, OperatorRequest,
+};
 use provost_proto::session::{
     OpenSessionRequest, SessionStatus, SessionView, StartTourRequest, StartTourResponse,
 };
 use provost_proto::{Fact, GovernanceFileKind, Project, TrustFileRequest};
 use provost_store::Idempotency;
 
-use crate::model::{NotAScript, Script};
+use crate::model::{ModelScript, ModelScriptError};
 use crate::session::{Runner, RunnerError};
 
 /// The name of its script; as a model it is `script/tour`.
-pub const NAME: &str = "tour";
+pub const TOUR_SCRIPT_NAME: &str = "tour";
 
 /// The tour as a model.
-pub const MODEL: &str = "script/tour";
+pub const TOUR_MODEL: &str = "script/tour";
 
 /// The folder it is made in, in the home folder; a number follows if it is taken.
-const FOLDER: &str = "provost-tour";
+const TOUR_FOLDER: &str = "provost-tour";
 
-const ROLE: &str = "guide";
-const ROLE_FILE: &str = ".provost/roles/guide.md";
+const GUIDE_ROLE: &str = "guide";
+const GUIDE_ROLE_FILE: &str = ".provost/roles/guide.md";
 
 /// What the person is taken to say first.
-const FIRST: &str = "Show me around.";
+const FIRST_MESSAGE: &str = "Show me around.";
 
 /// The files of the example project.
-const FILES: &[(&str, &str)] = &[
-    (ROLE_FILE, include_str!("guide.md")),
+const EXAMPLE_FILES: &[(&str, &str)] = &[
+    (GUIDE_ROLE_FILE, include_str!("guide.md")),
     ("README.md", include_str!("example/README.md")),
     ("provost.toml", include_str!("example/provost.toml")),
     ("serve.sh", include_str!("example/serve.sh")),
@@ -48,67 +50,72 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// The conversation.
-pub fn script() -> Result<Script, NotAScript> {
-    Script::parse(include_str!("script.toml"))
+pub fn parse_tour_script() -> Result<ModelScript, ModelScriptError> {
+    ModelScript::parse(include_str!("script.toml"))
 }
 
 impl Runner {
     /// Makes the example project, opens it and begins the tour in it.
-    pub async fn take_tour(
+    pub async fn start_tour(
         self: &Arc<Self>,
         by: &Operator,
         wanted: StartTourRequest,
         command: Option<Idempotency>,
     ) -> Result<StartTourResponse, RunnerError> {
         if let Some(command) = &command
-            && let Some(session) = self.begun(by, command).await?
+            && let Some(session) = self.find_repeated_session(by, command).await?
         {
-            let project = self.gateway.project(&session.project.uuid().to_string()).await?;
+            let project = self.gateway.get_project(&session.project.uuid().to_string()).await?;
             return Ok(StartTourResponse { project, session });
         }
-        let folder = NewFolder { path: wanted.path, name: FOLDER, files: FILES };
-        let request = || Request { by, command: None };
-        let project = match self.unused(request(), &folder).await? {
+        let folder =
+            NewProjectFolder { path: wanted.path, name: TOUR_FOLDER, files: EXAMPLE_FILES };
+        let request = || OperatorRequest { by, command: None };
+        let project = match self.find_unused_project(request(), &folder).await? {
             Some(project) => project,
-            None => self.gateway.make_project(request(), folder).await?,
+            None => self.gateway.create_project(request(), folder).await?,
         };
         self.trust_guide(by, &project).await?;
         let open = OpenSessionRequest {
             project: project.id.uuid().to_string(),
-            role: ROLE.to_owned(),
-            model: Some(MODEL.to_owned()),
+            role: GUIDE_ROLE.to_owned(),
+            model: Some(TOUR_MODEL.to_owned()),
             budget: None,
         };
         let session = self.open_session(by, open, command).await?;
         if !wanted.silent {
-            self.send(by, session.id, FIRST.to_owned().into()).await?;
+            self.send_message(by, session.id, FIRST_MESSAGE.to_owned().into()).await?;
         }
-        Ok(StartTourResponse { project, session: self.view(session.id).await? })
+        Ok(StartTourResponse { project, session: self.load_session(session.id).await? })
     }
 
     /// A project of the tour in which nothing was changed and nobody is on it.
-    async fn unused(
+    async fn find_unused_project(
         &self,
-        request: Request<'_>,
-        folder: &NewFolder,
+        request: OperatorRequest<'_>,
+        folder: &NewProjectFolder,
     ) -> Result<Option<Project>, RunnerError> {
         if folder.path.is_some() {
             return Ok(None);
         }
-        let Some(path) = self.gateway.untouched(folder.clone()).await? else { return Ok(None) };
+        let Some(path) = self.gateway.find_unmodified_folder(folder.clone()).await? else {
+            return Ok(None);
+        };
         let project = match self.gateway.open_project(request, &path).await? {
-            Opened::Fresh(project) | Opened::Already(project) => project,
+            OpenProjectOutcome::Opened(project) | OpenProjectOutcome::AlreadyOpen(project) => {
+                project
+            }
         };
         let is_on = |session: &SessionView| {
             let is_open = session.status != SessionStatus::Closed;
             session.project == project.id && is_open && session.status != SessionStatus::Idle
         };
-        let is_taken = self.list().await?.sessions.iter().any(is_on);
+        let is_taken = self.list_sessions().await?.sessions.iter().any(is_on);
         Ok((!is_taken).then_some(project))
     }
 
     /// The session that the same request began before.
-    async fn begun(
+    async fn find_repeated_session(
         &self,
         by: &Operator,
         command: &Idempotency,
@@ -116,7 +123,7 @@ impl Runner {
         let before = self.gateway.store().find_command_events(by.principal(), command).await?;
         for event in before.iter().flatten() {
             if let Some(Fact::SessionOpened(opened)) = event.decode_event()?.fact() {
-                return self.view(opened.session).await.map(Some);
+                return self.load_session(opened.session).await.map(Some);
             }
         }
         Ok(None)
@@ -126,9 +133,13 @@ impl Runner {
     /// is in this program, and nothing else that may lie there instead.
     async fn trust_guide(&self, by: &Operator, project: &Project) -> Result<(), RunnerError> {
         let hash = Role::hash(include_bytes!("guide.md"));
-        let trust =
-            TrustFileRequest { what: GovernanceFileKind::Role, file: ROLE_FILE.to_owned(), hash };
-        let trusted = self.gateway.trust(Request { by, command: None }, project, trust).await;
+        let trust = TrustFileRequest {
+            what: GovernanceFileKind::Role,
+            file: GUIDE_ROLE_FILE.to_owned(),
+            hash,
+        };
+        let trusted =
+            self.gateway.trust_file(OperatorRequest { by, command: None }, project, trust).await;
         trusted.map(drop).map_err(|error: GatewayError| error.into())
     }
 }
@@ -139,9 +150,9 @@ mod tests {
 
     #[test]
     fn the_script_can_be_read_and_its_role_says_that_it_is_one() {
-        let script = script().unwrap();
+        let script = parse_tour_script().unwrap();
         assert!(script.title.contains("scripted"));
-        assert!(include_str!("guide.md").contains(&format!("model: {MODEL}\n")));
+        assert!(include_str!("guide.md").contains(&format!("model: {TOUR_MODEL}\n")));
         assert!(include_str!("guide.md").contains("a script"));
     }
 

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use provost_fake_model::{
     FakeCompletion, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
 };
-use provost_runner::model::{ModelError, ModelEvent, Retry, Timeouts};
+use provost_runner::model::{ModelError, ModelEvent, ModelTimeouts, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::faults::{QUICK, all, hello, left, models, models_at, turn};
@@ -117,14 +117,18 @@ async fn an_overload_in_the_midst_of_a_stream_is_tried_again() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
     let brief = Duration::from_millis(50);
-    let timeouts =
-        Timeouts { first: brief, first_of_silent: brief, idle: brief, ..Timeouts::default() };
+    let timeouts = ModelTimeouts {
+        first: brief,
+        first_of_silent: brief,
+        idle: brief,
+        ..ModelTimeouts::default()
+    };
     let begun = begun(FakeWireFormat::Chat, "One two", 2);
     for reply in [FakeReply::NoResponse, FakeReply::raw_stream(begun, StreamEnding::Stalled)] {
         let server = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
         let base = server.base_url(FakeWireFormat::Chat);
         let models =
-            models_at(base, FakeWireFormat::Chat, Retry { attempts: 2, ..QUICK }, timeouts);
+            models_at(base, FakeWireFormat::Chat, RetryPolicy { attempts: 2, ..QUICK }, timeouts);
         let error = all(&models, &hello()).await.1.unwrap_err();
         assert_eq!(error, ModelError::Stalled(brief));
         assert_eq!(server.received_requests().len(), 2);
@@ -134,7 +138,7 @@ async fn a_server_that_says_nothing_is_given_up() {
 
 #[test]
 fn a_server_has_a_minute_between_two_pieces() {
-    assert_eq!(Timeouts::default().idle, Duration::from_mins(1));
+    assert_eq!(ModelTimeouts::default().idle, Duration::from_mins(1));
 }
 
 #[tokio::test]
@@ -143,7 +147,7 @@ async fn nobody_there_is_said_without_the_address_being_a_riddle() {
         let server = FakeModelServer::start_with_replies(vec![]).await.unwrap();
         server.base_url(FakeWireFormat::Gemini)
     };
-    let models = models_at(base, FakeWireFormat::Gemini, QUICK, Timeouts::default());
+    let models = models_at(base, FakeWireFormat::Gemini, QUICK, ModelTimeouts::default());
     let (events, result) = all(&models, &hello()).await;
     let error = result.unwrap_err();
     assert_eq!((kind(&error).as_str(), events.len()), ("Connect", 0));
@@ -179,7 +183,7 @@ async fn a_provider_on_this_machine_that_hangs_up_before_it_answers_is_asked_aga
         let whole = FakeReply::Completion(FakeCompletion::from_text("One two"));
         let server = FakeModelServer::start_with_replies(vec![whole]).await.unwrap();
         let base = hanging_up_once(&server, format).await;
-        let models = models_at(base, format, QUICK, Timeouts::default());
+        let models = models_at(base, format, QUICK, ModelTimeouts::default());
         let (events, result) = all(&models, &hello()).await;
         result.unwrap();
         assert_eq!(left(&events), "One two", "{format:?}");
@@ -194,7 +198,7 @@ async fn dropping_the_stream_closes_the_connection() {
         let reply = FakeReply::raw_stream(begun, StreamEnding::Stalled);
         let server = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
         let models = models(&server, format);
-        let mut stream = models.stream(&hello()).unwrap();
+        let mut stream = models.stream_completion(&hello()).unwrap();
         while !matches!(stream.next().await, Some(Ok(ModelEvent::TextDelta { .. }))) {}
         server.wait_until_busy().await;
         drop(stream);
@@ -234,8 +238,9 @@ async fn an_answer_that_is_complete_is_not_asked_for_again_because_its_stream_ha
         .unwrap();
         let brief = Duration::from_millis(100);
         // That of Gemini is given up only after the usual while.
-        let idle = if format == FakeWireFormat::Gemini { brief } else { Timeouts::default().idle };
-        let timeouts = Timeouts { end: brief, idle, ..Timeouts::default() };
+        let idle =
+            if format == FakeWireFormat::Gemini { brief } else { ModelTimeouts::default().idle };
+        let timeouts = ModelTimeouts { end: brief, idle, ..ModelTimeouts::default() };
         let models = models_at(server.base_url(format), format, QUICK, timeouts);
         let (events, result) = all(&models, &hello()).await;
         result.unwrap();
@@ -268,7 +273,8 @@ async fn what_is_no_stream_is_said_to_be_none() {
     ] {
         let server = FakeModelServer::start_with_replies(vec![reply.clone()]).await.unwrap();
         let base = server.base_url(FakeWireFormat::Chat);
-        let models = models_at(base, FakeWireFormat::Chat, Retry::never(), Timeouts::default());
+        let models =
+            models_at(base, FakeWireFormat::Chat, RetryPolicy::never(), ModelTimeouts::default());
         let error = all(&models, &hello()).await.1.unwrap_err();
         assert_eq!(kind(&error), expected, "{reply:?}");
     }

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use crate::support::{WIRES, decode, files, short};
-use provost_runner::model::Wire;
+use provost_runner::model::WireFormat;
 use serde_json::Value;
 
-fn streams() -> Vec<(Wire, String, Vec<u8>, Vec<Value>)> {
+fn streams() -> Vec<(WireFormat, String, Vec<u8>, Vec<Value>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams");
     let mut streams = Vec::new();
     for (folder, wire) in WIRES {
@@ -23,7 +23,7 @@ fn streams() -> Vec<(Wire, String, Vec<u8>, Vec<Value>)> {
 
 #[track_caller]
 fn check<'a>(
-    wire: Wire,
+    wire: WireFormat,
     name: &str,
     pieces: impl IntoIterator<Item = &'a [u8]>,
     expected: &[Value],
@@ -51,7 +51,7 @@ fn every_stream_gives_the_same_byte_by_byte() {
 }
 
 /// The streams of one wire format, cut in two at every byte, and ended after every byte.
-fn cut(wire: Wire) {
+fn cut(wire: WireFormat) {
     for (_, name, stream, expected) in streams().into_iter().filter(|stream| stream.0 == wire) {
         for cut in 1..stream.len() {
             let (first, second) = stream.split_at(cut);
@@ -76,20 +76,20 @@ fn kept(lines: &[Value]) -> Vec<Value> {
 
 #[test]
 fn responses_give_the_same_cut_at_every_byte_and_never_end_early_as_whole() {
-    cut(Wire::Responses);
+    cut(WireFormat::Responses);
 }
 
 #[test]
 fn chat_completions_give_the_same_cut_at_every_byte_and_never_end_early_as_whole() {
-    cut(Wire::Chat);
+    cut(WireFormat::Chat);
 }
 
 #[test]
 fn messages_give_the_same_cut_at_every_byte_and_never_end_early_as_whole() {
-    cut(Wire::Messages);
+    cut(WireFormat::Messages);
 }
 
 #[test]
 fn gemini_gives_the_same_cut_at_every_byte_and_never_ends_early_as_whole() {
-    cut(Wire::Gemini);
+    cut(WireFormat::Gemini);
 }

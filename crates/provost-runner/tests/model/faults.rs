@@ -9,8 +9,8 @@ use provost_fake_model::{
     FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
 };
 use provost_runner::model::{
-    Message, ModelError, ModelEvent, Models, ProviderConfig, Registry, Request, Retry, Timeouts,
-    Tool, ToolResult, Turn, Wire,
+    Completion, ModelClient, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelTimeouts,
+    ProviderConfig, ProviderRegistry, RetryPolicy, ToolDefinition, ToolResult, WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -18,19 +18,19 @@ use serde_json::{Value, json};
 const KEY: &str = "hush/this+is-the-key";
 
 /// Quick, so that a test of five attempts takes no time; nothing waits for a time to pass.
-pub(crate) const QUICK: Retry = Retry {
+pub(crate) const QUICK: RetryPolicy = RetryPolicy {
     attempts: 4,
     base: Duration::from_millis(1),
     longest: Duration::from_millis(4),
     patience: Duration::from_secs(2),
 };
 
-fn wire(format: FakeWireFormat) -> Wire {
+fn wire(format: FakeWireFormat) -> WireFormat {
     match format {
-        FakeWireFormat::Responses => Wire::Responses,
-        FakeWireFormat::Chat => Wire::Chat,
-        FakeWireFormat::Messages => Wire::Messages,
-        FakeWireFormat::Gemini => Wire::Gemini,
+        FakeWireFormat::Responses => WireFormat::Responses,
+        FakeWireFormat::Chat => WireFormat::Chat,
+        FakeWireFormat::Messages => WireFormat::Messages,
+        FakeWireFormat::Gemini => WireFormat::Gemini,
     }
 }
 
@@ -38,9 +38,9 @@ fn wire(format: FakeWireFormat) -> Wire {
 pub(crate) fn models_at(
     base: String,
     format: FakeWireFormat,
-    retry: Retry,
-    timeouts: Timeouts,
-) -> Models {
+    retry: RetryPolicy,
+    timeouts: ModelTimeouts,
+) -> ModelClient {
     let config = ProviderConfig {
         wire: Some(wire(format)),
         base_url: Some(base),
@@ -49,18 +49,18 @@ pub(crate) fn models_at(
     };
     let configs = BTreeMap::from([("fake".to_owned(), config)]);
     let env = BTreeMap::from([("FAKE_KEY".to_owned(), KEY.to_owned())]);
-    Models::new(Registry::new(&configs, &env).unwrap(), retry, timeouts).unwrap()
+    ModelClient::new(ProviderRegistry::new(&configs, &env).unwrap(), retry, timeouts).unwrap()
 }
 
-pub(crate) fn models(server: &FakeModelServer, format: FakeWireFormat) -> Models {
-    models_at(server.base_url(format), format, QUICK, Timeouts::default())
+pub(crate) fn models(server: &FakeModelServer, format: FakeWireFormat) -> ModelClient {
+    models_at(server.base_url(format), format, QUICK, ModelTimeouts::default())
 }
 
 pub(crate) async fn all(
-    models: &Models,
-    request: &Request,
+    models: &ModelClient,
+    request: &ModelRequest,
 ) -> (Vec<ModelEvent>, Result<(), ModelError>) {
-    let mut stream = models.stream(request).unwrap();
+    let mut stream = models.stream_completion(request).unwrap();
     let mut events = Vec::new();
     while let Some(next) = stream.next().await {
         match next {
@@ -74,11 +74,11 @@ pub(crate) async fn all(
     (events, Ok(()))
 }
 
-pub(crate) fn hello() -> Request {
-    Request::new("fake/m", vec![Message::user("Hi")])
+pub(crate) fn hello() -> ModelRequest {
+    ModelRequest::new("fake/m", vec![ModelMessage::user("Hi")])
 }
 
-pub(crate) fn turn(events: &[ModelEvent]) -> Turn {
+pub(crate) fn turn(events: &[ModelEvent]) -> Completion {
     match events.last() {
         Some(ModelEvent::End { turn }) => (**turn).clone(),
         other => panic!("ends with {other:?}"),
@@ -125,22 +125,23 @@ async fn a_whole_exchange_with_thoughts_and_calls_works_in_all_four_formats() {
         let server = server.await.unwrap();
         let models = models(&server, format);
         let mut request = hello();
-        request.tools = vec![Tool::new("read", "Reads.", json!({ "type": "object" })).unwrap()];
+        request.tools =
+            vec![ToolDefinition::new("read", "Reads.", json!({ "type": "object" })).unwrap()];
         let (events, result) = all(&models, &request).await;
         result.unwrap();
         let first = turn(&events);
-        let calls: Vec<_> = first.calls().map(|call| call.arguments.clone()).collect();
+        let calls: Vec<_> = first.tool_calls().map(|call| call.arguments.clone()).collect();
         assert_eq!(calls, [r#"{"n":1}"#, r#"{"n":2}"#], "{format:?}");
         let usage = first.usage;
         assert_eq!((usage.input, usage.output, usage.cached_input), (100, 20, 64), "{format:?}");
-        let results = first.calls().map(|call| ToolResult {
+        let results = first.tool_calls().map(|call| ToolResult {
             call: call.id.clone(),
-            status: provost_runner::model::ResultStatus::Ok,
+            status: provost_runner::model::ToolResultStatus::Ok,
             output: "ok".to_owned(),
         });
         let results = results.collect();
-        request.messages.push(Message::Assistant { turn: Box::new(first) });
-        request.messages.push(Message::Results { results });
+        request.messages.push(ModelMessage::Assistant { turn: Box::new(first) });
+        request.messages.push(ModelMessage::Results { results });
         let (events, result) = all(&models, &request).await;
         result.unwrap();
         assert_eq!(turn(&events).text(), "It is done.", "{format:?}");
@@ -319,9 +320,9 @@ async fn a_provider_is_left_alone_as_long_as_it_asks() {
 
 #[tokio::test]
 async fn without_a_key_nothing_is_sent() {
-    let registry = Registry::new(&BTreeMap::new(), &BTreeMap::new()).unwrap();
-    let models = Models::new(registry, QUICK, Timeouts::default()).unwrap();
-    let request = Request::new("anthropic/claude-sonnet-5", vec![Message::user("Hi")]);
+    let registry = ProviderRegistry::new(&BTreeMap::new(), &BTreeMap::new()).unwrap();
+    let models = ModelClient::new(registry, QUICK, ModelTimeouts::default()).unwrap();
+    let request = ModelRequest::new("anthropic/claude-sonnet-5", vec![ModelMessage::user("Hi")]);
     let error = all(&models, &request).await.1.unwrap_err();
     assert_eq!(error.to_string(), "there is no key for `anthropic`");
     assert_eq!(error.advice(), "set ANTHROPIC_API_KEY, or name another model");

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use provost_fake_model::{FakeModelServer, FakeReply, FakeWireFormat};
-use provost_runner::model::{Models, ProviderConfig, Registry, Request, Retry, Standing, Timeouts};
+use provost_runner::model::{
+    ModelClient, ModelRequest, ModelTimeouts, ProviderConfig, ProviderRegistry, ProviderStatus,
+    RetryPolicy,
+};
 use serde_json::json;
 
 pub(crate) type Pairs<'a> = &'a [(&'a str, &'a str)];
@@ -12,14 +15,14 @@ fn map(pairs: Pairs<'_>) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-pub(crate) fn registry(config: &str, env: Pairs<'_>) -> Result<Registry, String> {
+pub(crate) fn registry(config: &str, env: Pairs<'_>) -> Result<ProviderRegistry, String> {
     let configs: BTreeMap<String, ProviderConfig> =
         toml::from_str(config).map_err(|error| error.to_string())?;
-    Registry::new(&configs, &map(env)).map_err(|error| error.to_string())
+    ProviderRegistry::new(&configs, &map(env)).map_err(|error| error.to_string())
 }
 
-pub(crate) fn models(registry: Registry) -> Models {
-    Models::new(registry, Retry::never(), Timeouts::default()).unwrap()
+pub(crate) fn models(registry: ProviderRegistry) -> ModelClient {
+    ModelClient::new(registry, RetryPolicy::never(), ModelTimeouts::default()).unwrap()
 }
 
 #[test]
@@ -49,16 +52,16 @@ fn a_key_in_the_environment_makes_a_provider_ready() {
         &[("ANTHROPIC_API_KEY", "k1"), ("GOOGLE_API_KEY", " k2\n"), ("XAI_API_KEY", " ")];
     let registry =
         registry("[mine]\nbase_url = 'https://x.example/v1'\nkey_env = 'MINE'", env).unwrap();
-    let no_key = |name: &str| Standing::NoKey(vec![name.to_owned()]);
+    let no_key = |name: &str| ProviderStatus::NoKey(vec![name.to_owned()]);
     for (name, standing) in [
-        ("anthropic", Standing::Ready),
-        ("gemini", Standing::Ready),
+        ("anthropic", ProviderStatus::Ready),
+        ("gemini", ProviderStatus::Ready),
         ("openai", no_key("OPENAI_API_KEY")),
         ("xai", no_key("XAI_API_KEY")),
         ("mine", no_key("MINE")),
-        ("ollama", Standing::Local),
+        ("ollama", ProviderStatus::Local),
     ] {
-        assert_eq!(registry.provider(name).unwrap().standing(), standing, "{name}");
+        assert_eq!(registry.provider(name).unwrap().status(), standing, "{name}");
     }
 }
 
@@ -98,7 +101,9 @@ fn a_name_that_means_nothing_is_answered_with_what_there_is() {
         ("nobody/m", "the providers are anthropic, deepseek"),
         ("script/none", "the scripts are "),
     ] {
-        let Err(error) = models.stream(&Request::new(name, vec![])) else { panic!("{name}") };
+        let Err(error) = models.stream_completion(&ModelRequest::new(name, vec![])) else {
+            panic!("{name}")
+        };
         assert!(error.to_string().contains(expected), "{error}");
     }
 }
@@ -126,7 +131,7 @@ async fn a_server_on_this_machine_is_found_and_another_program_on_its_port_is_no
         ("LMSTUDIO_BASE_URL", silent.as_str()),
         ("VLLM_BASE_URL", gone.as_str()),
     ];
-    let found = models(registry("", &env).unwrap()).probe().await;
+    let found = models(registry("", &env).unwrap()).probe_local_servers().await;
     let names: Vec<_> =
         found.iter().map(|(name, cards)| (name.as_str(), cards[0].name.as_str())).collect();
     assert_eq!(names, [("ollama", "ollama/llama3:8b")]);
@@ -173,7 +178,7 @@ async fn models_are_listed_as_each_provider_lists_them() {
         let config =
             format!("[fake]\nwire = '{wire}'\nbase_url = '{}{base}'\nkey = 'k'", server.url());
         let models = models(registry(&config, &[]).unwrap());
-        let cards = models.list(models.registry().provider("fake").unwrap()).await.unwrap();
+        let cards = models.list_models(models.registry().provider("fake").unwrap()).await.unwrap();
         assert_eq!(cards.len(), 1, "{cards:?}");
         assert_eq!((cards[0].name.as_str(), cards[0].context), (name, context));
         assert!(cards[0].title.is_some(), "{cards:?}");

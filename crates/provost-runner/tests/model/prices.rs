@@ -1,10 +1,10 @@
 //! What models cost.
 
-use provost_runner::model::{Prices, Usage, Usd};
+use provost_runner::model::{CompletionUsage, PriceTable, Usd};
 
 #[test]
 fn prices_are_dated_and_cover_the_models_that_are_used_most() {
-    let prices = Prices::built_in().unwrap();
+    let prices = PriceTable::built_in().unwrap();
     assert_eq!(prices.as_of.len(), "2026-07-01".len());
     for model in [
         "anthropic/claude-sonnet-5",
@@ -17,7 +17,7 @@ fn prices_are_dated_and_cover_the_models_that_are_used_most() {
         "groq/openai/gpt-oss-120b",
         "xai/grok-4.3",
     ] {
-        let price = prices.of(model).unwrap_or_else(|| panic!("no price of {model}"));
+        let price = prices.find_price(model).unwrap_or_else(|| panic!("no price of {model}"));
         assert!(price.output >= price.input, "{model}");
         assert!(price.cached.is_none_or(|cached| cached < price.input), "{model}");
     }
@@ -25,10 +25,10 @@ fn prices_are_dated_and_cover_the_models_that_are_used_most() {
 
 #[test]
 fn a_price_that_is_not_known_is_not_nothing() {
-    let prices = Prices::built_in().unwrap();
-    let usage = Usage { input: 10, output: 10, ..Usage::default() };
+    let prices = PriceTable::built_in().unwrap();
+    let usage = CompletionUsage { input: 10, output: 10, ..CompletionUsage::default() };
     for model in ["openai/gpt-99", "ollama/llama3", "script/tour", "gpt-5", "openai/gpt-5-20"] {
-        assert_eq!(prices.cost(model, &usage), None, "{model}");
+        assert_eq!(prices.compute_cost(model, &usage), None, "{model}");
     }
 }
 
@@ -49,8 +49,8 @@ fn a_turn_costs_what_its_parts_cost() {
         input = 0.0375
         output = 1.0
     "#;
-    let prices = Prices::parse(table).unwrap();
-    let usage = |input, output, cached_input, cache_write| Usage {
+    let prices = PriceTable::parse(table).unwrap();
+    let usage = |input, output, cached_input, cache_write| CompletionUsage {
         input,
         output,
         cached_input,
@@ -71,14 +71,14 @@ fn a_turn_costs_what_its_parts_cost() {
         ("p/m", usage(10, 0, 50, 50), 3000),
         ("p/m", usage(0, 0, 0, 0), 0),
     ] {
-        assert_eq!(prices.cost(model, &usage), Some(Usd::from_nanos(nanos)), "{usage:?}");
+        assert_eq!(prices.compute_cost(model, &usage), Some(Usd::from_nanos(nanos)), "{usage:?}");
     }
-    let reported = Usage { reported_usd: Some(0.00085), ..usage(10, 10, 0, 0) };
-    assert_eq!(prices.cost("p/unknown", &reported), Some(Usd::from_nanos(850_000)));
+    let reported = CompletionUsage { reported_usd: Some(0.00085), ..usage(10, 10, 0, 0) };
+    assert_eq!(prices.compute_cost("p/unknown", &reported), Some(Usd::from_nanos(850_000)));
     let other = table.replace("3.0", "1.0");
     let other = other.replace("2026-01-01", "2026-12-24").replace("p/plain", "p/other");
-    let changed = prices.overridden(Prices::parse(&other).unwrap());
-    let days = |models: &[&'static str]| changed.days(models.iter().copied()).join(" and ");
+    let changed = prices.with_overrides(PriceTable::parse(&other).unwrap());
+    let days = |models: &[&'static str]| changed.price_dates(models.iter().copied()).join(" and ");
     for (models, tables) in [
         (&["p/m", "p/m-latest"][..], "2026-12-24"),
         (&["p/plain"], "2026-01-01"),
@@ -87,7 +87,10 @@ fn a_turn_costs_what_its_parts_cost() {
     ] {
         assert_eq!(days(models), tables, "{models:?}");
     }
-    assert_eq!(changed.cost("p/m", &usage(1000, 0, 0, 0)), Some(Usd::from_nanos(1_000_000)));
+    assert_eq!(
+        changed.compute_cost("p/m", &usage(1000, 0, 0, 0)),
+        Some(Usd::from_nanos(1_000_000))
+    );
     assert_eq!(Usd::from_nanos(1_234_567_890).to_string(), "$1.2346");
 }
 
@@ -100,6 +103,6 @@ fn a_table_of_prices_that_makes_no_sense_is_refused() {
         "[[model]]\nname = 'a'\ninput = 1.0\noutput = 1.0\n[[model]]\nname = 'a'\ninput = 1.0\noutput = 1.0",
         "[[model]]\nname = 'a'\ninput = 1.0",
     ] {
-        assert!(Prices::parse(&format!("{head}{rows}")).is_err(), "{rows}");
+        assert!(PriceTable::parse(&format!("{head}{rows}")).is_err(), "{rows}");
     }
 }

@@ -3,52 +3,58 @@
 
 use crate::support::{origin, turn};
 use provost_runner::model::{
-    CallId, Dialect, Message, Origin, Request, ResultStatus, StopReason, Tool, ToolResult, Turn,
-    Wire,
+    CallId, ChatDialect, Completion, ModelMessage, ModelOrigin, ModelRequest, StopReason,
+    ToolDefinition, ToolResult, ToolResultStatus, WireFormat,
 };
 use serde_json::{Value, json};
 
 /// A stream with thoughts, text and two calls in each format.
-pub(crate) fn spoken(wire: Wire) -> Turn {
+pub(crate) fn spoken(wire: WireFormat) -> Completion {
     let stream: &[u8] = match wire {
-        Wire::Responses => include_bytes!("../streams/responses/reasoning-text-and-two-calls.sse"),
-        Wire::Chat => include_bytes!("../streams/chat/two-calls-interleaved.sse"),
-        Wire::Messages => include_bytes!("../streams/messages/thoughts-and-two-calls.sse"),
-        Wire::Gemini => include_bytes!("../streams/gemini/two-calls.sse"),
+        WireFormat::Responses => {
+            include_bytes!("../streams/responses/reasoning-text-and-two-calls.sse")
+        }
+        WireFormat::Chat => include_bytes!("../streams/chat/two-calls-interleaved.sse"),
+        WireFormat::Messages => include_bytes!("../streams/messages/thoughts-and-two-calls.sse"),
+        WireFormat::Gemini => include_bytes!("../streams/gemini/two-calls.sse"),
     };
     turn(wire, stream)
 }
 
-pub(crate) fn result(call: &CallId, status: ResultStatus, output: &str) -> ToolResult {
+pub(crate) fn result(call: &CallId, status: ToolResultStatus, output: &str) -> ToolResult {
     ToolResult { call: call.clone(), status, output: output.to_owned() }
 }
 
 /// A conversation in which the turn was answered, the second call first.
-pub(crate) fn conversation(turn: Turn) -> Vec<Message> {
-    let ids: Vec<CallId> = turn.calls().map(|call| call.id.clone()).collect();
+pub(crate) fn conversation(turn: Completion) -> Vec<ModelMessage> {
+    let ids: Vec<CallId> = turn.tool_calls().map(|call| call.id.clone()).collect();
     let mut results = vec![
-        result(&ids[1], ResultStatus::Denied, "not now"),
-        result(&ids[0], ResultStatus::Ok, "content"),
+        result(&ids[1], ToolResultStatus::Denied, "not now"),
+        result(&ids[0], ToolResultStatus::Ok, "content"),
     ];
     results.truncate(ids.len());
     let turn = Box::new(turn);
-    vec![Message::user("Hi"), Message::Assistant { turn }, Message::Results { results }]
+    vec![
+        ModelMessage::user("Hi"),
+        ModelMessage::Assistant { turn },
+        ModelMessage::Results { results },
+    ]
 }
 
-pub(crate) fn request(messages: Vec<Message>) -> Request {
-    let mut request = Request::new("p/m", messages);
+pub(crate) fn request(messages: Vec<ModelMessage>) -> ModelRequest {
+    let mut request = ModelRequest::new("p/m", messages);
     request.instructions.push_str("Be kind.");
     let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
-    request.tools = vec![Tool::new("read", "Reads a file.", schema).unwrap()];
+    request.tools = vec![ToolDefinition::new("read", "Reads a file.", schema).unwrap()];
     request
 }
 
-pub(crate) fn body(wire: Wire, request: &Request, to: &Origin) -> Value {
-    wire.encode(request, to, &Dialect::PLAIN).unwrap().body
+pub(crate) fn body(wire: WireFormat, request: &ModelRequest, to: &ModelOrigin) -> Value {
+    wire.encode(request, to, &ChatDialect::PLAIN).unwrap().body
 }
 
 /// The body of the next request to the model that spoke.
-fn again(wire: Wire) -> (Turn, Value) {
+fn again(wire: WireFormat) -> (Completion, Value) {
     let turn = spoken(wire);
     let body = body(wire, &request(conversation(turn.clone())), &origin(wire));
     (turn, body)
@@ -56,7 +62,7 @@ fn again(wire: Wire) -> (Turn, Value) {
 
 #[test]
 fn responses_get_each_item_back_whole_and_reasoning_before_its_call() {
-    let (turn, body) = again(Wire::Responses);
+    let (turn, body) = again(WireFormat::Responses);
     let input = body["input"].as_array().unwrap();
     let natives: Vec<_> = turn.items.iter().map(|item| item.native.clone().unwrap()).collect();
     assert_eq!(input[1..5], natives);
@@ -86,9 +92,10 @@ fn responses_get_each_item_back_whole_and_reasoning_before_its_call() {
 
 #[test]
 fn reasoning_of_which_nothing_is_left_is_not_sent_to_be_looked_up() {
-    let mut turn = spoken(Wire::Responses);
+    let mut turn = spoken(WireFormat::Responses);
     turn.items[0].native.as_mut().unwrap()["encrypted_content"] = Value::Null;
-    let body = body(Wire::Responses, &request(conversation(turn)), &origin(Wire::Responses));
+    let body =
+        body(WireFormat::Responses, &request(conversation(turn)), &origin(WireFormat::Responses));
     let kinds: Vec<_> =
         body["input"].as_array().unwrap().iter().map(|i| i["type"].clone()).collect();
     assert!(!kinds.contains(&json!("reasoning")), "{kinds:?}");
@@ -96,7 +103,7 @@ fn reasoning_of_which_nothing_is_left_is_not_sent_to_be_looked_up() {
 
 #[test]
 fn messages_get_thoughts_with_their_signatures_first_and_results_first() {
-    let (turn, body) = again(Wire::Messages);
+    let (turn, body) = again(WireFormat::Messages);
     let messages = body["messages"].as_array().unwrap();
     let roles: Vec<_> = messages.iter().map(|message| message["role"].clone()).collect();
     assert_eq!(roles, [json!("user"), json!("assistant"), json!("user")]);
@@ -119,10 +126,10 @@ fn messages_get_thoughts_with_their_signatures_first_and_results_first() {
 
 #[test]
 fn what_a_person_says_beside_results_comes_after_them_in_one_message() {
-    let mut messages = conversation(spoken(Wire::Messages));
-    messages.push(Message::user("And?"));
-    messages.push(Message::user("  "));
-    let body = body(Wire::Messages, &request(messages), &origin(Wire::Messages));
+    let mut messages = conversation(spoken(WireFormat::Messages));
+    messages.push(ModelMessage::user("And?"));
+    messages.push(ModelMessage::user("  "));
+    let body = body(WireFormat::Messages, &request(messages), &origin(WireFormat::Messages));
     let last = body["messages"][2]["content"].as_array().unwrap();
     let kinds: Vec<_> = last.iter().map(|block| block["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["tool_result", "tool_result", "text", "text"]);
@@ -131,22 +138,22 @@ fn what_a_person_says_beside_results_comes_after_them_in_one_message() {
 }
 
 /// A turn that was cut off in a thought, or declined, and what is said next.
-fn after(wire: Wire, stream: &str, change: impl Fn(&mut Turn)) -> Value {
+fn after(wire: WireFormat, stream: &str, change: impl Fn(&mut Completion)) -> Value {
     let mut turn = turn(wire, stream.as_bytes());
     change(&mut turn);
     let turn = Box::new(turn);
     let messages = vec![
-        Message::user("Hello"),
-        Message::Assistant { turn: Box::new(spoken_before(wire)) },
-        Message::user("Hi"),
-        Message::Assistant { turn },
-        Message::user("Go on"),
+        ModelMessage::user("Hello"),
+        ModelMessage::Assistant { turn: Box::new(spoken_before(wire)) },
+        ModelMessage::user("Hi"),
+        ModelMessage::Assistant { turn },
+        ModelMessage::user("Go on"),
     ];
     body(wire, &request(messages), &origin(wire))
 }
 
 /// An answer that is in order.
-fn spoken_before(wire: Wire) -> Turn {
+fn spoken_before(wire: WireFormat) -> Completion {
     let mut turn = spoken(wire);
     turn.items.retain(|item| item.text().is_some());
     turn.stop = StopReason::EndTurn;
@@ -160,7 +167,7 @@ fn a_thought_that_was_cut_off_is_not_sent_back() {
 data: {"type":"response.incomplete","response":{"id":"r","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}}
 
 "#;
-    let body = after(Wire::Responses, cut, |_| {});
+    let body = after(WireFormat::Responses, cut, |_| {});
     assert!(!body.to_string().contains("rs_9"), "nothing follows it: {body}");
     let cut = r#"data: {"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}
 
@@ -173,7 +180,7 @@ data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"out
 data: {"type":"message_stop"}
 
 "#;
-    let body = after(Wire::Messages, cut, |_| {});
+    let body = after(WireFormat::Messages, cut, |_| {});
     assert!(!body.to_string().contains("Hm, hm"), "it has no signature: {body}");
     let roles: Vec<_> =
         body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
@@ -183,20 +190,20 @@ data: {"type":"message_stop"}
 #[test]
 fn what_messages_declined_is_not_sent_again_with_what_asked_for_it() {
     let declined = include_str!("../streams/messages/declined.sse");
-    let body = after(Wire::Messages, declined, |_| {});
+    let body = after(WireFormat::Messages, declined, |_| {});
     let text = body["messages"].to_string();
     assert!(text.contains("Hello") && text.contains("Go on"), "{text}");
     assert!(!text.contains("Hi") && !text.contains("Blocked"), "{text}");
     // What another provider's filter stopped is told.
-    let filtered = |turn: &mut Turn| turn.stop = StopReason::ContentFilter;
-    let body = after(Wire::Messages, declined, filtered);
+    let filtered = |turn: &mut Completion| turn.stop = StopReason::ContentFilter;
+    let body = after(WireFormat::Messages, declined, filtered);
     assert!(body["messages"].to_string().contains("Hi"));
 }
 
 #[test]
 fn what_a_filter_says_is_not_put_into_the_models_mouth() {
     let filtered = include_str!("../streams/gemini/filtered.sse");
-    let body = after(Wire::Gemini, filtered, |_| {});
+    let body = after(WireFormat::Gemini, filtered, |_| {});
     let contents = body["contents"].as_array().unwrap();
     assert!(contents.contains(&json!({ "role": "model", "parts": [{ "text": "A" }] })), "{body}");
 }
@@ -204,16 +211,18 @@ fn what_a_filter_says_is_not_put_into_the_models_mouth() {
 #[test]
 fn a_limit_is_never_smaller_than_responses_take() {
     for (most, sent) in [(1, 16), (16, 16), (500, 500)] {
-        let request =
-            Request { max_output_tokens: Some(most), ..request(vec![Message::user("Hi")]) };
-        let body = body(Wire::Responses, &request, &origin(Wire::Responses));
+        let request = ModelRequest {
+            max_output_tokens: Some(most),
+            ..request(vec![ModelMessage::user("Hi")])
+        };
+        let body = body(WireFormat::Responses, &request, &origin(WireFormat::Responses));
         assert_eq!(body["max_output_tokens"], sent, "{most}");
     }
 }
 
 #[test]
 fn gemini_gets_the_signature_on_the_part_and_answers_by_the_ids_it_gave() {
-    let (turn, body) = again(Wire::Gemini);
+    let (turn, body) = again(WireFormat::Gemini);
     let contents = body["contents"].as_array().unwrap();
     let natives: Vec<_> = turn.items.iter().map(|item| item.native.clone().unwrap()).collect();
     assert_eq!(contents[1], json!({ "role": "model", "parts": natives }));
@@ -229,7 +238,7 @@ fn gemini_gets_the_signature_on_the_part_and_answers_by_the_ids_it_gave() {
 
 #[test]
 fn chat_completions_get_one_message_per_result_directly_after_the_calls() {
-    let (turn, body) = again(Wire::Chat);
+    let (turn, body) = again(WireFormat::Chat);
     let messages = body["messages"].as_array().unwrap();
     let natives: Vec<_> = turn.items.iter().map(|item| item.native.clone().unwrap()).collect();
     let expected = json!([
@@ -271,10 +280,13 @@ fn reasoning_goes_back_under_the_name_under_which_it_came() {
             ] }),
         ),
     ] {
-        let turn = Box::new(turn(Wire::Chat, stream));
-        let messages =
-            vec![Message::user("Hi"), Message::Assistant { turn }, Message::user("Go on")];
-        let body = body(Wire::Chat, &request(messages), &origin(Wire::Chat));
+        let turn = Box::new(turn(WireFormat::Chat, stream));
+        let messages = vec![
+            ModelMessage::user("Hi"),
+            ModelMessage::Assistant { turn },
+            ModelMessage::user("Go on"),
+        ];
+        let body = body(WireFormat::Chat, &request(messages), &origin(WireFormat::Chat));
         assert_eq!(body["messages"][2], expected);
     }
 }

@@ -2,7 +2,8 @@
 
 use futures::StreamExt;
 use provost_runner::model::{
-    Message, ModelEvent, Models, Request, ResultStatus, Script, StopReason, ToolResult, Turn,
+    Completion, ModelClient, ModelEvent, ModelMessage, ModelRequest, ModelScript, StopReason,
+    ToolResult, ToolResultStatus,
 };
 use serde_json::json;
 
@@ -34,8 +35,9 @@ name = "end"
 say = "The end."
 "#;
 
-async fn play(models: &Models, request: &Request) -> Turn {
-    let events: Vec<_> = models.stream(request).unwrap().map(Result::unwrap).collect().await;
+async fn play(models: &ModelClient, request: &ModelRequest) -> Completion {
+    let events: Vec<_> =
+        models.stream_completion(request).unwrap().map(Result::unwrap).collect().await;
     let Some(ModelEvent::End { turn }) = events.last().cloned() else { panic!("{events:?}") };
     let text = left(&events);
     assert_eq!(text, turn.text());
@@ -44,29 +46,30 @@ async fn play(models: &Models, request: &Request) -> Turn {
 
 #[tokio::test]
 async fn a_script_goes_where_the_results_lead() {
-    let script = Script::parse(SCRIPT).unwrap();
+    let script = ModelScript::parse(SCRIPT).unwrap();
     let models = models(registry("", &[]).unwrap().with_script("test", script));
-    assert_eq!(models.registry().scripts().collect::<Vec<_>>(), ["script/test"]);
+    assert_eq!(models.registry().script_model_names().collect::<Vec<_>>(), ["script/test"]);
     for (status, expected) in [
-        (ResultStatus::Ok, vec!["Thanks.", "Bye.", "The end."]),
-        (ResultStatus::Denied, vec!["As you like.", "The end."]),
-        (ResultStatus::Error, vec!["It broke.", "The end."]),
+        (ToolResultStatus::Ok, vec!["Thanks.", "Bye.", "The end."]),
+        (ToolResultStatus::Denied, vec!["As you like.", "The end."]),
+        (ToolResultStatus::Error, vec!["It broke.", "The end."]),
     ] {
-        let mut request = Request::new("script/test", vec![Message::user("Hi")]);
+        let mut request = ModelRequest::new("script/test", vec![ModelMessage::user("Hi")]);
         let first = play(&models, &request).await;
         assert_eq!(first, play(&models, &request).await, "the same each time");
         assert_eq!(first.stop, StopReason::ToolUse);
-        let calls: Vec<_> = first.calls().map(|call| call.parsed().unwrap()).collect();
+        let calls: Vec<_> =
+            first.tool_calls().map(|call| call.parse_arguments().unwrap()).collect();
         assert_eq!(json!(calls), json!([{ "path": "a", "n": 2 }, {}]));
-        let call = first.calls().next().unwrap().id.clone();
+        let call = first.tool_calls().next().unwrap().id.clone();
         let results = vec![ToolResult { call, status, output: String::new() }];
-        request.messages.push(Message::Assistant { turn: Box::new(first) });
-        request.messages.push(Message::Results { results });
+        request.messages.push(ModelMessage::Assistant { turn: Box::new(first) });
+        request.messages.push(ModelMessage::Results { results });
         for text in expected {
             let turn = play(&models, &request).await;
             assert_eq!((turn.text().as_str(), &turn.stop), (text, &StopReason::EndTurn));
-            request.messages.push(Message::Assistant { turn: Box::new(turn) });
-            request.messages.push(Message::user("Go on"));
+            request.messages.push(ModelMessage::Assistant { turn: Box::new(turn) });
+            request.messages.push(ModelMessage::user("Go on"));
         }
         let over = play(&models, &request).await.text();
         assert!(over.starts_with("The script is over"), "{over}");
@@ -85,7 +88,7 @@ fn a_script_whose_ways_lead_nowhere_is_refused() {
         ("title = 'x'\n[[beat]]\nsays = 'a'", "unknown field `says`"),
         ("", "missing field `title`"),
     ] {
-        let error = Script::parse(script).unwrap_err().to_string();
+        let error = ModelScript::parse(script).unwrap_err().to_string();
         assert!(error.contains(expected), "{script}: {error}");
     }
 }

@@ -3,7 +3,7 @@
 use provost_fake_model::{
     FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat,
 };
-use provost_runner::model::{Message, Request, ResultStatus, ToolResult};
+use provost_runner::model::{ModelMessage, ModelRequest, ToolResult, ToolResultStatus};
 use serde_json::json;
 
 use crate::faults::{all, hello, left, models, turn};
@@ -35,15 +35,15 @@ async fn goes_on(
     let (events, result) = all(&models, &hello()).await;
     result.unwrap();
     let said = turn(&events);
-    let call = said.calls().next().unwrap().id.clone();
+    let call = said.tool_calls().next().unwrap().id.clone();
     let output = "the content".to_owned();
-    let results = vec![ToolResult { call, status: ResultStatus::Ok, output }];
+    let results = vec![ToolResult { call, status: ToolResultStatus::Ok, output }];
     let messages = vec![
-        Message::user("Hi"),
-        Message::Assistant { turn: Box::new(said) },
-        Message::Results { results },
+        ModelMessage::user("Hi"),
+        ModelMessage::Assistant { turn: Box::new(said) },
+        ModelMessage::Results { results },
     ];
-    let (events, result) = all(&models, &Request::new("fake/m", messages)).await;
+    let (events, result) = all(&models, &ModelRequest::new("fake/m", messages)).await;
     (server, result.map(|()| left(&events)).map_err(|error| kind(&error)))
 }
 

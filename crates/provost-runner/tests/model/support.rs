@@ -3,37 +3,38 @@
 use std::path::{Path, PathBuf};
 
 use provost_runner::model::{
-    Content, Item, ModelError, ModelEvent, Origin, StopReason, Turn, Usage, Wire,
+    Completion, CompletionContent, CompletionItem, CompletionUsage, ModelError, ModelEvent,
+    ModelOrigin, StopReason, WireFormat,
 };
 use serde_json::{Value, json};
 
 /// The wire formats, by the names of their folders.
-pub(crate) const WIRES: [(&str, Wire); 4] = [
-    ("responses", Wire::Responses),
-    ("chat", Wire::Chat),
-    ("messages", Wire::Messages),
-    ("gemini", Wire::Gemini),
+pub(crate) const WIRES: [(&str, WireFormat); 4] = [
+    ("responses", WireFormat::Responses),
+    ("chat", WireFormat::Chat),
+    ("messages", WireFormat::Messages),
+    ("gemini", WireFormat::Gemini),
 ];
 
-pub(crate) fn origin(wire: Wire) -> Origin {
+pub(crate) fn origin(wire: WireFormat) -> ModelOrigin {
     let (provider, model) = match wire {
-        Wire::Responses => ("openai", "gpt-5"),
-        Wire::Chat => ("ollama", "m"),
-        Wire::Messages => ("anthropic", "claude-sonnet-5"),
-        Wire::Gemini => ("gemini", "gemini-3-pro-preview"),
+        WireFormat::Responses => ("openai", "gpt-5"),
+        WireFormat::Chat => ("ollama", "m"),
+        WireFormat::Messages => ("anthropic", "claude-sonnet-5"),
+        WireFormat::Gemini => ("gemini", "gemini-3-pro-preview"),
     };
-    Origin { provider: provider.to_owned(), wire: Some(wire), model: model.to_owned() }
+    ModelOrigin { provider: provider.to_owned(), wire: Some(wire), model: model.to_owned() }
 }
 
 /// What comes of a stream that is fed in these pieces.
 pub(crate) fn decode<'a>(
-    wire: Wire,
+    wire: WireFormat,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<ModelEvent>, Result<(), ModelError>) {
     let mut decoder = wire.decoder(origin(wire));
     let mut events = Vec::new();
     for piece in pieces {
-        if let Err(error) = decoder.feed(piece, &mut events) {
+        if let Err(error) = decoder.push_bytes(piece, &mut events) {
             return (events, Err(error));
         }
     }
@@ -42,7 +43,7 @@ pub(crate) fn decode<'a>(
 }
 
 /// The finished turn of a stream.
-pub(crate) fn turn(wire: Wire, stream: &[u8]) -> Turn {
+pub(crate) fn turn(wire: WireFormat, stream: &[u8]) -> Completion {
     let (events, result) = decode(wire, [stream]);
     result.unwrap();
     match events.into_iter().next_back() {
@@ -67,7 +68,8 @@ pub(crate) fn short(events: &[ModelEvent], result: &Result<(), ModelError>) -> V
             }
             ModelEvent::ToolCallEnd { index } => lines.push(json!(["ended", index])),
             ModelEvent::Usage { usage } => {
-                let Usage { input, output, cached_input, cache_write, reasoning, .. } = usage;
+                let CompletionUsage { input, output, cached_input, cache_write, reasoning, .. } =
+                    usage;
                 let line = json!(["usage", input, output, cached_input, cache_write, reasoning]);
                 lines.push(line);
             }
@@ -85,14 +87,14 @@ pub(crate) fn short(events: &[ModelEvent], result: &Result<(), ModelError>) -> V
     lines
 }
 
-fn item(item: &Item) -> Value {
+fn item(item: &CompletionItem) -> Value {
     let native = &item.native;
     match &item.content {
-        Content::Text { text } => json!(["item", "text", text, native]),
-        Content::Reasoning { text } => json!(["item", "reasoning", text, native]),
-        Content::Refusal { text } => json!(["item", "refusal", text, native]),
-        Content::Other { kind } => json!(["item", "other", kind, native]),
-        Content::ToolCall(call) => {
+        CompletionContent::Text { text } => json!(["item", "text", text, native]),
+        CompletionContent::Reasoning { text } => json!(["item", "reasoning", text, native]),
+        CompletionContent::Refusal { text } => json!(["item", "refusal", text, native]),
+        CompletionContent::Other { kind } => json!(["item", "other", kind, native]),
+        CompletionContent::ToolCall(call) => {
             json!(["item", "call", call.id, call.name, call.arguments, native])
         }
     }

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use provost_gateway::{Gateway, Pass};
+use provost_gateway::{Gateway, TokenLease};
 use provost_proto::runtime::{ListeningPort, RuntimeView};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -33,7 +33,7 @@ pub(super) async fn forward(
     door: &Door,
     view: &RuntimeView,
     open: &ListeningPort,
-    (mut request, pass): (Request, Pass),
+    (mut request, pass): (Request, TokenLease),
 ) -> Response {
     let host = host(&request);
     let ends = Ends { host: &host, port: open.port };
@@ -97,9 +97,9 @@ fn prepare(door: &Door, request: &mut Request, ends: Ends<'_>) -> bool {
 
 /// Returns when nobody may look any more: the token behind it has ended, or the
 /// daemon stops.
-async fn end(gateway: Arc<Gateway>, mut pass: Pass, closing: CancellationToken) {
+async fn end(gateway: Arc<Gateway>, mut pass: TokenLease, closing: CancellationToken) {
     tokio::select! {
-        () = gateway.ended(&mut pass) => {}
+        () = gateway.wait_lease_end(&mut pass) => {}
         () = closing.cancelled() => {}
     }
 }

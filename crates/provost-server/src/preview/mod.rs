@@ -18,7 +18,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use provost_gateway::{Pass, Shown, Sight};
+use provost_gateway::{IssuedPreviewCookie, TokenLease, VerifiedPreviewCookie};
 use provost_proto::runtime::{ListeningPort, PreviewStatus, PreviewView};
 use provost_proto::{Project, ProjectId};
 use serde::Deserialize;
@@ -83,20 +83,21 @@ struct Seen {
     project: Project,
     port: Option<u16>,
     /// How long, if it stays.
-    pass: Pass,
+    pass: TokenLease,
 }
 
 /// What a request may see, if one of its cookies opens it.
 fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<Seen> {
     cookies(headers).find_map(|cookie| {
-        let Sight { project: id, port: cookie_port, pass } = door.gateway.preview_of(cookie)?;
+        let VerifiedPreviewCookie { project: id, port: cookie_port, pass } =
+            door.gateway.verify_preview_cookie(cookie)?;
         match place {
             Place::Named { slug, port } => {
-                let project = door.gateway.open_project_named(slug)?;
+                let project = door.gateway.find_open_project_named(slug)?;
                 (project.id == id).then_some(Seen { project, port: *port, pass })
             }
             Place::Own { project: own, .. } => {
-                let project = door.gateway.open_project_with(*own)?;
+                let project = door.gateway.find_open_project(*own)?;
                 (project.id == id).then_some(Seen { project, port: cookie_port, pass })
             }
         }
@@ -150,11 +151,11 @@ fn enter(door: &Door, place: &Place, request: &Request) -> Response {
     let Ok(Query(Entering { code, to })) = Query::try_from_uri(request.uri()) else {
         return waiting::closed();
     };
-    let shown = door.gateway.enter_preview(&code);
+    let shown = door.gateway.redeem_preview_code(&code);
     let Some(shown) = shown.filter(|shown| leads_to(door, place, shown.project)) else {
         return waiting::closed();
     };
-    let Shown { cookie, minutes, .. } = shown;
+    let IssuedPreviewCookie { cookie, minutes, .. } = shown;
     let seconds = u64::from(minutes) * 60;
     let value = cookie.reveal();
     // Cookies are not kept apart by port, so listeners need names of their own.
@@ -188,10 +189,10 @@ fn enter(door: &Door, place: &Place, request: &Request) -> Response {
 fn leads_to(door: &Door, place: &Place, id: ProjectId) -> bool {
     match place {
         Place::Named { slug, .. } => {
-            door.gateway.open_project_named(slug).is_some_and(|project| project.id == id)
+            door.gateway.find_open_project_named(slug).is_some_and(|project| project.id == id)
         }
         Place::Own { project, .. } => {
-            *project == id && door.gateway.open_project_with(id).is_some()
+            *project == id && door.gateway.find_open_project(id).is_some()
         }
     }
 }

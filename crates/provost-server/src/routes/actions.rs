@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use provost_gateway::{Done, GatewayError, KernelState, Submit};
+use provost_gateway::{ActionSubmission, GatewayError, KernelState, SubmissionOutcome};
 use provost_proto::{ActionResponse, ActionView, ErrorResponse, SubmitActionRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -41,10 +41,10 @@ pub(crate) async fn ask(
     JsonBody { value, command }: JsonBody<SubmitActionRequest>,
 ) -> Result<impl IntoResponse, Failure> {
     let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
-    let submit = Submit { wanted: value, id: None, command, wait };
-    Ok(match door.gateway.submit(&caller, &project, submit).await? {
-        Done::Finished(answer) => (StatusCode::OK, Json(answer)),
-        Done::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
+    let submit = ActionSubmission { wanted: value, id: None, command, wait };
+    Ok(match door.gateway.submit_action(&caller, &project, submit).await? {
+        SubmissionOutcome::Finished(answer) => (StatusCode::OK, Json(answer)),
+        SubmissionOutcome::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
     })
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn show(
     Anyone(caller): Anyone,
     Path(id): Path<String>,
 ) -> Answer<ActionView> {
-    Ok(Json(door.gateway.action_for(&caller, &id).await?))
+    Ok(Json(door.gateway.get_action_for_caller(&caller, &id).await?))
 }
 
 /// Stop an action.
@@ -65,7 +65,7 @@ pub(crate) async fn cancel(
     Anyone(caller): Anyone,
     Path(id): Path<String>,
 ) -> Answer<Value> {
-    let stopping = door.gateway.cancel(&caller, &id).await?;
+    let stopping = door.gateway.cancel_action(&caller, &id).await?;
     Ok(Json(json!({ "stopping": stopping })))
 }
 
@@ -76,12 +76,12 @@ pub(crate) async fn kernel(
     Look(reader): Look,
     Path(name): Path<String>,
 ) -> Answer<Value> {
-    let project = door.gateway.project(&name).await?;
+    let project = door.gateway.get_project(&name).await?;
     if !reader.may_see(project.id) {
         return Err(GatewayError::ProjectNotFound(name).into());
     }
     Ok(Json(match door.gateway.kernel_state(project.id) {
-        KernelState::None => json!({ "status": "none" }),
+        KernelState::NotRunning => json!({ "status": "none" }),
         KernelState::Connected { pid, heartbeat } => {
             let millis = u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX);
             json!({ "status": "connected", "pid": pid, "heartbeatMs": millis })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use provost_gateway::{GatewayError, Request};
+use provost_gateway::{GatewayError, OperatorRequest};
 use provost_proto::{
     AnswerApprovalRequest as Said, Approval, ApprovalList, ErrorResponse, Grant, GrantList,
 };
@@ -30,7 +30,7 @@ pub(crate) async fn everywhere(
     Look(reader): Look,
     Query(Which { all }): Query<Which>,
 ) -> Answer<ApprovalList> {
-    let mut approvals = door.gateway.approvals(None, all).await?;
+    let mut approvals = door.gateway.list_approvals(None, all).await?;
     approvals.retain(|approval| reader.may_see(approval.project));
     Ok(Json(ApprovalList { approvals }))
 }
@@ -44,7 +44,7 @@ pub(crate) async fn list(
     Query(Which { all }): Query<Which>,
 ) -> Answer<ApprovalList> {
     let project = seen(&door, &reader, &name).await?;
-    Ok(Json(ApprovalList { approvals: door.gateway.approvals(Some(project.id), all).await? }))
+    Ok(Json(ApprovalList { approvals: door.gateway.list_approvals(Some(project.id), all).await? }))
 }
 
 /// Show one question, open or not.
@@ -54,11 +54,11 @@ pub(crate) async fn show(
     Look(reader): Look,
     Path(id): Path<String>,
 ) -> Answer<Approval> {
-    let approval = door.gateway.approval(&id).await?;
+    let approval = door.gateway.get_approval(&id).await?;
     if reader.may_see(approval.project) {
         Ok(Json(approval))
     } else {
-        Err(GatewayError::Missing { what: "question", name: id }.into())
+        Err(GatewayError::ItemNotFound { what: "question", name: id }.into())
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn answer(
     Path(id): Path<String>,
     JsonBody { value, command }: JsonBody<Said>,
 ) -> Answer<Approval> {
-    Ok(Json(door.gateway.answer(Request { by: &by, command }, &id, value).await?))
+    Ok(Json(door.gateway.answer_approval(OperatorRequest { by: &by, command }, &id, value).await?))
 }
 
 /// List what was granted in a project; with `all`, also what holds no more.
@@ -82,7 +82,7 @@ pub(crate) async fn grants(
     Query(Which { all }): Query<Which>,
 ) -> Answer<GrantList> {
     let project = seen(&door, &reader, &name).await?;
-    Ok(Json(GrantList { grants: door.gateway.grants(&project, all).await? }))
+    Ok(Json(GrantList { grants: door.gateway.list_grants(&project, all).await? }))
 }
 
 /// Take a grant back.
@@ -93,5 +93,5 @@ pub(crate) async fn revoke(
     Path(id): Path<String>,
     Key(command): Key,
 ) -> Answer<Grant> {
-    Ok(Json(door.gateway.revoke_grant(Request { by: &by, command }, &id).await?))
+    Ok(Json(door.gateway.revoke_grant(OperatorRequest { by: &by, command }, &id).await?))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use provost_gateway::{Cursor, Filter, GatewayError};
+use provost_gateway::{AuditCursor, AuditFilter, GatewayError};
 use provost_proto::{
     ActionId, Actor, AuditPage, AuditReport, ErrorResponse, Seq, Stream, UnixMicros, limits,
 };
@@ -32,23 +32,25 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    fn cursor(&self) -> Result<Cursor, GatewayError> {
+    fn cursor(&self) -> Result<AuditCursor, GatewayError> {
         match (self.after, self.before) {
             (Some(_), Some(_)) => {
                 let why = "goes with `after` in no query; choose one direction".to_owned();
-                Err(GatewayError::Invalid { field: "before", why })
+                Err(GatewayError::InvalidField { field: "before", why })
             }
-            (after, None) => Ok(Cursor::After(after.unwrap_or_default())),
-            (None, Some(before)) => Ok(Cursor::Before(before)),
+            (after, None) => Ok(AuditCursor::After(after.unwrap_or_default())),
+            (None, Some(before)) => Ok(AuditCursor::Before(before)),
         }
     }
 
-    fn filter(self) -> Result<Filter, GatewayError> {
+    fn filter(self) -> Result<AuditFilter, GatewayError> {
         let action = self.action.as_deref().map(str::parse::<ActionId>).transpose();
-        let action = action
-            .map_err(|error| GatewayError::Invalid { field: "action", why: error.to_string() })?;
+        let action = action.map_err(|error| GatewayError::InvalidField {
+            field: "action",
+            why: error.to_string(),
+        })?;
         let kinds = self.kind.iter().flat_map(|kinds| kinds.split(','));
-        Ok(Filter {
+        Ok(AuditFilter {
             action,
             kinds: kinds.map(|kind| kind.trim().to_uppercase()).collect(),
             principal: self.principal,
@@ -76,16 +78,16 @@ pub(crate) async fn page(
         }
         (Some(_), Some(_)) => {
             let why = "goes with `stream` in no query; choose one".to_owned();
-            return Err(GatewayError::Invalid { field: "project", why }.into());
+            return Err(GatewayError::InvalidField { field: "project", why }.into());
         }
     };
-    let scope = reader.scope(stream)?;
+    let scope = reader.resolve_scope(stream)?;
     let limit = which
         .limit
         .unwrap_or(limits::MAX_AUDIT_PAGE_EVENTS)
         .clamp(1, limits::MAX_AUDIT_PAGE_EVENTS);
     let from = which.cursor()?;
-    Ok(Json(door.gateway.audit(scope, from, limit, &which.filter()?).await?))
+    Ok(Json(door.gateway.search_audit_log(scope, from, limit, &which.filter()?).await?))
 }
 
 /// Walk the hash chain and name the first event that is not what it was.
@@ -94,6 +96,6 @@ pub(crate) async fn verify(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
 ) -> Answer<AuditReport> {
-    reader.whole()?;
+    reader.require_all_projects()?;
     Ok(Json(door.gateway.store().verify_log().await?))
 }

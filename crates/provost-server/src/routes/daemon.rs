@@ -33,7 +33,7 @@ pub(crate) async fn metrics(
     State(door): State<Arc<Door>>,
     Look(reader): Look,
 ) -> Result<impl IntoResponse, Failure> {
-    reader.whole()?;
+    reader.require_all_projects()?;
     let events = *door.gateway.store().watch_head().borrow();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], door.meter.render(events)))
 }

@@ -29,7 +29,7 @@ pub(crate) async fn follow(
     Query(which): Query<Which>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let scope = reader.scope(which.stream)?;
+    let scope = reader.resolve_scope(which.stream)?;
     let last = last_event(&headers)?;
     Ok(sse::follow(door, pass, scope, last.or(which.after).unwrap_or(0)))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use provost_gateway::{GatewayError, Reader, Request};
+use provost_gateway::{AuthorizedReader, GatewayError, OperatorRequest};
 use provost_proto::{
     ChangeRoleRequest, ErrorResponse, ExplainPolicyRequest, PolicyExplanation, PolicySimulation,
     PolicyView, Project, ProjectModeView, RoleList, RoleView, SetModeRequest,
@@ -18,8 +18,12 @@ use crate::body::{JsonBody, Path};
 use crate::problem::Failure;
 
 /// The project, for one who may see it.
-pub(super) async fn seen(door: &Door, reader: &Reader, name: &str) -> Result<Project, Failure> {
-    let project = door.gateway.project(name).await?;
+pub(super) async fn seen(
+    door: &Door,
+    reader: &AuthorizedReader,
+    name: &str,
+) -> Result<Project, Failure> {
+    let project = door.gateway.get_project(name).await?;
     if reader.may_see(project.id) {
         Ok(project)
     } else {
@@ -35,7 +39,7 @@ pub(crate) async fn mode(
     Path(name): Path<String>,
 ) -> Answer<ProjectModeView> {
     let project = seen(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.mode(&project)?))
+    Ok(Json(door.gateway.get_mode_view(&project)?))
 }
 
 /// Set a project's mode. `full` always ends: after 60 minutes, unless you say.
@@ -46,8 +50,8 @@ pub(crate) async fn set_mode(
     Path(name): Path<String>,
     JsonBody { value, command }: JsonBody<SetModeRequest>,
 ) -> Answer<ProjectModeView> {
-    let project = door.gateway.project(&name).await?;
-    Ok(Json(door.gateway.set_mode(Request { by: &by, command }, &project, value).await?))
+    let project = door.gateway.get_project(&name).await?;
+    Ok(Json(door.gateway.set_mode(OperatorRequest { by: &by, command }, &project, value).await?))
 }
 
 /// List a project's roles, trusted or not, and the files that are no roles.
@@ -58,7 +62,7 @@ pub(crate) async fn roles(
     Path(name): Path<String>,
 ) -> Answer<RoleList> {
     let project = seen(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.roles(&project).await?))
+    Ok(Json(door.gateway.list_roles(&project).await?))
 }
 
 /// Change a role's model. Everything else in its file stays as it is.
@@ -69,9 +73,9 @@ pub(crate) async fn change_role(
     Path((name, role)): Path<(String, String)>,
     JsonBody { value, command }: JsonBody<ChangeRoleRequest>,
 ) -> Answer<RoleView> {
-    let project = door.gateway.project(&name).await?;
-    let request = Request { by: &by, command };
-    Ok(Json(door.gateway.change_role(request, &project, &role, value).await?))
+    let project = door.gateway.get_project(&name).await?;
+    let request = OperatorRequest { by: &by, command };
+    Ok(Json(door.gateway.change_role_model(request, &project, &role, value).await?))
 }
 
 /// Trust a file that governs, exactly as it was shown.
@@ -82,8 +86,8 @@ pub(crate) async fn trust(
     Path(name): Path<String>,
     JsonBody { value, command }: JsonBody<TrustFileRequest>,
 ) -> Answer<TrustedFile> {
-    let project = door.gateway.project(&name).await?;
-    Ok(Json(door.gateway.trust(Request { by: &by, command }, &project, value).await?))
+    let project = door.gateway.get_project(&name).await?;
+    Ok(Json(door.gateway.trust_file(OperatorRequest { by: &by, command }, &project, value).await?))
 }
 
 /// Show a project's rules, of all layers.
@@ -94,7 +98,7 @@ pub(crate) async fn policy(
     Path(name): Path<String>,
 ) -> Answer<PolicyView> {
     let project = seen(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.policy(&project).await?))
+    Ok(Json(door.gateway.get_policy_view(&project).await?))
 }
 
 /// Tell what would be decided about an action, and why. Nothing is asked or run.
@@ -106,7 +110,7 @@ pub(crate) async fn explain(
     JsonBody { value, .. }: JsonBody<ExplainPolicyRequest>,
 ) -> Answer<PolicyExplanation> {
     let project = seen(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.explain(&project, value).await?))
+    Ok(Json(door.gateway.explain_decision(&project, value).await?))
 }
 
 /// Tell which past requests a changed file of rules would have decided otherwise.
@@ -118,5 +122,5 @@ pub(crate) async fn simulate(
     JsonBody { value, .. }: JsonBody<SimulatePolicyRequest>,
 ) -> Answer<PolicySimulation> {
     let project = seen(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.simulate(&project, value).await?))
+    Ok(Json(door.gateway.simulate_policy(&project, value).await?))
 }

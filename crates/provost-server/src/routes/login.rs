@@ -25,7 +25,7 @@ pub(crate) struct Code {
 /// Make a link that logs one browser in, once.
 #[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create_link(State(door): State<Arc<Door>>, Op(by): Op) -> Answer<LoginLink> {
-    let (code, minutes) = door.gateway.login_code(&by)?;
+    let (code, minutes) = door.gateway.create_login_code(&by)?;
     Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn log_in(
         let error = format!("/login does not take {method}");
         return Err(Failure::new(provost_proto::Code::MethodNotAllowed, error));
     }
-    let browser = door.gateway.log_in(&code).await?;
+    let browser = door.gateway.redeem_login_code(&code).await?;
     let cookie = format!(
         "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",
         door.cookie,

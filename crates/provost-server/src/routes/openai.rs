@@ -24,7 +24,7 @@ use futures::stream;
 use provost_gateway::Operator;
 use provost_proto::session::{OpenSessionRequest, SessionView};
 use provost_proto::{Code, ErrorResponse, Project, ProjectStatus};
-use provost_runner::session::Prompt;
+use provost_runner::session::TurnPrompt;
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -39,7 +39,7 @@ use told::{Chunks, Refused, Whole};
 const SESSION: HeaderName = HeaderName::from_static("x-provost-session");
 
 async fn open_projects(door: &Door) -> Result<Vec<Project>, Failure> {
-    let mut projects = door.gateway.all_projects().await?;
+    let mut projects = door.gateway.list_projects().await?;
     projects.retain(|project| project.status == ProjectStatus::Open);
     Ok(projects)
 }
@@ -50,7 +50,7 @@ pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<V
     let projects = open_projects(&door).await?;
     let mut data = Vec::new();
     for project in &projects {
-        for part in door.gateway.parts(project).await? {
+        for part in door.gateway.list_session_roles(project).await? {
             let id = match projects.len() {
                 1 => format!("role/{}", part.name),
                 _ => format!("role/{}@{}", part.name, project.slug),
@@ -76,13 +76,13 @@ pub(crate) async fn complete(
     let (session, text) = match headers.get(&SESSION).map(|value| value.to_str()) {
         Some(name) => {
             let session = super::sessions::id(name.unwrap_or_default())?;
-            let session = door.runner.view(session).await.map_err(Failure::from)?;
+            let session = door.runner.load_session(session).await.map_err(Failure::from)?;
             is_of(&door, &session, &asked.model).await?;
             (session, asked.last()?)
         }
         None => (session_for(&door, &by, &asked.model).await?, asked.transcript()?),
     };
-    let prompt = Prompt { text, command: None, most: asked.most };
+    let prompt = TurnPrompt { text, command: None, most: asked.most };
     let listener = Listener::begin(&door, by, session.id, prompt).await?;
     let name = [(SESSION, session.id.uuid().to_string())];
     if asked.stream {
@@ -93,7 +93,7 @@ pub(crate) async fn complete(
 
 /// A client that asks for one role must not speak with another.
 async fn is_of(door: &Door, session: &SessionView, model: &str) -> Result<(), Failure> {
-    let projects = door.gateway.all_projects().await?;
+    let projects = door.gateway.list_projects().await?;
     let slug = projects.into_iter().find(|project| project.id == session.project);
     let slug = slug.map(|project| project.slug).unwrap_or_default();
     let role = format!("role/{}", session.role);

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use provost_gateway::{GatewayError, Opened, Request};
+use provost_gateway::{GatewayError, OpenProjectOutcome, OperatorRequest};
 use provost_proto::{ErrorResponse, OpenProjectRequest, Project, ProjectList, ProjectStatus};
 use serde::Deserialize;
 
@@ -30,7 +30,7 @@ pub(crate) async fn list(
     Look(reader): Look,
     Query(which): Query<Which>,
 ) -> Answer<ProjectList> {
-    let mut projects = door.gateway.all_projects().await?;
+    let mut projects = door.gateway.list_projects().await?;
     projects.retain(|project| {
         reader.may_see(project.id) && (which.all || project.status == ProjectStatus::Open)
     });
@@ -44,10 +44,10 @@ pub(crate) async fn open(
     Op(by): Op,
     JsonBody { value, command }: JsonBody<OpenProjectRequest>,
 ) -> Result<impl IntoResponse, Failure> {
-    let request = Request { by: &by, command };
+    let request = OperatorRequest { by: &by, command };
     Ok(match door.gateway.open_project(request, &value.path).await? {
-        Opened::Fresh(project) => (StatusCode::CREATED, Json(project)),
-        Opened::Already(project) => (StatusCode::OK, Json(project)),
+        OpenProjectOutcome::Opened(project) => (StatusCode::CREATED, Json(project)),
+        OpenProjectOutcome::AlreadyOpen(project) => (StatusCode::OK, Json(project)),
     })
 }
 
@@ -58,7 +58,7 @@ pub(crate) async fn show(
     Look(reader): Look,
     Path(name): Path<String>,
 ) -> Answer<Project> {
-    let project = door.gateway.project(&name).await?;
+    let project = door.gateway.get_project(&name).await?;
     if !reader.may_see(project.id) {
         // Whether it exists is not this reader's business either.
         return Err(GatewayError::ProjectNotFound(name).into());
@@ -74,5 +74,5 @@ pub(crate) async fn close(
     Path(name): Path<String>,
     Key(command): Key,
 ) -> Answer<Project> {
-    Ok(Json(door.gateway.close_project(Request { by: &by, command }, &name).await?))
+    Ok(Json(door.gateway.close_project(OperatorRequest { by: &by, command }, &name).await?))
 }

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use provost_gateway::{Done, GatewayError, Reader, Submit};
+use provost_gateway::{ActionSubmission, AuthorizedReader, GatewayError, SubmissionOutcome};
 use provost_proto::runtime::{PreviewStatus, PreviewUrl, RuntimeLogPage, RuntimeStatusResponse};
 use provost_proto::{ActionResponse, Code, ErrorResponse, Project, SubmitActionRequest, limits};
 use serde::Deserialize;
@@ -26,8 +26,8 @@ const WAIT: u64 = 60_000;
 /// The longest it may say.
 const LONGEST: u64 = 3_600_000;
 
-async fn project(door: &Door, reader: &Reader, name: String) -> Result<Project, Failure> {
-    let project = door.gateway.project(&name).await?;
+async fn project(door: &Door, reader: &AuthorizedReader, name: String) -> Result<Project, Failure> {
+    let project = door.gateway.get_project(&name).await?;
     if !reader.may_see(project.id) {
         // Whether it exists is not this reader's business either.
         return Err(GatewayError::ProjectNotFound(name).into());
@@ -85,10 +85,10 @@ pub(crate) async fn act(
     let action = format!("runtime.{what}");
     let wanted = SubmitActionRequest { action, params, role: None, session_id: None };
     let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
-    let submit = Submit { wanted, id: None, command, wait };
-    Ok(match door.gateway.submit(&caller, &name, submit).await? {
-        Done::Finished(answer) => (StatusCode::OK, Json(answer)),
-        Done::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
+    let submit = ActionSubmission { wanted, id: None, command, wait };
+    Ok(match door.gateway.submit_action(&caller, &name, submit).await? {
+        SubmissionOutcome::Finished(answer) => (StatusCode::OK, Json(answer)),
+        SubmissionOutcome::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
     })
 }
 
@@ -138,7 +138,7 @@ pub(crate) async fn preview_url(
     }
     let listens = preview.port.is_some() && preview.status != PreviewStatus::Lost;
     let url = if listens {
-        let code = door.gateway.preview_code(&reader, project.id, port)?;
+        let code = door.gateway.create_preview_code(&reader, project.id, port)?;
         let entrance = door.previews.entrance(&project, port, code.reveal());
         let none_left = || {
             let why = "no port is left for the preview of this project; restart the daemon, or \

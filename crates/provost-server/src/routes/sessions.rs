@@ -16,7 +16,7 @@ use provost_proto::session::{
     SessionView, StartTourRequest, StartTourResponse,
 };
 use provost_proto::{Code, ErrorResponse, MessageId, Seq, SessionId, Stream};
-use provost_runner::session::Prompt;
+use provost_runner::session::TurnPrompt;
 use provost_store::EventScope;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub(super) fn id(text: &str) -> Result<SessionId, Failure> {
 /// List the sessions, the newest first.
 #[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<SessionList> {
-    Ok(Json(door.runner.list().await?))
+    Ok(Json(door.runner.list_sessions().await?))
 }
 
 /// Open a session in a role.
@@ -57,7 +57,7 @@ pub(crate) async fn tour(
     Op(by): Op,
     JsonBody { value, command }: JsonBody<StartTourRequest>,
 ) -> Result<impl IntoResponse, Failure> {
-    let begun = door.runner.take_tour(&by, value, command).await?;
+    let begun = door.runner.start_tour(&by, value, command).await?;
     Ok((StatusCode::CREATED, Json(begun)))
 }
 
@@ -68,7 +68,7 @@ pub(crate) async fn show(
     Op(_): Op,
     Path(name): Path<String>,
 ) -> Answer<SessionDetail> {
-    Ok(Json(door.runner.detail(id(&name)?).await?))
+    Ok(Json(door.runner.load_session_detail(id(&name)?).await?))
 }
 
 /// Close a session; what goes on in it is cancelled, what was said stays.
@@ -78,7 +78,7 @@ pub(crate) async fn close(
     Op(by): Op,
     Path(name): Path<String>,
 ) -> Answer<SessionView> {
-    Ok(Json(door.runner.close(&by, id(&name)?).await?))
+    Ok(Json(door.runner.close_session(&by, id(&name)?).await?))
 }
 
 /// Say something. With `Accept: text/event-stream`, the answer is the turn itself,
@@ -93,8 +93,8 @@ pub(crate) async fn say(
 ) -> Result<Response, Failure> {
     let session = id(&name)?;
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let prompt = Prompt { text: value.text, command, most: None };
-    let taken = door.runner.send(&by, session, prompt).await?;
+    let prompt = TurnPrompt { text: value.text, command, most: None };
+    let taken = door.runner.send_message(&by, session, prompt).await?;
     if !accepts.contains("text/event-stream") {
         return Ok((StatusCode::ACCEPTED, Json(taken.sent)).into_response());
     }
@@ -128,7 +128,7 @@ pub(crate) async fn take_back(
 ) -> Answer<Value> {
     let missing = |_| Failure::new(Code::NotFound, format!("there is no message `{message}`"));
     let message = message.parse().map_err(missing)?;
-    door.runner.take_back(&by, (id(&name)?, message), command).await?;
+    door.runner.withdraw_message(&by, (id(&name)?, message), command).await?;
     Ok(Json(json!({ "withdrawn": true })))
 }
 
@@ -142,7 +142,7 @@ pub(crate) async fn cancel_one(
 ) -> Result<StatusCode, Failure> {
     let missing = |_| Failure::new(Code::NotFound, format!("there is no message `{message}`"));
     let message: MessageId = message.parse().map_err(missing)?;
-    door.runner.withdraw(id(&name)?, message).await?;
+    door.runner.cancel_message(id(&name)?, message).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -154,7 +154,7 @@ pub(crate) async fn cancel(
     Op(_): Op,
     Path(name): Path<String>,
 ) -> Answer<Value> {
-    let cancelled = door.runner.cancel(id(&name)?).await?;
+    let cancelled = door.runner.cancel_turn(id(&name)?).await?;
     Ok(Json(json!({ "cancelled": cancelled })))
 }
 
@@ -165,7 +165,7 @@ pub(crate) async fn go_on(
     Op(by): Op,
     Path(name): Path<String>,
 ) -> Result<impl IntoResponse, Failure> {
-    let turn = door.runner.go_on(&by, id(&name)?).await?;
+    let turn = door.runner.continue_turn(&by, id(&name)?).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "turn": turn }))))
 }
 
@@ -184,7 +184,7 @@ pub(crate) async fn follow(
     Query(which): Query<Which>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let session = door.runner.view(id(&name)?).await?;
+    let session = door.runner.load_session(id(&name)?).await?;
     let last = super::events::last_event(&headers)?;
     let scope = EventScope::Stream(Stream::Session(session.id));
     Ok(sse::follow(door, pass, scope, last.or(which.after).unwrap_or(0)))

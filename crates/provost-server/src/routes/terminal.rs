@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
-use provost_gateway::{Seat, View};
+use provost_gateway::{TerminalAccess, TerminalAttachOptions};
 use provost_proto::limits::{MAX_TERMINAL_COLS, MAX_TERMINAL_ROWS};
 use provost_proto::terminal::TerminalTicket;
 use provost_proto::{Code, ErrorResponse};
@@ -44,7 +44,10 @@ pub(crate) async fn ticket(
     Hold(by, pass): Hold,
     Path(project): Path<String>,
 ) -> Answer<TerminalTicket> {
-    let ticket = door.gateway.terminal_ticket(Seat::of(by, pass), &project).await?;
+    let ticket = door
+        .gateway
+        .create_terminal_ticket(TerminalAccess::from_operator(by, pass), &project)
+        .await?;
     Ok(Json(TerminalTicket { ticket: ticket.reveal().to_owned() }))
 }
 
@@ -68,7 +71,7 @@ pub(crate) async fn attach(
         let why = format!("the terminal is a WebSocket: {error}");
         Failure::new(Code::InvalidRequest, why)
     })?;
-    let view = View { after, cols, rows };
+    let view = TerminalAttachOptions { after, cols, rows };
     let socket = socket.read_buffer_size(BUFFER).max_message_size(READ).max_frame_size(READ);
     Ok(socket.on_upgrade(move |socket| pump::run(door, socket, seat, project, view)))
 }

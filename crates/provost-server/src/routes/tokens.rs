@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use provost_gateway::Request;
+use provost_gateway::OperatorRequest;
 use provost_proto::{CreateTokenRequest, CreatedToken, ErrorResponse, TokenList};
 
 use super::Answer;
@@ -17,7 +17,7 @@ use crate::problem::Failure;
 /// List the tokens that still work.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn list(State(door): State<Arc<Door>>, Op(by): Op) -> Json<TokenList> {
-    Json(TokenList { tokens: door.gateway.tokens(&by) })
+    Json(TokenList { tokens: door.gateway.list_tokens(&by) })
 }
 
 /// Hand out a token. It is shown this once.
@@ -27,7 +27,8 @@ pub(crate) async fn create(
     Op(by): Op,
     JsonBody { value, command }: JsonBody<CreateTokenRequest>,
 ) -> Answer<CreatedToken> {
-    let (secret, entry) = door.gateway.create_token(Request { by: &by, command }, value).await?;
+    let (secret, entry) =
+        door.gateway.create_token(OperatorRequest { by: &by, command }, value).await?;
     Ok(Json(CreatedToken { token: secret.reveal().to_owned(), entry }))
 }
 

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use provost_proto::ErrorResponse;
 use provost_proto::session::{ModelList, ModelView, ProviderView, UsageReport};
-use provost_runner::model::Standing;
+use provost_runner::model::ProviderStatus;
 
 use super::Answer;
 use crate::Door;
@@ -15,10 +15,10 @@ use crate::auth::Op;
 /// Show what models used and cost.
 #[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn report(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<UsageReport> {
-    let mut report = door.runner.usage().await?;
+    let mut report = door.runner.build_usage_report().await?;
     // A table of the person's own has a date of its own.
     let models = report.rows.iter().map(|row| row.model.as_str());
-    report.prices_as_of = door.runner.prices().days(models).join(" and ");
+    report.prices_as_of = door.runner.prices().price_dates(models).join(" and ");
     Ok(Json(report))
 }
 
@@ -33,15 +33,17 @@ pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<M
         let title = registry.script_title(&name).map(str::to_owned);
         ModelView { name, title, scripted: true }
     };
-    let mut list: Vec<_> = registry.scripts().map(script).collect();
-    let found = models.probe().await;
+    let mut list: Vec<_> = registry.script_model_names().map(script).collect();
+    let found = models.probe_local_servers().await;
     let is_here = |name: &str| found.iter().any(|(here, _)| here == name);
     let providers = registry.providers().map(|provider| {
-        let (ready, missing) = match provider.standing() {
-            Standing::Ready => (true, None),
-            Standing::NoKey(variables) => (false, Some(format!("set {}", variables.join(" or ")))),
-            Standing::Local if is_here(&provider.name) => (true, None),
-            Standing::Local => (false, Some("it does not run on this machine".to_owned())),
+        let (ready, missing) = match provider.status() {
+            ProviderStatus::Ready => (true, None),
+            ProviderStatus::NoKey(variables) => {
+                (false, Some(format!("set {}", variables.join(" or "))))
+            }
+            ProviderStatus::Local if is_here(&provider.name) => (true, None),
+            ProviderStatus::Local => (false, Some("it does not run on this machine".to_owned())),
         };
         ProviderView { name: provider.name.clone(), ready, missing }
     });
@@ -54,9 +56,9 @@ pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<M
     }));
     let ready = |name: &&str| {
         let provider = name.split_once('/').and_then(|(name, _)| registry.provider(name));
-        provider.is_some_and(|provider| provider.standing() == Standing::Ready)
+        provider.is_some_and(|provider| provider.status() == ProviderStatus::Ready)
     };
-    let known = door.runner.prices().models().filter(ready);
+    let known = door.runner.prices().priced_models().filter(ready);
     list.extend(known.map(|name| ModelView { name: name.into(), title: None, scripted: false }));
     let default = door.runner.default_model().map(str::to_owned);
     Ok(Json(ModelList { models: list, providers, default }))

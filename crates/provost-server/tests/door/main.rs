@@ -16,9 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use provost_gateway::{Gateway, Owner, Places, Secret};
+use provost_gateway::{DaemonOwner, Gateway, GatewayConfig, Secret};
 use provost_proto::{ErrorResponse, Project};
-use provost_runner::model::{Models, Prices, Registry, Retry, Timeouts};
+use provost_runner::model::{
+    ModelClient, ModelTimeouts, PriceTable, ProviderRegistry, RetryPolicy,
+};
 use provost_runner::session::Runner;
 use provost_server::Settings;
 use provost_store::{AppendRequest, Clock, EventStore, SqliteStore, StoreOptions};
@@ -62,29 +64,35 @@ impl Server {
             store.append(past).await.unwrap();
         }
         let secret = Secret::random("test_").unwrap();
-        let owner = Owner { principal: "local:ann".to_owned(), digest: secret.digest() };
+        let owner = DaemonOwner { principal: "local:ann".to_owned(), digest: secret.digest() };
         let home = Some(folder.path().join("home"));
         let policy = folder.path().join("policy.toml");
         let config = folder.path().join("settings/provost/config.toml");
         let approval_ttl = Duration::from_mins(15);
-        let places = Places { home, data, policy, config, approval_ttl, ..Places::default() };
+        let places =
+            GatewayConfig { home, data, policy, config, approval_ttl, ..GatewayConfig::default() };
         let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let settings = Settings { listen: address, allowed_hosts: Vec::new(), previews: None };
         let closing = CancellationToken::new();
-        let models = Models::new(Registry::default(), Retry::never(), Timeouts::default());
+        let models = ModelClient::new(
+            ProviderRegistry::default(),
+            RetryPolicy::never(),
+            ModelTimeouts::default(),
+        );
         let runner = Runner::open(
             Arc::clone(&gateway),
             models.unwrap(),
-            Prices::built_in().unwrap(),
-            provost_runner::session::Settings::default(),
+            PriceTable::built_in().unwrap(),
+            provost_runner::session::SessionSettings::default(),
         );
         let runner = runner.await.unwrap();
         let serve = provost_server::serve(listener, runner, settings, closing.clone());
         let task = tokio::spawn(async { serve.await.unwrap() });
         let redirect = reqwest::redirect::Policy::none();
-        let http = provost_runner::model::plain_http().redirect(redirect).build().unwrap();
+        let http =
+            provost_runner::model::local_http_client_builder().redirect(redirect).build().unwrap();
         let token = secret.reveal().to_owned();
         Self { address, token, gateway, http, folder, later, closing, task }
     }

@@ -48,7 +48,7 @@ impl Daemon {
             tokio::time::sleep(Duration::from_millis(2)).await;
         };
         let token = std::fs::read_to_string(data.join("token")).unwrap().trim().to_owned();
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
         let daemon = Self { pid, address, token, http, folder };
         daemon.post("/api/projects", json!({ "path": app })).await;

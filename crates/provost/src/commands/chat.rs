@@ -64,7 +64,7 @@ async fn daemon(args: &ChatArgs, config: &Config) -> anyhow::Result<Client> {
         bail!(
             "no daemon is running\nhint: `provost up` in the folder of your project starts one; \
              the tour, `provost chat --model {}`, needs neither project nor model",
-            tour::MODEL
+            tour::TOUR_MODEL
         );
     }
     let client = up::start(config).await?;
@@ -76,7 +76,7 @@ async fn once(chat: &mut Chat, text: String) -> anyhow::Result<ExitCode> {
     let mut leaving = Leaving::listen()?;
     match chat.turn(Begin::Say(text), &mut leaving).await? {
         End::Well(reason) => {
-            if chat.session.model == tour::MODEL {
+            if chat.session.model == tour::TOUR_MODEL {
                 let id = short(&chat.session.id.to_string());
                 remark(&faint(&format!("The tour goes on with `provost chat --session {id}`.")));
             }

@@ -26,9 +26,10 @@ use anyhow::{Context as _, anyhow};
 use provost_core::session::turn_step::TurnLimits;
 use provost_proto::session::SessionBudget;
 use provost_runner::model::{
-    Models, Prices, ProviderConfig, Registry, Retry, Standing, Timeouts, Usd,
+    ModelClient, ModelTimeouts, PriceTable, ProviderConfig, ProviderRegistry, ProviderStatus,
+    RetryPolicy, Usd,
 };
-use provost_runner::session::Settings;
+use provost_runner::session::SessionSettings;
 use provost_runner::tour;
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +73,7 @@ pub(crate) struct ModelsConfig {
     budget: BudgetFile,
     turn: TurnFile,
     #[serde(skip)]
-    registry: Registry,
+    registry: ProviderRegistry,
 }
 
 impl ModelsFile {
@@ -103,10 +104,11 @@ impl ModelsConfig {
         let env: BTreeMap<String, String> = env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let registry = Registry::new(&providers, &env)
+        let registry = ProviderRegistry::new(&providers, &env)
             .with_context(|| format!("the providers in {}", file.display()))?
-            .with_script(tour::NAME, tour::script()?);
-        let ready = registry.providers().filter(|provider| provider.standing() == Standing::Ready);
+            .with_script(tour::TOUR_SCRIPT_NAME, tour::parse_tour_script()?);
+        let ready =
+            registry.providers().filter(|provider| provider.status() == ProviderStatus::Ready);
         let ready = ready.map(|provider| provider.name.clone()).collect();
         let beside = |prices: PathBuf| file.parent().map_or(prices.clone(), |at| at.join(prices));
         let (prices, budget, turn) = (written.prices.map(beside), written.budget, written.turn);
@@ -116,31 +118,31 @@ impl ModelsConfig {
     }
 
     /// The models, ready to be asked.
-    pub(crate) fn models(&self) -> anyhow::Result<Models> {
-        let (retry, timeouts) = (Retry::default(), Timeouts::default());
-        Ok(Models::new(self.registry.clone(), retry, timeouts)?)
+    pub(crate) fn models(&self) -> anyhow::Result<ModelClient> {
+        let (retry, timeouts) = (RetryPolicy::default(), ModelTimeouts::default());
+        Ok(ModelClient::new(self.registry.clone(), retry, timeouts)?)
     }
 
     /// The prices: those of the program, and above them the person's own.
-    pub(crate) fn prices(&self) -> anyhow::Result<Prices> {
-        let built_in = Prices::built_in()?;
+    pub(crate) fn prices(&self) -> anyhow::Result<PriceTable> {
+        let built_in = PriceTable::built_in()?;
         let Some(file) = &self.prices else { return Ok(built_in) };
         let text = std::fs::read_to_string(file)
             .with_context(|| format!("cannot read {}", file.display()))?;
-        let own = Prices::parse(&text).with_context(|| format!("in {}", file.display()))?;
-        Ok(built_in.overridden(own))
+        let own = PriceTable::parse(&text).with_context(|| format!("in {}", file.display()))?;
+        Ok(built_in.with_overrides(own))
     }
 
     /// How sessions are set up.
-    pub(crate) fn settings(&self, model: Option<String>) -> anyhow::Result<Settings> {
+    pub(crate) fn settings(&self, model: Option<String>) -> anyhow::Result<SessionSettings> {
         let nanos = |name: &str, dollars: Option<f64>| match dollars {
             None => Ok(None),
             Some(dollars) => Usd::from_dollars(dollars)
-                .map(|usd| Some(usd.nanos()))
+                .map(|usd| Some(usd.as_nanos()))
                 .ok_or_else(|| anyhow!("`{name}` is {dollars}, which is no amount of dollars")),
         };
         let (default, turn, budget) = (TurnLimits::default(), &self.turn, &self.budget);
-        Ok(Settings {
+        Ok(SessionSettings {
             limits: TurnLimits {
                 calls: turn.calls.unwrap_or(default.calls),
                 tokens: turn.tokens,

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use provost_runner::telemetry::{Contents, Settings};
+use provost_runner::telemetry::{ContentCapture, TelemetrySettings};
 use serde::{Deserialize, Serialize};
 
 /// As it is written. Serialized without the values of the headers, which may be keys.
@@ -32,11 +32,11 @@ impl TelemetryFile {
     }
 
     /// What it means.
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
+    pub(crate) fn settings(&self) -> TelemetrySettings {
+        TelemetrySettings {
             endpoint: self.endpoint.clone(),
             headers: self.headers.clone().into_iter().collect(),
-            contents: if self.content { Contents::Told } else { Contents::LeftOut },
+            contents: if self.content { ContentCapture::Included } else { ContentCapture::Omitted },
         }
     }
 }

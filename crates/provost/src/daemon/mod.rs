@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use provost_gateway::{Bearer, Gateway, Owner, Places};
+use provost_gateway::{DaemonOwner, Gateway, GatewayConfig, RequestCredentials};
 use provost_proto::{Fact, Seq};
 use provost_runner::session::Runner;
-use provost_runner::telemetry::Telemetry;
+use provost_runner::telemetry::TelemetryExporter;
 use provost_sandbox::launch;
 use provost_server::{PreviewPorts, Settings};
 use provost_store::{Clock, EventStore, SqliteStore, StoreOptions};
@@ -50,7 +50,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let options = StoreOptions { path: folder.log(), clock: clock.clone() };
     let store: Arc<dyn EventStore> =
         Arc::new(SqliteStore::open(options).context("cannot open the log")?);
-    let owner = Owner { principal: format!("local:{}", config.user), digest: token.digest() };
+    let owner = DaemonOwner { principal: format!("local:{}", config.user), digest: token.digest() };
     let places = places(&config, &folder, &token, umask)?;
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
     if let Err(error) = launch::protect_own_memory() {
@@ -59,8 +59,10 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
 
     let pid = std::process::id();
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
-    gateway.record(Fact::DaemonStarted { pid, version: version.clone(), listen }).await?;
-    gateway.reattach().await?;
+    gateway
+        .record_daemon_event(Fact::DaemonStarted { pid, version: version.clone(), listen })
+        .await?;
+    gateway.reattach_kernels().await?;
     let before = *gateway.store().watch_head().borrow();
     let settings = config.models.settings(config.model.value.clone())?;
     let (models, prices) = (config.models.models()?, config.models.prices()?);
@@ -69,8 +71,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let ended = telling.clone();
     let told = told.map(|told| tokio::spawn(told.run(ended.cancelled_owned())));
     let mut watches = JoinSet::new();
-    watches.spawn(Arc::clone(&gateway).watch_the_clock());
-    watches.spawn(Arc::clone(&gateway).watch_the_files());
+    watches.spawn(Arc::clone(&gateway).run_expiry_loop());
+    watches.spawn(Arc::clone(&gateway).run_file_watch_loop());
     watches.spawn(thrift::practise());
     folder.announce(&Running { pid, address, version, started_at: clock.now() })?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
@@ -92,7 +94,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         told.await.context("telemetry ended badly")?;
     }
     folder.withdraw();
-    gateway.record(Fact::DaemonStopped { reason }).await?;
+    gateway.record_daemon_event(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost is down");
     Ok(ExitCode::SUCCESS)
 }
@@ -103,8 +105,8 @@ fn places(
     folder: &Folder,
     token: &provost_gateway::Secret,
     umask: Mode,
-) -> anyhow::Result<Places> {
-    Ok(Places {
+) -> anyhow::Result<GatewayConfig> {
+    Ok(GatewayConfig {
         home: config.home.clone(),
         homes: config.passwd_home.iter().cloned().collect(),
         data: folder.path().to_owned(),
@@ -120,9 +122,13 @@ fn places(
 }
 
 /// The telemetry of sessions, if somebody wants it.
-fn tell(config: &Config, runner: &Arc<Runner>, after: Seq) -> anyhow::Result<Option<Telemetry>> {
+fn tell(
+    config: &Config,
+    runner: &Arc<Runner>,
+    after: Seq,
+) -> anyhow::Result<Option<TelemetryExporter>> {
     let Some(wanted) = &config.telemetry else { return Ok(None) };
-    let telemetry = Telemetry::new(runner, &wanted.settings(), after);
+    let telemetry = TelemetryExporter::new(runner, &wanted.settings(), after);
     telemetry.map(Some).with_context(|| format!("[telemetry] in {}", config.file.display()))
 }
 
@@ -135,8 +141,9 @@ fn greet(
     if !output::on_terminal() {
         return Ok(());
     }
-    let operator = gateway.authenticate(Bearer::Header(token.reveal()))?.operator()?;
-    let (code, minutes) = gateway.login_code(&operator)?;
+    let operator =
+        gateway.authenticate(RequestCredentials::Header(token.reveal()))?.into_operator()?;
+    let (code, minutes) = gateway.create_login_code(&operator)?;
     output::line(&format!(
         "Provost listens on http://{address}\nLog in: {} {}",
         output::bold(&format!("http://{address}/login?code={}", code.reveal())),

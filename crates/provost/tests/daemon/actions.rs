@@ -10,7 +10,7 @@ use super::{Home, Running};
 
 impl Running {
     fn http() -> reqwest::Client {
-        provost_runner::model::plain_http().build().unwrap()
+        provost_runner::model::local_http_client_builder().build().unwrap()
     }
 
     pub(super) async fn get(&self, path: &str) -> Value {

@@ -50,7 +50,7 @@ impl Home {
 impl Running {
     /// An agent asks, and waits for what becomes of it.
     pub(super) fn ask(&self, token: &str, action: &str, params: &Value) -> Asked {
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let request = http
             .post(format!("{}/api/projects/app/actions", self.base))
             .bearer_auth(token)

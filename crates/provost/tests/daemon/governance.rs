@@ -45,7 +45,7 @@ impl World {
         let role = "---\nname: dev\nskills: [fs.read, fs.write, terminal.*]\n---\nWork.\n";
         std::fs::write(folder.join("dev.md"), role).unwrap();
         let daemon = home.up();
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let (agent, agent_id) = (String::new(), String::new());
         let mut world = Self { home, daemon, http, agent, agent_id };
         (world.agent, world.agent_id) = world.new_agent().await;

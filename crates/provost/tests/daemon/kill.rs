@@ -45,7 +45,7 @@ async fn no_acknowledged_event_is_lost_when_the_daemon_is_killed() {
 async fn write_until(daemon: &Arc<Running>, round: usize, enough: usize) -> Vec<String> {
     let (said, mut heard) = mpsc::channel(1024);
     let next = Arc::new(AtomicUsize::new(0));
-    let http = provost_runner::model::plain_http().build().unwrap();
+    let http = provost_runner::model::local_http_client_builder().build().unwrap();
     for _ in 0..WRITERS {
         let (daemon, said, next, http) =
             (Arc::clone(daemon), said.clone(), Arc::clone(&next), http.clone());
@@ -83,7 +83,7 @@ async fn write_until(daemon: &Arc<Running>, round: usize, enough: usize) -> Vec<
 
 /// The labels of all tokens created after a place, and where the log ends.
 async fn labels_after(daemon: &Running, after: u64) -> (HashSet<String>, u64) {
-    let http = provost_runner::model::plain_http().build().unwrap();
+    let http = provost_runner::model::local_http_client_builder().build().unwrap();
     let (mut labels, mut head, mut next) = (HashSet::new(), after, Some(after));
     while let Some(place) = next {
         let request = http.get(format!("{}/api/audit?after={place}", daemon.base));

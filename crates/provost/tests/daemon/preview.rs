@@ -50,7 +50,7 @@ server.listen(0, '127.0.0.1', () => console.log(`http://localhost:${server.addre
 
 fn http() -> Client {
     let redirect = reqwest::redirect::Policy::none();
-    provost_runner::model::plain_http().redirect(redirect).build().unwrap()
+    provost_runner::model::local_http_client_builder().redirect(redirect).build().unwrap()
 }
 
 /// A preview that was entered.

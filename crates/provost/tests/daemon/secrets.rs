@@ -36,7 +36,7 @@ impl World {
     }
 
     async fn send(&mut self, token: &str, path: &str, body: &Value) -> (StatusCode, Value) {
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let request = http.request(Method::POST, format!("{}{path}", self.daemon.base));
         let response = request.bearer_auth(token).json(body).send().await.unwrap();
         let status = response.status();

@@ -30,7 +30,7 @@ impl Running {
 
     async fn ticket(&self, token: &str) -> (StatusCode, Value) {
         let url = format!("{}/api/projects/app/terminal/ticket", self.base);
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let request = http.request(Method::POST, url).bearer_auth(token);
         let answer = request.send().await.unwrap();
         (answer.status(), answer.json().await.unwrap())
@@ -183,12 +183,13 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
     let port = daemon.base.rsplit(':').next().unwrap();
     let login: Value = {
         let url = format!("{}/api/login-links", daemon.base);
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let request = http.post(url).bearer_auth(&daemon.token).json(&json!({}));
         request.send().await.unwrap().json().await.unwrap()
     };
     let no_redirect = reqwest::redirect::Policy::none();
-    let http = provost_runner::model::plain_http().redirect(no_redirect).build().unwrap();
+    let http =
+        provost_runner::model::local_http_client_builder().redirect(no_redirect).build().unwrap();
     let url = format!("{}{}", daemon.base, login["path"].as_str().unwrap());
     let answer = http.get(url).send().await.unwrap();
     let cookie =

@@ -2,27 +2,27 @@
 
 mod anthropic;
 mod chat;
-mod draft;
-pub(crate) mod fault;
-pub(crate) mod forget;
+mod completion_builder;
+mod conversation_steps;
 mod gemini;
-mod history;
+pub(crate) mod provider_failure;
 mod responses;
+pub(crate) mod strip_reasoning;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ModelError, ModelEvent, Origin, Request, Sse, SseEvent, StopReason};
-use draft::Draft;
+use super::{ModelError, ModelEvent, ModelOrigin, ModelRequest, SseEvent, SseParser, StopReason};
+use completion_builder::CompletionBuilder;
 
 /// The longest answer, in bytes of the stream. A guard against a server that
 /// never ends, far above what any model writes.
-const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
+const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Wire {
+pub enum WireFormat {
     /// Responses, of `OpenAI`.
     Responses,
     /// Chat Completions, as `OpenAI` and everybody who imitates it speak it.
@@ -35,7 +35,7 @@ pub enum Wire {
 
 /// A request as it goes over the wire, without the key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Encoded {
+pub struct EncodedRequest {
     /// What follows the provider's base address.
     pub path: String,
     /// Headers of the wire format.
@@ -46,9 +46,9 @@ pub struct Encoded {
 
 /// How a provider's Chat Completions differ from those of `OpenAI`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dialect {
+pub struct ChatDialect {
     /// Which ids of calls it takes.
-    pub ids: Ids,
+    pub ids: CallIdFormat,
     /// The field for the longest answer.
     pub limit: &'static str,
     /// How it is told how much to think.
@@ -63,11 +63,11 @@ pub struct Dialect {
 
 /// Which ids of calls a provider takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ids {
+pub enum CallIdFormat {
     /// Letters, digits, `_` and `-`, at most this many.
-    Short(usize),
+    MaxLength(usize),
     /// Exactly nine letters and digits.
-    Nine,
+    NineAlphanumeric,
 }
 
 /// How a provider is told how much to think.
@@ -81,10 +81,10 @@ pub enum EffortField {
     Nested,
 }
 
-impl Dialect {
+impl ChatDialect {
     /// What nearly every server understands.
     pub const PLAIN: Self = Self {
-        ids: Ids::Short(40),
+        ids: CallIdFormat::MaxLength(40),
         limit: "max_tokens",
         effort: EffortField::None,
         asks_for_usage: true,
@@ -93,15 +93,15 @@ impl Dialect {
     };
 }
 
-impl Wire {
+impl WireFormat {
     /// The request in this format. `origin` says whom it is for: turns that come from
     /// there are sent as they came.
     pub fn encode(
         self,
-        request: &Request,
-        origin: &Origin,
-        dialect: &Dialect,
-    ) -> Result<Encoded, ModelError> {
+        request: &ModelRequest,
+        origin: &ModelOrigin,
+        dialect: &ChatDialect,
+    ) -> Result<EncodedRequest, ModelError> {
         match self {
             Self::Responses => responses::encode(request, origin),
             Self::Chat => chat::encode(request, origin, dialect),
@@ -111,51 +111,64 @@ impl Wire {
     }
 
     /// Reads an answer in this format.
-    pub fn decoder(self, origin: Origin) -> Decoder {
-        let decode: Box<dyn Decode + Send + Sync> = match self {
-            Self::Responses => Box::new(responses::Answer::default()),
-            Self::Chat => Box::new(chat::Answer::default()),
-            Self::Messages => Box::new(anthropic::Answer::default()),
-            Self::Gemini => Box::new(gemini::Answer::default()),
+    pub fn decoder(self, origin: ModelOrigin) -> CompletionDecoder {
+        let decode: Box<dyn WireDecoder + Send + Sync> = match self {
+            Self::Responses => Box::new(responses::ResponsesDecoder::default()),
+            Self::Chat => Box::new(chat::ChatDecoder::default()),
+            Self::Messages => Box::new(anthropic::AnthropicDecoder::default()),
+            Self::Gemini => Box::new(gemini::GeminiDecoder::default()),
         };
-        Decoder { sse: Sse::new(), draft: Draft::new(origin), decode, n_bytes: 0 }
+        CompletionDecoder {
+            sse: SseParser::new(),
+            draft: CompletionBuilder::new(origin),
+            decode,
+            n_bytes: 0,
+        }
     }
 }
 
 /// Reads one answer: bytes in, events out. The same events come of the same bytes,
 /// however they are cut. After an error it must not be used again.
-pub struct Decoder {
-    sse: Sse,
-    draft: Draft,
-    decode: Box<dyn Decode + Send + Sync>,
+pub struct CompletionDecoder {
+    sse: SseParser,
+    draft: CompletionBuilder,
+    decode: Box<dyn WireDecoder + Send + Sync>,
     n_bytes: usize,
 }
 
-impl std::fmt::Debug for Decoder {
+impl std::fmt::Debug for CompletionDecoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Decoder").field("n_bytes", &self.n_bytes).finish_non_exhaustive()
     }
 }
 
-impl Decoder {
+impl CompletionDecoder {
     /// Takes bytes of the body and adds the events that they complete, also those
     /// before an error.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+    pub fn push_bytes(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
         self.n_bytes += bytes.len();
-        if self.n_bytes > LONGEST_ANSWER {
-            return Err(ModelError::Protocol(format!("more than {LONGEST_ANSWER} bytes")));
+        if self.n_bytes > MAX_STREAM_BYTES {
+            return Err(ModelError::Protocol(format!("more than {MAX_STREAM_BYTES} bytes")));
         }
         let mut events = Vec::new();
-        let read = self.sse.push(bytes, &mut events);
+        let read = self.sse.push_bytes(bytes, &mut events);
         for event in &events {
-            self.push(event, out)?;
+            self.push_event(event, out)?;
         }
         read
     }
 
     /// Takes one event of the stream.
-    pub fn push(&mut self, event: &SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
-        let pushed = self.decode.push(event, &mut self.draft);
+    pub fn push_event(
+        &mut self,
+        event: &SseEvent,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
+        let pushed = self.decode.push_event(event, &mut self.draft);
         out.append(&mut self.draft.out);
         pushed
     }
@@ -182,19 +195,19 @@ impl Decoder {
     /// If it has, half an event at the end changes nothing.
     pub fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let last = std::mem::take(&mut self.sse).finish();
-        if let Some(event) = last.filter(|event| !is_half(event)) {
-            self.push(&event, out)?;
+        if let Some(event) = last.filter(|event| !is_incomplete_event(event)) {
+            self.push_event(&event, out)?;
         }
         let stop = self.decode.finish(&mut self.draft);
         out.append(&mut self.draft.out);
         let stop = stop?;
         if let StopReason::Other { native } = &stop
-            && self.draft.is_silent()
+            && self.draft.has_no_output()
         {
             let why = format!("the model stopped without an answer ({native})");
             return Err(ModelError::Truncated(why));
         }
-        let turn = self.draft.end(stop);
+        let turn = self.draft.into_completion(stop);
         out.push(ModelEvent::End { turn: Box::new(turn) });
         Ok(())
     }
@@ -202,29 +215,33 @@ impl Decoder {
 
 /// Whether an event that was not ended lacks a part: it is no JSON, nor the one word
 /// that some streams end with.
-fn is_half(event: &SseEvent) -> bool {
-    event.data.trim() != "[DONE]" && json(event).is_err()
+fn is_incomplete_event(event: &SseEvent) -> bool {
+    event.data.trim() != "[DONE]" && parse_event_json(event).is_err()
 }
 
 /// The part of a decoder that differs by wire format.
-trait Decode {
+trait WireDecoder {
     /// Takes one event.
-    fn push(&mut self, event: &SseEvent, draft: &mut Draft) -> Result<(), ModelError>;
+    fn push_event(
+        &mut self,
+        event: &SseEvent,
+        draft: &mut CompletionBuilder,
+    ) -> Result<(), ModelError>;
     /// Whether the model has said why it stopped.
     fn has_stopped(&self) -> bool;
     /// Whether nothing more comes.
     fn is_done(&self) -> bool;
     /// Completes what is open, and says why the model stopped.
-    fn finish(&mut self, draft: &mut Draft) -> Result<StopReason, ModelError>;
+    fn finish(&mut self, draft: &mut CompletionBuilder) -> Result<StopReason, ModelError>;
 }
 
 /// The JSON of an event.
-fn json(event: &SseEvent) -> Result<Value, ModelError> {
+fn parse_event_json(event: &SseEvent) -> Result<Value, ModelError> {
     serde_json::from_str(&event.data)
         .map_err(|error| ModelError::Protocol(format!("an event is not JSON: {error}")))
 }
 
 /// The stream ended too early.
-fn truncated() -> ModelError {
+fn truncated_stream_error() -> ModelError {
     ModelError::Truncated("the stream ended before the model said why it stopped".to_owned())
 }

@@ -1,7 +1,7 @@
 //! Chat Completions.
 
 use provost_runner::model::StopReason::{EndTurn, ToolUse};
-use provost_runner::model::Wire;
+use provost_runner::model::WireFormat;
 
 use super::{NONE, Text, check, expected, folder, payloads};
 
@@ -53,7 +53,7 @@ fn chat_completions_that_were_recorded() {
         ),
     ];
     for (name, expected) in &table {
-        let streams = payloads(&folder, name, Wire::Chat);
-        check(Wire::Chat, name, &streams[0], expected);
+        let streams = payloads(&folder, name, WireFormat::Chat);
+        check(WireFormat::Chat, name, &streams[0], expected);
     }
 }

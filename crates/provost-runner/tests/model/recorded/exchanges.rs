@@ -1,6 +1,6 @@
 //! Whole exchanges.
 
-use provost_runner::model::Wire;
+use provost_runner::model::WireFormat;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -35,27 +35,27 @@ fn whole_exchanges_that_were_recorded() {
         cassette.interactions.into_iter().map(|each| each.response.body.string).collect()
     };
     let name = "test_anthropic-test_anthropic_model_thinking_part_redacted_stream.yaml";
-    let (_, turn) = read(Wire::Messages, name, &cassette(name)[0]);
+    let (_, turn) = read(WireFormat::Messages, name, &cassette(name)[0]);
     let natives: Vec<_> =
         turn.items.iter().map(|i| i.native.as_ref().unwrap()["type"].clone()).collect();
     assert_eq!(natives, [json!("redacted_thinking"), json!("redacted_thinking"), json!("text")]);
     assert_eq!((turn.usage.input, turn.usage.output), (92, 189));
 
     let name = "test_openai_responses-test_openai_responses_streaming_usage.yaml";
-    let (_, turn) = read(Wire::Responses, name, &cassette(name)[0]);
+    let (_, turn) = read(WireFormat::Responses, name, &cassette(name)[0]);
     let usage = turn.usage;
     assert_eq!([usage.input, usage.output, usage.cached_input, usage.reasoning], [53, 469, 0, 448]);
-    assert_eq!(turn.calls().next().unwrap().arguments, r#"{"result":6666}"#);
+    assert_eq!(turn.tool_calls().next().unwrap().arguments, r#"{"result":6666}"#);
 
     let name = "test_google-test_google_streaming_tool_call_thought_signature.yaml";
     let answers = cassette(name);
-    let (_, first) = read(Wire::Gemini, name, &answers[0]);
+    let (_, first) = read(WireFormat::Gemini, name, &answers[0]);
     assert!(first.items[0].native.as_ref().unwrap()["thoughtSignature"].is_string());
-    let (_, second) = read(Wire::Gemini, name, &answers[1]);
+    let (_, second) = read(WireFormat::Gemini, name, &answers[1]);
     assert_eq!(second.text(), "The capital of Mexico is Mexico City.");
 
     let name = "test_openrouter-test_openrouter_stream_with_reasoning.yaml";
-    let (_, turn) = read(Wire::Chat, name, &cassette(name)[0]);
+    let (_, turn) = read(WireFormat::Chat, name, &cassette(name)[0]);
     let details = &turn.items[0].native.as_ref().unwrap()["reasoning_details"];
     assert_eq!(details[0]["type"], "reasoning.encrypted");
     assert_eq!((turn.usage.output, turn.usage.reported_usd), (104, Some(0.00085)));

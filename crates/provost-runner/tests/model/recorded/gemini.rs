@@ -1,7 +1,7 @@
 //! `streamGenerateContent`.
 
 use provost_runner::model::StopReason::{EndTurn, ToolUse};
-use provost_runner::model::Wire;
+use provost_runner::model::WireFormat;
 use serde_json::Value;
 
 use super::{NONE, Text, check, expected, folder, payloads};
@@ -51,8 +51,8 @@ fn gemini_that_was_recorded() {
         ),
     ];
     for (name, expected) in &table {
-        let streams = payloads(&folder, &format!("google/{name}"), Wire::Gemini);
-        let turn = check(Wire::Gemini, name, &streams[0], expected);
+        let streams = payloads(&folder, &format!("google/{name}"), WireFormat::Gemini);
+        let turn = check(WireFormat::Gemini, name, &streams[0], expected);
         let signed = |native: &Value| native["thoughtSignature"].is_string();
         let n_signed = turn.items.iter().filter_map(|i| i.native.as_ref()).filter(|n| signed(n));
         assert_eq!(n_signed.count(), 1, "{name}");

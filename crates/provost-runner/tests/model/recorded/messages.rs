@@ -1,7 +1,7 @@
 //! Messages.
 
 use provost_runner::model::StopReason::{EndTurn, MaxTokens, Refusal, ToolUse};
-use provost_runner::model::Wire;
+use provost_runner::model::WireFormat;
 
 use super::{NONE, Text, check, expected, folder, payloads, read};
 
@@ -39,24 +39,24 @@ fn messages_that_were_recorded() {
         ),
     ];
     for (name, expected) in &table {
-        let streams = payloads(&folder, &format!("anthropic/{name}"), Wire::Messages);
-        check(Wire::Messages, name, &streams[0], expected);
+        let streams = payloads(&folder, &format!("anthropic/{name}"), WireFormat::Messages);
+        check(WireFormat::Messages, name, &streams[0], expected);
     }
     let name = "anthropic-json-tool.1";
     let (_, turn) = read(
-        Wire::Messages,
+        WireFormat::Messages,
         name,
-        &payloads(&folder, &format!("anthropic/{name}"), Wire::Messages)[0],
+        &payloads(&folder, &format!("anthropic/{name}"), WireFormat::Messages)[0],
     );
-    assert_eq!(turn.calls().next().unwrap().arguments, sunny);
+    assert_eq!(turn.tool_calls().next().unwrap().arguments, sunny);
     for (name, stop, n_calls, n_output) in [
         ("basic_response", EndTurn, 0, 6),
         ("tool_use_response", ToolUse, 1, 65),
         ("incomplete_partial_json_response", MaxTokens, 1, 124),
     ] {
         let path = folder.join("anthropic-sdk-python").join(format!("{name}.txt"));
-        let (_, turn) = read(Wire::Messages, name, &std::fs::read_to_string(path).unwrap());
-        assert_eq!((turn.stop.clone(), turn.calls().count()), (stop, n_calls), "{name}");
+        let (_, turn) = read(WireFormat::Messages, name, &std::fs::read_to_string(path).unwrap());
+        assert_eq!((turn.stop.clone(), turn.tool_calls().count()), (stop, n_calls), "{name}");
         assert_eq!(turn.usage.output, n_output, "{name}");
     }
 }

@@ -11,7 +11,7 @@ mod responses;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use provost_runner::model::{ModelEvent, StopReason, Turn, Wire};
+use provost_runner::model::{Completion, ModelEvent, StopReason, WireFormat};
 use serde_json::Value;
 
 use crate::support::{decode, short};
@@ -64,7 +64,7 @@ impl Text {
 }
 
 /// Puts the framing back around payloads, and takes apart answers that follow one another.
-fn framed(wire: Wire, lines: &str) -> Vec<String> {
+fn framed(wire: WireFormat, lines: &str) -> Vec<String> {
     let mut streams: Vec<String> = Vec::new();
     for line in lines.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line).unwrap();
@@ -73,12 +73,12 @@ fn framed(wire: Wire, lines: &str) -> Vec<String> {
             streams.push(String::new());
         }
         let stream = streams.last_mut().unwrap();
-        if matches!(wire, Wire::Responses | Wire::Messages) {
+        if matches!(wire, WireFormat::Responses | WireFormat::Messages) {
             writeln!(stream, "event: {kind}").unwrap();
         }
         write!(stream, "data: {line}\n\n").unwrap();
     }
-    if wire == Wire::Chat {
+    if wire == WireFormat::Chat {
         streams.last_mut().unwrap().push_str("data: [DONE]\n\n");
     }
     streams
@@ -86,7 +86,7 @@ fn framed(wire: Wire, lines: &str) -> Vec<String> {
 
 /// Reads a stream whole, byte by byte and cut in two, and gives the turn.
 #[track_caller]
-fn read(wire: Wire, name: &str, stream: &str) -> (Vec<ModelEvent>, Turn) {
+fn read(wire: WireFormat, name: &str, stream: &str) -> (Vec<ModelEvent>, Completion) {
     let bytes = stream.as_bytes();
     let (events, result) = decode(wire, [bytes]);
     let whole = short(&events, &result);
@@ -103,7 +103,7 @@ fn read(wire: Wire, name: &str, stream: &str) -> (Vec<ModelEvent>, Turn) {
 }
 
 #[track_caller]
-fn check(wire: Wire, name: &str, stream: &str, expected: &Expected) -> Turn {
+fn check(wire: WireFormat, name: &str, stream: &str, expected: &Expected) -> Completion {
     let (events, turn) = read(wire, name, stream);
     let (mut text, mut reasoning) = (String::new(), String::new());
     for event in &events {
@@ -117,7 +117,7 @@ fn check(wire: Wire, name: &str, stream: &str, expected: &Expected) -> Turn {
     expected.reasoning.check(name, &reasoning);
     assert_eq!(turn.text(), text, "{name}: what is kept is what was told");
     let calls: Vec<_> =
-        turn.calls().map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.as_str())).collect();
+        turn.tool_calls().map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.as_str())).collect();
     assert_eq!(calls, expected.calls, "{name}");
     let usage = turn.usage;
     let came = [usage.input, usage.output, usage.cached_input, usage.reasoning];
@@ -136,7 +136,7 @@ fn expected(
     Expected { text, reasoning, calls, usage, stop }
 }
 
-fn payloads(folder: &Path, name: &str, wire: Wire) -> Vec<String> {
+fn payloads(folder: &Path, name: &str, wire: WireFormat) -> Vec<String> {
     let path = folder.join("vercel-ai").join(format!("{name}.chunks.txt"));
     framed(wire, &std::fs::read_to_string(path).unwrap())
 }

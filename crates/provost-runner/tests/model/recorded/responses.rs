@@ -1,7 +1,7 @@
 //! Responses.
 
 use provost_runner::model::StopReason::{EndTurn, ToolUse};
-use provost_runner::model::{Content, Wire};
+use provost_runner::model::{CompletionContent, WireFormat};
 
 use super::{NONE, Text, check, expected, folder, payloads, read};
 use crate::support::{decode, kind};
@@ -39,12 +39,12 @@ fn responses_with_encrypted_reasoning_that_were_recorded() {
         ),
         expected(Text::Is("The final result is **570**."), NONE, &[], [299, 12, 0, 0], EndTurn),
     ];
-    let streams = payloads(&folder, encrypted, Wire::Responses);
+    let streams = payloads(&folder, encrypted, WireFormat::Responses);
     assert_eq!(streams.len(), turns.len());
     for (stream, turn) in streams.iter().zip(&turns) {
-        check(Wire::Responses, encrypted, stream, turn);
+        check(WireFormat::Responses, encrypted, stream, turn);
     }
-    let first = check(Wire::Responses, encrypted, &streams[0], &turns[0]);
+    let first = check(WireFormat::Responses, encrypted, &streams[0], &turns[0]);
     let native = first.items[0].native.as_ref().unwrap();
     assert!(native["encrypted_content"].as_str().unwrap().starts_with("gAAAAABpPDIVOKrsHNZ0"));
     assert_eq!(native["id"], "rs_01830d662ab3856501693c321405c88190be3ab04d5782d5f9");
@@ -61,7 +61,7 @@ fn responses_of_another_server_that_were_recorded() {
         [182, 61, 2, 48],
         ToolUse,
     );
-    check(Wire::Responses, name, &payloads(&folder, name, Wire::Responses)[0], &studio);
+    check(WireFormat::Responses, name, &payloads(&folder, name, WireFormat::Responses)[0], &studio);
 }
 
 #[test]
@@ -72,15 +72,15 @@ fn responses_with_tools_that_are_not_known_that_were_recorded() {
         ("openai/responses-openai-custom-tool.1", 1, vec!["custom_tool_call"]),
         ("openai/responses-openai-phase.1", 1, vec![]),
     ] {
-        let streams = payloads(&folder, name, Wire::Responses);
+        let streams = payloads(&folder, name, WireFormat::Responses);
         assert_eq!(streams.len(), n_streams, "{name}");
-        let (_, turn) = read(Wire::Responses, name, &streams[0]);
+        let (_, turn) = read(WireFormat::Responses, name, &streams[0]);
         let kinds = turn.items.iter().filter_map(|item| match &item.content {
-            Content::Other { kind } => Some(kind.as_str()),
-            Content::Text { .. }
-            | Content::Reasoning { .. }
-            | Content::ToolCall(_)
-            | Content::Refusal { .. } => None,
+            CompletionContent::Other { kind } => Some(kind.as_str()),
+            CompletionContent::Text { .. }
+            | CompletionContent::Reasoning { .. }
+            | CompletionContent::ToolCall(_)
+            | CompletionContent::Refusal { .. } => None,
         });
         let kinds: Vec<_> = kinds.collect();
         assert_eq!(kinds, others, "{name}");
@@ -92,7 +92,7 @@ fn responses_with_tools_that_are_not_known_that_were_recorded() {
 fn responses_that_failed_that_were_recorded() {
     let Some(folder) = folder() else { return };
     let name = "openai/responses-openai-error.1";
-    let stream = &payloads(&folder, name, Wire::Responses)[0];
-    let (_, result) = decode(Wire::Responses, [stream.as_bytes()]);
+    let stream = &payloads(&folder, name, WireFormat::Responses)[0];
+    let (_, result) = decode(WireFormat::Responses, [stream.as_bytes()]);
     assert_eq!(kind(&result.unwrap_err()), "Quota");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use provost_gateway::Operator;
 use provost_proto::{Code, MessageId, SessionId};
-use provost_runner::session::Prompt;
+use provost_runner::session::TurnPrompt;
 use provost_store::StoreError;
 
 use crate::Door;
@@ -23,11 +23,11 @@ impl Listener {
         door: &Arc<Door>,
         by: Operator,
         session: SessionId,
-        prompt: Prompt,
+        prompt: TurnPrompt,
     ) -> Result<Self, Failure> {
         let door = Arc::clone(door);
         let saying = tokio::spawn(async move {
-            let taken = door.runner.send(&by, session, prompt).await?;
+            let taken = door.runner.send_message(&by, session, prompt).await?;
             let talk = Talk::new(&door, &taken);
             let message = taken.sent.message;
             Ok(Self { talk, wanted: Wanted { door, session, message, is_over: false } })
@@ -49,7 +49,13 @@ impl Listener {
         if let Some(Some(Ended::Badly(problem))) = end
             && self.talk.is_held()
         {
-            match self.wanted.door.runner.withdraw(self.wanted.session, self.wanted.message).await {
+            match self
+                .wanted
+                .door
+                .runner
+                .cancel_message(self.wanted.session, self.wanted.message)
+                .await
+            {
                 Ok(()) => {
                     "the turn before was stopped, so that this message was taken back"
                         .clone_into(&mut problem.error);
@@ -79,7 +85,7 @@ impl Drop for Wanted {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (door, session, message) = (Arc::clone(&self.door), self.session, self.message);
         runtime.spawn(async move {
-            if let Err(error) = door.runner.withdraw(session, message).await {
+            if let Err(error) = door.runner.cancel_message(session, message).await {
                 tracing::debug!(%error, "a turn that nobody waits for goes on");
             }
         });

@@ -2,7 +2,7 @@
 
 use provost_proto::Project;
 use provost_proto::session::{ModelList, SessionView, StartTourRequest, StartTourResponse};
-pub(super) use provost_runner::tour::MODEL;
+pub(super) use provost_runner::tour::TOUR_MODEL;
 
 use crate::args::ChatArgs;
 use crate::client::Client;
@@ -26,7 +26,7 @@ pub(super) async fn wanted(
 }
 
 pub(super) fn is_named(args: &ChatArgs) -> bool {
-    args.model.as_deref() == Some(MODEL)
+    args.model.as_deref() == Some(TOUR_MODEL)
 }
 
 /// Whether a person who could ask no model takes the tour instead.
@@ -57,11 +57,11 @@ pub(super) async fn hinted(
     client: &Client,
 ) -> anyhow::Error {
     let said = format!("{error:#}");
-    let is_new = args.session.is_none() && args.model.is_none() && !said.contains(MODEL);
+    let is_new = args.session.is_none() && args.model.is_none() && !said.contains(TOUR_MODEL);
     if !is_new || has_model(client).await.unwrap_or(true) {
         return error;
     }
     anyhow::anyhow!(
-        "{said}\nhint: no model can be asked here, and the tour needs none: `provost chat --model {MODEL}`"
+        "{said}\nhint: no model can be asked here, and the tour needs none: `provost chat --model {TOUR_MODEL}`"
     )
 }

@@ -135,7 +135,7 @@ async fn the_answer_to_a_message_is_the_turn_itself_and_its_error_when_it_fails(
     let session = daemon.session(json!({})).await;
     let path = format!("{}/api/sessions/{session}/messages", daemon.base);
     let send = async |text: &str| {
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let request = http.post(&path).bearer_auth(&daemon.token);
         let request = request.header("accept", "text/event-stream");
         request.json(&json!({ "text": text })).send().await.unwrap().text().await.unwrap()

@@ -18,7 +18,7 @@ impl Running {
             body["stream_options"] = json!({ "include_usage": true });
         }
         body["max_tokens"] = json!(most);
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let asked = http.post(format!("{}/v1/chat/completions", self.base)).json(&body);
         let told = asked.bearer_auth(&self.token).send().await.unwrap().text().await.unwrap();
         if !stream {
@@ -133,7 +133,7 @@ impl Running {
     /// ask again by itself, and why.
     async fn fails(&self, session: &str) -> (u16, Option<String>, String) {
         let messages = json!([{ "role": "user", "content": "Tell me." }]);
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let asked = http.post(format!("{}/v1/chat/completions", self.base));
         let asked = asked.json(&json!({ "model": "role/dev", "messages": messages }));
         let asked = asked.bearer_auth(&self.token).header("x-provost-session", session);

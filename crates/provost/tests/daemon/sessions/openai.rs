@@ -36,7 +36,7 @@ async fn any_client_of_chat_completions_talks_to_a_governed_agent() {
     let options = json!({ "include_usage": true });
     let body = json!({ "model": "role/dev", "stream": true, "stream_options": options, "messages": [{ "role": "user", "content": "Again" }] });
     let post = |session: Option<String>, body: Value| {
-        let client = provost_runner::model::plain_http().build().unwrap();
+        let client = provost_runner::model::local_http_client_builder().build().unwrap();
         let url = format!("{}/v1/chat/completions", daemon.base);
         let asked = client.post(url).bearer_auth(&daemon.token).json(&body);
         let named = session.map(|name| ("x-provost-session", name));
@@ -212,7 +212,7 @@ async fn who_waits_for_a_turn_before_its_own_hears_its_own_only() {
     for (stream, answer) in [(false, "The second answer."), (true, "The fourth answer.")] {
         daemon.say(&session, "Begin.").await;
         let body = json!({ "model": "role/dev", "stream": stream, "messages": [{ "role": "user", "content": "And then?" }] });
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let asked = http.post(format!("{}/v1/chat/completions", daemon.base)).json(&body);
         let asked = asked.bearer_auth(&daemon.token).header("x-provost-session", &session);
         let text = asked.send().await.unwrap().text().await.unwrap();

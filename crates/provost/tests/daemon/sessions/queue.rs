@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
-use provost_runner::model::plain_http;
+use provost_runner::model::local_http_client_builder;
 use serde_json::{Value, json};
 
 use super::{ALL, Home, Running, texts};
@@ -26,7 +26,8 @@ fn n_queued(detail: &Value) -> usize {
 impl Running {
     async fn take_back(&self, session: &str, message: &str) -> u16 {
         let path = format!("{}/api/sessions/{session}/messages/{message}", self.base);
-        let asked = plain_http().build().unwrap().delete(path).bearer_auth(&self.token);
+        let asked =
+            local_http_client_builder().build().unwrap().delete(path).bearer_auth(&self.token);
         asked.send().await.unwrap().status().as_u16()
     }
 
@@ -43,7 +44,8 @@ impl Running {
     /// Says something under a key, and hears the turn to its end.
     async fn hear(&self, session: &str, key: &str, text: &str) -> String {
         let path = format!("{}/api/sessions/{session}/messages", self.base);
-        let asked = plain_http().build().unwrap().post(path).bearer_auth(&self.token);
+        let asked =
+            local_http_client_builder().build().unwrap().post(path).bearer_auth(&self.token);
         let asked = asked.header("accept", "text/event-stream").header("idempotency-key", key);
         let heard = asked.json(&json!({ "text": text })).send().await.unwrap().text();
         tokio::time::timeout(Duration::from_mins(1), heard).await.unwrap().unwrap()

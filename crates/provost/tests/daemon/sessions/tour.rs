@@ -213,7 +213,7 @@ async fn the_same_request_for_the_tour_begins_one_tour_and_the_models_name_it_as
     let daemon = home.up();
     let mut sessions = Vec::new();
     for _ in 0..2 {
-        let http = provost_runner::model::plain_http().build().unwrap();
+        let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let ask = http.post(format!("{}/api/tour", daemon.base)).bearer_auth(&daemon.token);
         let answer = ask.header("idempotency-key", "key-1").json(&json!({})).send().await.unwrap();
         let begun: Value = answer.json().await.unwrap();

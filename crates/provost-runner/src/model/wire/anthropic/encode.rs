@@ -7,78 +7,91 @@
 
 use serde_json::{Value, json};
 
-use super::super::history::{Said, Step, alternate, fit, steps};
-use super::super::{Encoded, Ids};
+use super::super::conversation_steps::{
+    AssistantStep, ConversationStep, append_alternating, build_conversation_steps, fit_call_id,
+};
+use super::super::{CallIdFormat, EncodedRequest};
 use crate::model::{
-    Content, Effort, ModelError, Origin, Request, StopReason, Thinking, ToolChoice,
+    CompletionContent, ModelError, ModelOrigin, ModelRequest, ReasoningEffort, StopReason,
+    ThinkingConfig, ToolChoice,
 };
 
-const IDS: Ids = Ids::Short(64);
+const CALL_ID_FORMAT: CallIdFormat = CallIdFormat::MaxLength(64);
 
 /// The longest answer if none is asked for; the format demands a number. Every
 /// model since Claude 4 can write more, earlier ones cannot.
-const MOST: u32 = 32_000;
-const MOST_OF_OLD: u32 = 4096;
+const DEFAULT_MAX_TOKENS: u32 = 32_000;
+const LEGACY_MAX_TOKENS: u32 = 4096;
 
 /// The least that may be thought, and what is left for the answer beside it.
-const LEAST_THOUGHT: u32 = 1024;
+const MIN_THINKING_TOKENS: u32 = 1024;
 
 /// Writes a request.
-pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Encoded, ModelError> {
-    let steps = accepted(steps(request, origin)?);
+pub(in super::super) fn encode(
+    request: &ModelRequest,
+    origin: &ModelOrigin,
+) -> Result<EncodedRequest, ModelError> {
+    let steps = drop_declined_steps(build_conversation_steps(request, origin)?);
     let mut messages: Vec<Value> = Vec::new();
     for step in &steps {
         match step {
-            Step::User(text) => {
+            ConversationStep::User(text) => {
                 // An empty text is refused, and there must be something.
                 let text = if text.trim().is_empty() { "(nothing)" } else { text };
-                alternate(
+                append_alternating(
                     &mut messages,
                     "user",
                     "content",
                     vec![json!({ "type": "text", "text": text })],
                 );
             }
-            Step::Turn(said) => {
-                alternate(&mut messages, "assistant", "content", blocks(said));
-                alternate(&mut messages, "user", "content", results(said));
+            ConversationStep::Assistant(said) => {
+                append_alternating(&mut messages, "assistant", "content", encode_blocks(said));
+                append_alternating(&mut messages, "user", "content", encode_results(said));
             }
         }
     }
     let old = origin.model.starts_with("claude-3");
-    let most = request.max_output_tokens.unwrap_or(if old { MOST_OF_OLD } else { MOST });
+    let most = request.max_output_tokens.unwrap_or(if old {
+        LEGACY_MAX_TOKENS
+    } else {
+        DEFAULT_MAX_TOKENS
+    });
     let mut body = json!({ "model": origin.model, "max_tokens": most, "stream": true });
-    if let Some(thinking) = request.thinking.filter(|_| may_think(&origin.model, &steps)) {
-        think(&mut body, &origin.model, most, thinking);
+    if let Some(thinking) = request.thinking.filter(|_| can_enable_thinking(&origin.model, &steps))
+    {
+        encode_thinking(&mut body, &origin.model, most, thinking);
     }
-    cache(messages.last_mut().map(|message| &mut message["content"]));
+    mark_cacheable(messages.last_mut().map(|message| &mut message["content"]));
     body["messages"] = json!(messages);
     if !request.instructions.is_empty() {
         body["system"] = json!([{ "type": "text", "text": request.instructions }]);
-        cache(body.get_mut("system"));
+        mark_cacheable(body.get_mut("system"));
     }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = request.tools.iter().map(encode_tool).collect();
         if request.tool_choice == ToolChoice::None {
             body["tool_choice"] = json!({ "type": "none" });
         }
     }
     let headers = vec![("anthropic-version", "2023-06-01".to_owned())];
-    Ok(Encoded { path: "/v1/messages".to_owned(), headers, body })
+    Ok(EncodedRequest { path: "/v1/messages".to_owned(), headers, body })
 }
 
 /// The conversation without what was declined. With it, the provider goes on to decline
 /// whatever is said later, as its documentation warns.
-fn accepted(steps: Vec<Step<'_>>) -> Vec<Step<'_>> {
-    let mut kept: Vec<Step<'_>> = Vec::new();
+fn drop_declined_steps(steps: Vec<ConversationStep<'_>>) -> Vec<ConversationStep<'_>> {
+    let mut kept: Vec<ConversationStep<'_>> = Vec::new();
     let n_steps = steps.len();
     for (n, step) in steps.into_iter().enumerate() {
         let is_declined = match &step {
-            Step::User(_) => false,
-            Step::Turn(said) => said.verbatim && said.turn.stop == StopReason::Refusal,
+            ConversationStep::User(_) => false,
+            ConversationStep::Assistant(said) => {
+                said.verbatim && said.turn.stop == StopReason::Refusal
+            }
         };
         if is_declined && n + 1 < n_steps {
-            let asked = kept.iter().rposition(|step| matches!(step, Step::User(_)));
+            let asked = kept.iter().rposition(|step| matches!(step, ConversationStep::User(_)));
             kept.truncate(asked.unwrap_or(0));
         } else {
             kept.push(step);
@@ -87,7 +100,7 @@ fn accepted(steps: Vec<Step<'_>>) -> Vec<Step<'_>> {
     kept
 }
 
-fn tool(tool: &crate::model::Tool) -> Value {
+fn encode_tool(tool: &crate::model::ToolDefinition) -> Value {
     json!({
         "name": tool.name(),
         "description": tool.description,
@@ -96,7 +109,7 @@ fn tool(tool: &crate::model::Tool) -> Value {
 }
 
 /// Marks the end of what the provider may cache: everything up to the last block.
-fn cache(content: Option<&mut Value>) {
+fn mark_cacheable(content: Option<&mut Value>) {
     let last = content.and_then(Value::as_array_mut).and_then(|blocks| blocks.last_mut());
     // Thoughts cannot be marked.
     let markable =
@@ -106,26 +119,33 @@ fn cache(content: Option<&mut Value>) {
     }
 }
 
-fn blocks(said: &Said<'_>) -> Vec<Value> {
+fn encode_blocks(said: &AssistantStep<'_>) -> Vec<Value> {
     let mut blocks = Vec::new();
     for item in &said.turn.items {
         let native = item.native.as_ref().filter(|_| said.verbatim);
         let block = match (&item.content, native) {
-            (Content::Text { text }, _) if text.trim().is_empty() => continue,
+            (CompletionContent::Text { text }, _) if text.trim().is_empty() => continue,
             // A thought that was cut off has no signature, and is refused without.
-            (Content::Reasoning { .. }, Some(native)) if is_unsigned(native) => continue,
+            (CompletionContent::Reasoning { .. }, Some(native)) if is_unsigned(native) => continue,
             (_, Some(native)) => native.clone(),
-            (Content::Text { text }, None) => json!({ "type": "text", "text": text }),
-            (Content::ToolCall(call), None) => json!({
+            (CompletionContent::Text { text }, None) => json!({ "type": "text", "text": text }),
+            (CompletionContent::ToolCall(call), None) => json!({
                 "type": "tool_use",
-                "id": fit(call.id.as_str(), IDS),
+                "id": fit_call_id(call.id.as_str(), CALL_ID_FORMAT),
                 "name": call.name,
-                "input": call.parsed().unwrap_or_default(),
+                "input": call.parse_arguments().unwrap_or_default(),
             }),
-            (Content::Refusal { text }, None) if !said.verbatim && !text.trim().is_empty() => {
+            (CompletionContent::Refusal { text }, None)
+                if !said.verbatim && !text.trim().is_empty() =>
+            {
                 json!({ "type": "text", "text": text })
             }
-            (Content::Refusal { .. } | Content::Reasoning { .. } | Content::Other { .. }, None) => {
+            (
+                CompletionContent::Refusal { .. }
+                | CompletionContent::Reasoning { .. }
+                | CompletionContent::Other { .. },
+                None,
+            ) => {
                 continue;
             }
         };
@@ -138,10 +158,10 @@ fn is_unsigned(native: &Value) -> bool {
     native["type"] == "thinking" && native["signature"].as_str().unwrap_or_default().is_empty()
 }
 
-fn results(said: &Said<'_>) -> Vec<Value> {
-    let result = |answered: &super::super::history::Answered<'_>| {
+fn encode_results(said: &AssistantStep<'_>) -> Vec<Value> {
+    let result = |answered: &super::super::conversation_steps::AnsweredToolCall<'_>| {
         let id = answered.call.id.as_str();
-        let id = if said.verbatim { id.into() } else { fit(id, IDS) };
+        let id = if said.verbatim { id.into() } else { fit_call_id(id, CALL_ID_FORMAT) };
         let failed = answered.status.is_failure();
         // A failure must say something.
         let empty = answered.output.is_empty() && failed;
@@ -152,43 +172,46 @@ fn results(said: &Said<'_>) -> Vec<Value> {
 }
 
 /// Models that are told a number of tokens to think. Later ones find it out.
-const BY_BUDGET: [&str; 7] =
+const THINKING_BUDGET_MODELS: [&str; 7] =
     ["claude-3", "-4-0", "-4-1", "-4-5", "-4-2025", "claude-sonnet-4@", "claude-opus-4@"];
 
-fn think(body: &mut Value, model: &str, most: u32, thinking: Thinking) {
+fn encode_thinking(body: &mut Value, model: &str, most: u32, thinking: ThinkingConfig) {
     let budget = match thinking.effort {
-        Effort::Low => 2048,
-        Effort::Medium => 8192,
-        Effort::High => 24_000,
+        ReasoningEffort::Low => 2048,
+        ReasoningEffort::Medium => 8192,
+        ReasoningEffort::High => 24_000,
     };
     // The budget is a part of the whole answer.
     let budget = budget.min(most / 2);
-    if !by_budget(model) {
+    if !uses_thinking_budget(model) {
         body["thinking"] = json!({ "type": "adaptive" });
         if thinking.summary {
             body["thinking"]["display"] = json!("summarized");
         }
-        body["output_config"] = json!({ "effort": thinking.effort.word() });
-    } else if budget >= LEAST_THOUGHT {
+        body["output_config"] = json!({ "effort": thinking.effort.as_str() });
+    } else if budget >= MIN_THINKING_TOKENS {
         body["thinking"] = json!({ "type": "enabled", "budget_tokens": budget });
     }
 }
 
-fn by_budget(model: &str) -> bool {
-    BY_BUDGET.iter().any(|part| model.contains(part))
+fn uses_thinking_budget(model: &str) -> bool {
+    THINKING_BUDGET_MODELS.iter().any(|part| model.contains(part))
 }
 
 /// Whether thinking can be asked for. With a budget, a turn that is going on must
 /// have begun with thoughts; one that did not, or of another model, goes on without.
-fn may_think(model: &str, steps: &[Step<'_>]) -> bool {
-    let thoughtful = |said: &Said<'_>| {
+fn can_enable_thinking(model: &str, steps: &[ConversationStep<'_>]) -> bool {
+    let thoughtful = |said: &AssistantStep<'_>| {
         let first = said.turn.items.first();
-        let thought = first.is_some_and(|item| matches!(item.content, Content::Reasoning { .. }));
+        let thought =
+            first.is_some_and(|item| matches!(item.content, CompletionContent::Reasoning { .. }));
         said.verbatim && thought
     };
-    !by_budget(model)
+    !uses_thinking_budget(model)
         || steps.iter().all(|step| match step {
-            Step::User(_) => true,
-            Step::Turn(said) => !said.current || said.results.is_empty() || thoughtful(said),
+            ConversationStep::User(_) => true,
+            ConversationStep::Assistant(said) => {
+                !said.current || said.results.is_empty() || thoughtful(said)
+            }
         })
 }

@@ -3,5 +3,5 @@
 mod decode;
 mod encode;
 
-pub(super) use decode::Answer;
+pub(super) use decode::AnthropicDecoder;
 pub(super) use encode::encode;

@@ -7,25 +7,25 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::draft::{Begun, Draft, count};
-use super::super::fault::Fault;
-use super::super::{Decode, json, truncated};
-use super::reasoning::Reasoning;
-use crate::model::{Content, ModelError, SseEvent, StopReason, Usage};
+use super::super::completion_builder::{CompletionBuilder, StartedToolCall, parse_count};
+use super::super::provider_failure::ProviderFailure;
+use super::super::{WireDecoder, parse_event_json, truncated_stream_error};
+use super::reasoning::ReasoningBuilder;
+use crate::model::{CompletionContent, CompletionUsage, ModelError, SseEvent, StopReason};
 
 /// An answer while it is read.
 #[derive(Default)]
-pub(in super::super) struct Answer {
+pub(in super::super) struct ChatDecoder {
     text: String,
     refusal: String,
-    reasoning: Reasoning,
-    calls: Vec<Call>,
+    reasoning: ReasoningBuilder,
+    calls: Vec<PartialToolCall>,
     finish: Option<String>,
     done: bool,
 }
 
 /// A call while it is read.
-struct Call {
+struct PartialToolCall {
     /// The server's index, if it gives one.
     place: Option<u64>,
     id: String,
@@ -33,13 +33,17 @@ struct Call {
     arguments: String,
     /// How many bytes of the arguments were told.
     told: usize,
-    begun: Option<Begun>,
+    begun: Option<StartedToolCall>,
     /// What else the server wrote beside the call (Gemini puts signatures there).
     extra: Map<String, Value>,
 }
 
-impl Decode for Answer {
-    fn push(&mut self, event: &SseEvent, draft: &mut Draft) -> Result<(), ModelError> {
+impl WireDecoder for ChatDecoder {
+    fn push_event(
+        &mut self,
+        event: &SseEvent,
+        draft: &mut CompletionBuilder,
+    ) -> Result<(), ModelError> {
         let data = event.data.trim();
         if data == "[DONE]" {
             self.done = true;
@@ -47,22 +51,22 @@ impl Decode for Answer {
         if self.done || data.is_empty() {
             return Ok(());
         }
-        let chunk = json(event)?;
+        let chunk = parse_event_json(event)?;
         let is_error = chunk["object"] == "error" || event.event == "error";
         if !chunk["error"].is_null() || is_error {
-            return Err(Fault::of_value(&chunk).into_error());
+            return Err(ProviderFailure::from_json(&chunk).into_error());
         }
-        draft.answered(&chunk["id"], &chunk["model"]);
+        draft.set_response_metadata(&chunk["id"], &chunk["model"]);
         let choices = chunk["choices"].as_array().into_iter().flatten();
-        for choice in choices.filter(|choice| count(&choice["index"]) == 0) {
+        for choice in choices.filter(|choice| parse_count(&choice["index"]) == 0) {
             if !choice["error"].is_null() {
-                return Err(Fault::of_value(choice).into_error());
+                return Err(ProviderFailure::from_json(choice).into_error());
             }
-            self.delta(choice, draft);
+            self.apply_choice(choice, draft);
         }
         for usage in [&chunk["usage"], &chunk["x_groq"]["usage"]] {
             if usage["prompt_tokens"].is_number() {
-                draft.usage(used(usage), usage);
+                draft.set_usage(parse_usage(usage), usage);
                 break;
             }
         }
@@ -77,54 +81,61 @@ impl Decode for Answer {
         self.done
     }
 
-    fn finish(&mut self, draft: &mut Draft) -> Result<StopReason, ModelError> {
+    fn finish(&mut self, draft: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
         if self.finish.is_none() && !self.done {
-            return Err(truncated());
+            return Err(truncated_stream_error());
         }
         for call in &mut self.calls {
-            call.tell(draft);
+            call.emit_new_arguments(draft);
             if let Some(begun) = &call.begun {
                 draft.end_call(begun);
             }
         }
         if let Some((text, native)) = std::mem::take(&mut self.reasoning).finish() {
-            draft.keep(Content::Reasoning { text }, native);
+            draft.push_item(CompletionContent::Reasoning { text }, native);
         }
         if !self.text.is_empty() {
             let text = std::mem::take(&mut self.text);
-            draft.keep(Content::Text { text: text.clone() }, json!({ "content": text }));
+            draft.push_item(
+                CompletionContent::Text { text: text.clone() },
+                json!({ "content": text }),
+            );
         }
         if !self.refusal.is_empty() {
             let text = std::mem::take(&mut self.refusal);
-            draft.keep(Content::Refusal { text: text.clone() }, json!({ "refusal": text }));
+            draft.push_item(
+                CompletionContent::Refusal { text: text.clone() },
+                json!({ "refusal": text }),
+            );
         }
         for call in std::mem::take(&mut self.calls) {
             if let Some(begun) = call.begun {
-                let read = begun.with(&call.arguments);
+                let read = begun.to_tool_call(&call.arguments);
                 let mut native = call.extra;
                 native.insert("id".to_owned(), json!(read.id));
                 native.insert("type".to_owned(), json!("function"));
-                let function = json!({ "name": read.name, "arguments": read.sound() });
+                let function =
+                    json!({ "name": read.name, "arguments": read.valid_arguments_json() });
                 native.insert("function".to_owned(), function);
-                draft.keep(Content::ToolCall(read), Value::Object(native));
+                draft.push_item(CompletionContent::ToolCall(read), Value::Object(native));
             }
         }
-        self.stop(draft)
+        self.stop_reason(draft)
     }
 }
 
-impl Answer {
-    fn delta(&mut self, choice: &Value, draft: &mut Draft) {
+impl ChatDecoder {
+    fn apply_choice(&mut self, choice: &Value, draft: &mut CompletionBuilder) {
         let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
-        self.reasoning.push(delta, draft);
+        self.reasoning.push_delta(delta, draft);
         match &delta["content"] {
-            Value::String(text) => self.say(text, draft),
+            Value::String(text) => self.push_text(text, draft),
             Value::Array(parts) => {
                 for part in parts {
                     if part["type"] == "thinking" {
-                        self.reasoning.part(part, draft);
+                        self.reasoning.push_thinking_part(part, draft);
                     } else if let Some(text) = part["text"].as_str() {
-                        self.say(text, draft);
+                        self.push_text(text, draft);
                     }
                 }
             }
@@ -132,30 +143,30 @@ impl Answer {
         }
         if let Some(text) = delta["refusal"].as_str() {
             self.refusal.push_str(text);
-            draft.refusal(text);
+            draft.push_refusal(text);
         }
         for entry in delta["tool_calls"].as_array().into_iter().flatten() {
-            self.call(entry, draft);
+            self.apply_call_delta(entry, draft);
         }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|text| !text.is_empty()) {
             self.finish = Some(reason.to_owned());
         }
     }
 
-    fn say(&mut self, text: &str, draft: &mut Draft) {
+    fn push_text(&mut self, text: &str, draft: &mut CompletionBuilder) {
         self.text.push_str(text);
-        draft.text(text);
+        draft.push_text(text);
     }
 
     /// Takes a piece of a call.
-    fn call(&mut self, entry: &Value, draft: &mut Draft) {
+    fn apply_call_delta(&mut self, entry: &Value, draft: &mut CompletionBuilder) {
         let place = entry["index"].as_u64();
         let id = entry["id"].as_str().unwrap_or_default();
         let function = &entry["function"];
         let name = function["name"].as_str().unwrap_or_default();
-        let at = self.find(place, id, name);
+        let at = self.find_call(place, id, name);
         let at = at.unwrap_or_else(|| {
-            self.calls.push(Call::new(place));
+            self.calls.push(PartialToolCall::new(place));
             self.calls.len() - 1
         });
         let Some(call) = self.calls.get_mut(at) else { return };
@@ -181,7 +192,7 @@ impl Answer {
                 call.extra.insert(key.clone(), value.clone());
             }
         }
-        call.tell(draft);
+        call.emit_new_arguments(draft);
     }
 
     /// The call that a piece belongs to, if it has begun.
@@ -189,8 +200,8 @@ impl Answer {
     /// By the index, unless another id says that it is another call after all: some
     /// servers give every call the index 0. Without an index, by the id; a piece
     /// with a name and no known id is a new call, one with neither goes on with the last.
-    fn find(&self, place: Option<u64>, id: &str, name: &str) -> Option<usize> {
-        let same = |call: &Call| id.is_empty() || call.id.is_empty() || call.id == id;
+    fn find_call(&self, place: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let same = |call: &PartialToolCall| id.is_empty() || call.id.is_empty() || call.id == id;
         if place.is_some() {
             let at = self.calls.iter().rposition(|call| call.place == place)?;
             let call = self.calls.get(at)?;
@@ -202,12 +213,15 @@ impl Answer {
         if name.is_empty() { self.calls.len().checked_sub(1) } else { None }
     }
 
-    fn stop(&self, draft: &Draft) -> Result<StopReason, ModelError> {
-        let natural = draft.natural_stop();
+    fn stop_reason(&self, draft: &CompletionBuilder) -> Result<StopReason, ModelError> {
+        let natural = draft.default_stop_reason();
         Ok(match self.finish.as_deref() {
             None | Some("stop" | "tool_calls" | "function_call" | "eos") => {
                 let refused = matches!(natural, StopReason::EndTurn)
-                    && draft.items.iter().any(|i| matches!(i.content, Content::Refusal { .. }));
+                    && draft
+                        .items
+                        .iter()
+                        .any(|i| matches!(i.content, CompletionContent::Refusal { .. }));
                 if refused { StopReason::Refusal } else { natural }
             }
             Some("length" | "max_tokens" | "model_length") => StopReason::MaxTokens,
@@ -221,35 +235,35 @@ impl Answer {
     }
 }
 
-impl Call {
+impl PartialToolCall {
     fn new(place: Option<u64>) -> Self {
         let (id, name, arguments) = Default::default();
         Self { place, id, name, arguments, told: 0, begun: None, extra: Map::new() }
     }
 
     /// Tells what is new. Nothing is told before the name is known.
-    fn tell(&mut self, draft: &mut Draft) {
+    fn emit_new_arguments(&mut self, draft: &mut CompletionBuilder) {
         if self.begun.is_none() && !self.name.is_empty() {
-            self.begun = Some(draft.begin(Some(&self.id), &self.name));
+            self.begun = Some(draft.begin_call(Some(&self.id), &self.name));
         }
         if let Some(begun) = &self.begun {
-            draft.arguments(begun.index, &self.arguments[self.told..]);
+            draft.push_arguments(begun.index, &self.arguments[self.told..]);
             self.told = self.arguments.len();
         }
     }
 }
 
 /// Usage in the neutral form.
-fn used(usage: &Value) -> Usage {
+fn parse_usage(usage: &Value) -> CompletionUsage {
     let prompt = &usage["prompt_tokens_details"];
     let cached = &prompt["cached_tokens"];
     let cached = if cached.is_number() { cached } else { &usage["prompt_cache_hit_tokens"] };
-    Usage {
-        input: count(&usage["prompt_tokens"]),
-        output: count(&usage["completion_tokens"]),
-        cached_input: count(cached),
-        cache_write: count(&prompt["cache_write_tokens"]),
-        reasoning: count(&usage["completion_tokens_details"]["reasoning_tokens"]),
+    CompletionUsage {
+        input: parse_count(&usage["prompt_tokens"]),
+        output: parse_count(&usage["completion_tokens"]),
+        cached_input: parse_count(cached),
+        cache_write: parse_count(&prompt["cache_write_tokens"]),
+        reasoning: parse_count(&usage["completion_tokens_details"]["reasoning_tokens"]),
         reported_usd: usage["cost"].as_f64(),
     }
 }

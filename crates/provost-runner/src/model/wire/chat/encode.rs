@@ -2,27 +2,31 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::history::{Answered, Said, Step, fit, steps};
-use super::super::{Dialect, EffortField, Encoded};
-use crate::model::{Content, ModelError, Origin, Request, ToolChoice};
+use super::super::conversation_steps::{
+    AnsweredToolCall, AssistantStep, ConversationStep, build_conversation_steps, fit_call_id,
+};
+use super::super::{ChatDialect, EffortField, EncodedRequest};
+use crate::model::{CompletionContent, ModelError, ModelOrigin, ModelRequest, ToolChoice};
 
 /// Writes a request.
 pub(in super::super) fn encode(
-    request: &Request,
-    origin: &Origin,
-    dialect: &Dialect,
-) -> Result<Encoded, ModelError> {
+    request: &ModelRequest,
+    origin: &ModelOrigin,
+    dialect: &ChatDialect,
+) -> Result<EncodedRequest, ModelError> {
     let mut messages = Vec::new();
     if !request.instructions.is_empty() {
         messages.push(json!({ "role": "system", "content": request.instructions }));
     }
-    for step in steps(request, origin)? {
+    for step in build_conversation_steps(request, origin)? {
         match step {
-            Step::User(text) => messages.push(json!({ "role": "user", "content": text })),
-            Step::Turn(said) => {
-                messages.extend(assistant(&said, dialect));
+            ConversationStep::User(text) => {
+                messages.push(json!({ "role": "user", "content": text }))
+            }
+            ConversationStep::Assistant(said) => {
+                messages.extend(encode_assistant(&said, dialect));
                 messages.extend(said.results.iter().map(|answered| {
-                    let id = id(answered, said.verbatim, dialect);
+                    let id = encode_call_id(answered, said.verbatim, dialect);
                     json!({ "role": "tool", "tool_call_id": id, "content": answered.output })
                 }));
             }
@@ -33,7 +37,7 @@ pub(in super::super) fn encode(
         body["stream_options"] = json!({ "include_usage": true });
     }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = request.tools.iter().map(encode_tool).collect();
         if request.tool_choice == ToolChoice::None {
             body["tool_choice"] = json!("none");
         }
@@ -42,7 +46,7 @@ pub(in super::super) fn encode(
         body[dialect.limit] = json!(most);
     }
     if let Some(thinking) = request.thinking {
-        let word = thinking.effort.word();
+        let word = thinking.effort.as_str();
         match dialect.effort {
             EffortField::None => {}
             EffortField::Flat => body["reasoning_effort"] = json!(word),
@@ -52,10 +56,10 @@ pub(in super::super) fn encode(
     if let (true, Some(key)) = (dialect.takes_cache_key, &request.cache_key) {
         body["prompt_cache_key"] = json!(key);
     }
-    Ok(Encoded { path: "/chat/completions".to_owned(), headers: Vec::new(), body })
+    Ok(EncodedRequest { path: "/chat/completions".to_owned(), headers: Vec::new(), body })
 }
 
-fn tool(tool: &crate::model::Tool) -> Value {
+fn encode_tool(tool: &crate::model::ToolDefinition) -> Value {
     json!({
         "type": "function",
         "function": {
@@ -66,35 +70,43 @@ fn tool(tool: &crate::model::Tool) -> Value {
     })
 }
 
-fn id<'a>(answered: &Answered<'a>, verbatim: bool, dialect: &Dialect) -> std::borrow::Cow<'a, str> {
+fn encode_call_id<'a>(
+    answered: &AnsweredToolCall<'a>,
+    verbatim: bool,
+    dialect: &ChatDialect,
+) -> std::borrow::Cow<'a, str> {
     let id = answered.call.id.as_str();
-    if verbatim { id.into() } else { fit(id, dialect.ids) }
+    if verbatim { id.into() } else { fit_call_id(id, dialect.ids) }
 }
 
 /// The message of a turn, or `None` if nothing was said in it.
-fn assistant(said: &Said<'_>, dialect: &Dialect) -> Option<Value> {
+fn encode_assistant(said: &AssistantStep<'_>, dialect: &ChatDialect) -> Option<Value> {
     let mut message = Map::new();
     let mut content = Value::Null;
     let mut calls = Vec::new();
     let mut results = said.results.iter();
     for item in &said.turn.items {
         let native = item.native.as_ref().filter(|_| said.verbatim);
-        if let Content::ToolCall(call) = &item.content {
+        if let CompletionContent::ToolCall(call) = &item.content {
             let answered = results.next()?;
             calls.push(native.cloned().unwrap_or_else(|| {
-                let function = json!({ "name": call.name, "arguments": call.sound() });
-                json!({ "id": id(answered, false, dialect), "type": "function", "function": function })
+                let function = json!({ "name": call.name, "arguments": call.valid_arguments_json() });
+                json!({ "id": encode_call_id(answered, false, dialect), "type": "function", "function": function })
             }));
             continue;
         }
         let neutral = match &item.content {
-            Content::Text { text } | Content::Refusal { text } => json!({ "content": text }),
-            Content::Reasoning { .. } | Content::Other { .. } | Content::ToolCall(_) => json!({}),
+            CompletionContent::Text { text } | CompletionContent::Refusal { text } => {
+                json!({ "content": text })
+            }
+            CompletionContent::Reasoning { .. }
+            | CompletionContent::Other { .. }
+            | CompletionContent::ToolCall(_) => json!({}),
         };
         let fragment = native.unwrap_or(&neutral).as_object().into_iter().flatten();
         for (key, value) in fragment {
             if key == "content" {
-                content = joined(content, value);
+                content = join_contents(content, value);
             } else {
                 message.insert(key.clone(), value.clone());
             }
@@ -115,7 +127,7 @@ fn assistant(said: &Said<'_>, dialect: &Dialect) -> Option<Value> {
 }
 
 /// Two contents as one: texts as a text, parts and texts as parts.
-fn joined(have: Value, more: &Value) -> Value {
+fn join_contents(have: Value, more: &Value) -> Value {
     let parts = |value: &Value| match value.as_array() {
         Some(parts) => parts.clone(),
         None => vec![json!({ "type": "text", "text": value })],

@@ -4,5 +4,5 @@ mod decode;
 mod encode;
 mod reasoning;
 
-pub(super) use decode::Answer;
+pub(super) use decode::ChatDecoder;
 pub(super) use encode::encode;

@@ -5,11 +5,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::draft::Draft;
+use super::super::completion_builder::CompletionBuilder;
 
 /// Reasoning while it is read.
 #[derive(Default)]
-pub(super) struct Reasoning {
+pub(super) struct ReasoningBuilder {
     /// What was told, whatever its name.
     told: String,
     content: Option<String>,
@@ -18,9 +18,9 @@ pub(super) struct Reasoning {
     parts: String,
 }
 
-impl Reasoning {
+impl ReasoningBuilder {
     /// Takes what a delta says of it.
-    pub(super) fn push(&mut self, delta: &Value, draft: &mut Draft) {
+    pub(super) fn push_delta(&mut self, delta: &Value, draft: &mut CompletionBuilder) {
         let content = delta["reasoning_content"].as_str();
         let plain = delta["reasoning"].as_str();
         let details = delta["reasoning_details"].as_array();
@@ -35,31 +35,31 @@ impl Reasoning {
             for field in ["text", "summary"] {
                 detailed.push_str(detail[field].as_str().unwrap_or_default());
             }
-            self.detail(detail);
+            self.merge_detail(detail);
         }
         // The same text often comes under two names at once.
         let mut texts = [content, plain, Some(detailed.as_str())].into_iter().flatten();
-        self.tell(texts.find(|text| !text.is_empty()).unwrap_or_default(), draft);
+        self.emit_text(texts.find(|text| !text.is_empty()).unwrap_or_default(), draft);
     }
 
     /// Takes a part of the content that is of type `thinking`.
-    pub(super) fn part(&mut self, part: &Value, draft: &mut Draft) {
+    pub(super) fn push_thinking_part(&mut self, part: &Value, draft: &mut CompletionBuilder) {
         let whole = part["thinking"].as_str();
         let parts = part["thinking"].as_array().into_iter().flatten();
         let parts = parts.filter_map(|part| part["text"].as_str());
         let texts: String = whole.into_iter().chain(parts).collect();
         self.parts.push_str(&texts);
-        self.tell(&texts, draft);
+        self.emit_text(&texts, draft);
     }
 
-    fn tell(&mut self, text: &str, draft: &mut Draft) {
+    fn emit_text(&mut self, text: &str, draft: &mut CompletionBuilder) {
         self.told.push_str(text);
-        draft.reasoning(text);
+        draft.push_reasoning(text);
     }
 
     /// Adds a detail to the one it continues: same type, same index, and text. What
     /// is encrypted comes whole.
-    fn detail(&mut self, detail: &Value) {
+    fn merge_detail(&mut self, detail: &Value) {
         let Some(new) = detail.as_object() else { return };
         let goes_on = |last: &Value| {
             last["type"] == detail["type"]
@@ -68,7 +68,7 @@ impl Reasoning {
         };
         match self.details.last_mut().filter(|last| goes_on(last)).and_then(Value::as_object_mut) {
             None => self.details.push(detail.clone()),
-            Some(last) => join(last, new),
+            Some(last) => merge_fields(last, new),
         }
     }
 
@@ -94,7 +94,7 @@ impl Reasoning {
 }
 
 /// Texts are added, everything else replaces what was there.
-fn join(last: &mut Map<String, Value>, new: &Map<String, Value>) {
+fn merge_fields(last: &mut Map<String, Value>, new: &Map<String, Value>) {
     for (key, value) in new.iter().filter(|(_, value)| !value.is_null()) {
         match (last.get_mut(key), value) {
             (Some(Value::String(have)), Value::String(more))

@@ -2,25 +2,38 @@
 
 use serde_json::{Value, json};
 
-use super::super::Encoded;
-use super::super::history::{Said, Step, alternate, steps};
-use crate::model::{Content, Effort, Item, ModelError, Origin, Request, Thinking, ToolChoice};
+use super::super::EncodedRequest;
+use super::super::conversation_steps::{
+    AssistantStep, ConversationStep, append_alternating, build_conversation_steps,
+};
+use crate::model::{
+    CompletionContent, CompletionItem, ModelError, ModelOrigin, ModelRequest, ReasoningEffort,
+    ThinkingConfig, ToolChoice,
+};
 
 /// What Gemini documents for calls that another model made: without a signature,
 /// its models since the third refuse them.
-pub(in super::super) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+pub(in super::super) const SKIP_SIGNATURE_VALIDATION: &str = "skip_thought_signature_validator";
 
 /// Writes a request.
-pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Encoded, ModelError> {
+pub(in super::super) fn encode(
+    request: &ModelRequest,
+    origin: &ModelOrigin,
+) -> Result<EncodedRequest, ModelError> {
     let mut contents: Vec<Value> = Vec::new();
-    for step in steps(request, origin)? {
+    for step in build_conversation_steps(request, origin)? {
         match step {
-            Step::User(text) => {
-                alternate(&mut contents, "user", "parts", vec![json!({ "text": text })]);
+            ConversationStep::User(text) => {
+                append_alternating(&mut contents, "user", "parts", vec![json!({ "text": text })]);
             }
-            Step::Turn(said) => {
-                alternate(&mut contents, "model", "parts", parts(&said, &origin.model));
-                alternate(&mut contents, "user", "parts", results(&said));
+            ConversationStep::Assistant(said) => {
+                append_alternating(
+                    &mut contents,
+                    "model",
+                    "parts",
+                    encode_parts(&said, &origin.model),
+                );
+                append_alternating(&mut contents, "user", "parts", encode_results(&said));
             }
         }
     }
@@ -29,7 +42,7 @@ pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Enc
         body["systemInstruction"] = json!({ "parts": [{ "text": request.instructions }] });
     }
     if !request.tools.is_empty() {
-        let tools: Vec<Value> = request.tools.iter().map(tool).collect();
+        let tools: Vec<Value> = request.tools.iter().map(encode_tool).collect();
         body["tools"] = json!([{ "functionDeclarations": tools }]);
         if request.tool_choice == ToolChoice::None {
             body["toolConfig"] = json!({ "functionCallingConfig": { "mode": "NONE" } });
@@ -39,22 +52,22 @@ pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Enc
         body["generationConfig"]["maxOutputTokens"] = json!(most);
     }
     if let Some(thinking) = request.thinking {
-        body["generationConfig"]["thinkingConfig"] = think(&origin.model, thinking);
+        body["generationConfig"]["thinkingConfig"] = encode_thinking(&origin.model, thinking);
     }
     let model = origin.model.strip_prefix("models/").unwrap_or(&origin.model);
-    let path = format!("/models/{}:streamGenerateContent?alt=sse", segment(model));
-    Ok(Encoded { path, headers: Vec::new(), body })
+    let path = format!("/models/{}:streamGenerateContent?alt=sse", encode_path_segment(model));
+    Ok(EncodedRequest { path, headers: Vec::new(), body })
 }
 
 /// The name of a model as a segment of a path: nothing in it may end the segment.
-fn segment(model: &str) -> String {
+fn encode_path_segment(model: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let written =
         |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     model.bytes().map(written).collect()
 }
 
-fn tool(tool: &crate::model::Tool) -> Value {
+fn encode_tool(tool: &crate::model::ToolDefinition) -> Value {
     json!({
         "name": tool.name(),
         "description": tool.description,
@@ -62,39 +75,45 @@ fn tool(tool: &crate::model::Tool) -> Value {
     })
 }
 
-fn parts(said: &Said<'_>, model: &str) -> Vec<Value> {
+fn encode_parts(said: &AssistantStep<'_>, model: &str) -> Vec<Value> {
     let mut unsigned = needs_signature(model) && !said.verbatim;
-    let mut part = |item: &Item| match (&item.content, item.native.as_ref()) {
+    let mut part = |item: &CompletionItem| match (&item.content, item.native.as_ref()) {
         (_, Some(native)) if said.verbatim => Some(native.clone()),
         // A filter said it, not the model.
-        (Content::Refusal { .. }, None) if said.verbatim => None,
-        (Content::Text { text } | Content::Refusal { text }, _) if !text.is_empty() => {
+        (CompletionContent::Refusal { .. }, None) if said.verbatim => None,
+        (CompletionContent::Text { text } | CompletionContent::Refusal { text }, _)
+            if !text.is_empty() =>
+        {
             Some(json!({ "text": text }))
         }
-        (Content::ToolCall(call), _) => {
-            let args = call.parsed().unwrap_or_default();
+        (CompletionContent::ToolCall(call), _) => {
+            let args = call.parse_arguments().unwrap_or_default();
             let mut part = json!({ "functionCall": { "name": call.name, "args": args } });
             // Of calls that were made together, the first carries the signature.
             if std::mem::take(&mut unsigned) {
-                part["thoughtSignature"] = json!(NO_SIGNATURE);
+                part["thoughtSignature"] = json!(SKIP_SIGNATURE_VALIDATION);
             }
             Some(part)
         }
         (
-            Content::Text { .. }
-            | Content::Refusal { .. }
-            | Content::Reasoning { .. }
-            | Content::Other { .. },
+            CompletionContent::Text { .. }
+            | CompletionContent::Refusal { .. }
+            | CompletionContent::Reasoning { .. }
+            | CompletionContent::Other { .. },
             _,
         ) => None,
     };
     said.turn.items.iter().filter_map(&mut part).collect()
 }
 
-fn results(said: &Said<'_>) -> Vec<Value> {
-    let calls = said.turn.items.iter().filter(|i| matches!(i.content, Content::ToolCall(_)));
+fn encode_results(said: &AssistantStep<'_>) -> Vec<Value> {
+    let calls =
+        said.turn.items.iter().filter(|i| matches!(i.content, CompletionContent::ToolCall(_)));
     let natives = calls.map(|item| item.native.as_ref().filter(|_| said.verbatim));
-    let result = |(answered, native): (&super::super::history::Answered<'_>, Option<&Value>)| {
+    let result = |(answered, native): (
+        &super::super::conversation_steps::AnsweredToolCall<'_>,
+        Option<&Value>,
+    )| {
         let field = if answered.status.is_failure() { "error" } else { "output" };
         let mut response =
             json!({ "name": answered.call.name, "response": { field: answered.output } });
@@ -111,15 +130,15 @@ fn needs_signature(model: &str) -> bool {
     !["gemini-1", "gemini-2", "gemma"].iter().any(|old| model.contains(old))
 }
 
-fn think(model: &str, thinking: Thinking) -> Value {
+fn encode_thinking(model: &str, thinking: ThinkingConfig) -> Value {
     let mut config = json!({ "includeThoughts": thinking.summary });
     if needs_signature(model) {
-        config["thinkingLevel"] = json!(thinking.effort.word());
+        config["thinkingLevel"] = json!(thinking.effort.as_str());
     } else {
         let budget = match thinking.effort {
-            Effort::Low => 1024,
-            Effort::Medium => 8192,
-            Effort::High => 24_576,
+            ReasoningEffort::Low => 1024,
+            ReasoningEffort::Medium => 8192,
+            ReasoningEffort::High => 24_576,
         };
         config["thinkingBudget"] = json!(budget);
     }

@@ -1,8 +1,8 @@
 //! `streamGenerateContent`, of Gemini.
 
-mod arguments;
 mod decode;
 mod encode;
+mod partial_arguments;
 
-pub(super) use decode::Answer;
-pub(super) use encode::{NO_SIGNATURE, encode};
+pub(super) use decode::GeminiDecoder;
+pub(super) use encode::{SKIP_SIGNATURE_VALIDATION, encode};

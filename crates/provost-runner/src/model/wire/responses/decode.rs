@@ -8,37 +8,43 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::draft::{Begun, Draft, count};
-use super::super::fault::Fault;
-use super::super::{Decode, json, truncated};
-use crate::model::{Content, Item, ModelError, SseEvent, StopReason, Usage};
+use super::super::completion_builder::{CompletionBuilder, StartedToolCall, parse_count};
+use super::super::provider_failure::ProviderFailure;
+use super::super::{WireDecoder, parse_event_json, truncated_stream_error};
+use crate::model::{
+    CompletionContent, CompletionItem, CompletionUsage, ModelError, SseEvent, StopReason,
+};
 
 /// An answer while it is read.
 #[derive(Default)]
-pub(in super::super) struct Answer {
+pub(in super::super) struct ResponsesDecoder {
     last: u64,
-    open: BTreeMap<u64, Open>,
-    finished: BTreeMap<u64, Item>,
+    open: BTreeMap<u64, OpenOutputItem>,
+    finished: BTreeMap<u64, CompletionItem>,
     end: Option<Value>,
     refused: bool,
 }
 
 /// An item while it is read.
 #[derive(Default)]
-struct Open {
-    call: Option<Begun>,
+struct OpenOutputItem {
+    call: Option<StartedToolCall>,
     /// How much was told of the arguments, or of the text.
     arguments: String,
     texts: usize,
     ended: bool,
 }
 
-impl Decode for Answer {
-    fn push(&mut self, event: &SseEvent, draft: &mut Draft) -> Result<(), ModelError> {
+impl WireDecoder for ResponsesDecoder {
+    fn push_event(
+        &mut self,
+        event: &SseEvent,
+        draft: &mut CompletionBuilder,
+    ) -> Result<(), ModelError> {
         if event.data.trim() == "[DONE]" || self.end.is_some() {
             return Ok(());
         }
-        let data = json(event)?;
+        let data = parse_event_json(event)?;
         // Servers that do not count give every event the number 0.
         if let Some(number) = data["sequence_number"].as_u64().filter(|number| *number > 0) {
             if number <= self.last {
@@ -47,40 +53,48 @@ impl Decode for Answer {
             self.last = number;
         }
         let kind = data["type"].as_str().unwrap_or(&event.event).to_owned();
-        let at = count(&data["output_index"]);
+        let at = parse_count(&data["output_index"]);
         let delta = data["delta"].as_str().unwrap_or_default();
         match kind.as_str() {
             "response.created" | "response.in_progress" => {
-                draft.answered(&data["response"]["id"], &data["response"]["model"]);
+                draft.set_response_metadata(&data["response"]["id"], &data["response"]["model"]);
             }
-            "response.output_item.added" => self.added(at, &data["item"], draft),
-            "response.output_item.done" => self.done(at, &data["item"], draft),
+            "response.output_item.added" => self.begin_item(at, &data["item"], draft),
+            "response.output_item.done" => self.finish_item(at, &data["item"], draft),
             "response.output_text.delta" => {
                 self.open.entry(at).or_default().texts += delta.len();
-                draft.text(delta);
+                draft.push_text(delta);
             }
             "response.refusal.delta" => {
                 self.open.entry(at).or_default().texts += delta.len();
-                draft.refusal(delta);
+                draft.push_refusal(delta);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.open.entry(at).or_default().texts += delta.len();
-                draft.reasoning(delta);
+                draft.push_reasoning(delta);
             }
-            "response.reasoning_summary_part.added" if count(&data["summary_index"]) > 0 => {
-                draft.reasoning("\n\n");
+            "response.reasoning_summary_part.added" if parse_count(&data["summary_index"]) > 0 => {
+                draft.push_reasoning("\n\n");
             }
-            "response.function_call_arguments.delta" => self.arguments(at, delta, draft),
+            "response.function_call_arguments.delta" => self.push_arguments(at, delta, draft),
             "response.function_call_arguments.done" => {
-                self.rest(at, data["arguments"].as_str().unwrap_or_default(), draft);
+                self.push_missing_arguments(
+                    at,
+                    data["arguments"].as_str().unwrap_or_default(),
+                    draft,
+                );
             }
             "response.completed" | "response.incomplete" => {
-                self.completed(&data["response"], draft);
+                self.finish_response(&data["response"], draft);
             }
-            "response.failed" => return Err(Fault::of_value(&data["response"]).into_error()),
-            "error" => return Err(Fault::of_value(&data).into_error()),
+            "response.failed" => {
+                return Err(ProviderFailure::from_json(&data["response"]).into_error());
+            }
+            "error" => return Err(ProviderFailure::from_json(&data).into_error()),
             // More of what is already told another way, or of tools that are never offered.
-            _ if !data["error"].is_null() => return Err(Fault::of_value(&data).into_error()),
+            _ if !data["error"].is_null() => {
+                return Err(ProviderFailure::from_json(&data).into_error());
+            }
             _ => {}
         }
         Ok(())
@@ -94,13 +108,13 @@ impl Decode for Answer {
         self.end.is_some()
     }
 
-    fn finish(&mut self, draft: &mut Draft) -> Result<StopReason, ModelError> {
-        let Some(response) = self.end.take() else { return Err(truncated()) };
+    fn finish(&mut self, draft: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
+        let Some(response) = self.end.take() else { return Err(truncated_stream_error()) };
         for (_, item) in std::mem::take(&mut self.finished) {
             draft.items.push(item);
         }
         if response["status"] != "incomplete" {
-            let natural = draft.natural_stop();
+            let natural = draft.default_stop_reason();
             let refused = self.refused && natural == StopReason::EndTurn;
             return Ok(if refused { StopReason::Refusal } else { natural });
         }
@@ -113,38 +127,38 @@ impl Decode for Answer {
     }
 }
 
-impl Answer {
-    fn added(&mut self, at: u64, item: &Value, draft: &mut Draft) {
+impl ResponsesDecoder {
+    fn begin_item(&mut self, at: u64, item: &Value, draft: &mut CompletionBuilder) {
         if item["type"] == "function_call" && !self.open.contains_key(&at) {
             let name = item["name"].as_str().unwrap_or_default();
-            let call = Some(draft.begin(item["call_id"].as_str(), name));
-            self.open.insert(at, Open { call, ..Open::default() });
-            self.arguments(at, item["arguments"].as_str().unwrap_or_default(), draft);
+            let call = Some(draft.begin_call(item["call_id"].as_str(), name));
+            self.open.insert(at, OpenOutputItem { call, ..OpenOutputItem::default() });
+            self.push_arguments(at, item["arguments"].as_str().unwrap_or_default(), draft);
         }
     }
 
-    fn arguments(&mut self, at: u64, delta: &str, draft: &mut Draft) {
+    fn push_arguments(&mut self, at: u64, delta: &str, draft: &mut CompletionBuilder) {
         let open = self.open.entry(at).or_default();
         if let Some(call) = &open.call {
             open.arguments.push_str(delta);
-            draft.arguments(call.index, delta);
+            draft.push_arguments(call.index, delta);
         }
     }
 
     /// Tells what is missing of the arguments, which now are known whole.
-    fn rest(&mut self, at: u64, whole: &str, draft: &mut Draft) {
+    fn push_missing_arguments(&mut self, at: u64, whole: &str, draft: &mut CompletionBuilder) {
         let told = self.open.get(&at).map_or(0, |open| open.arguments.len());
         if let Some(rest) = whole.get(told..) {
-            self.arguments(at, rest, draft);
+            self.push_arguments(at, rest, draft);
         }
     }
 
     /// Keeps an item that is whole, and tells what was not told of it.
-    fn done(&mut self, at: u64, item: &Value, draft: &mut Draft) {
+    fn finish_item(&mut self, at: u64, item: &Value, draft: &mut CompletionBuilder) {
         if self.finished.contains_key(&at) {
             return;
         }
-        self.added(at, item, draft);
+        self.begin_item(at, item, draft);
         let untold = self.open.get(&at).is_none_or(|open| open.texts == 0);
         let parts = |field: &str, kind: &str| -> Vec<&str> {
             let parts = item[field].as_array().into_iter().flatten();
@@ -160,40 +174,48 @@ impl Answer {
                 );
                 self.refused |= !refusal.is_empty();
                 if untold {
-                    draft.text(&text);
-                    draft.refusal(&refusal);
+                    draft.push_text(&text);
+                    draft.push_refusal(&refusal);
                 }
                 let is_refusal = text.is_empty() && !refusal.is_empty();
-                if is_refusal { Content::Refusal { text: refusal } } else { Content::Text { text } }
+                if is_refusal {
+                    CompletionContent::Refusal { text: refusal }
+                } else {
+                    CompletionContent::Text { text }
+                }
             }
             "reasoning" => {
                 let mut texts = parts("summary", "summary_text");
                 texts.extend(parts("content", "reasoning_text"));
                 let text = texts.join("\n\n");
                 if untold {
-                    draft.reasoning(&text);
+                    draft.push_reasoning(&text);
                 }
-                Content::Reasoning { text }
+                CompletionContent::Reasoning { text }
             }
             "function_call" => {
-                self.rest(at, item["arguments"].as_str().unwrap_or_default(), draft);
+                self.push_missing_arguments(
+                    at,
+                    item["arguments"].as_str().unwrap_or_default(),
+                    draft,
+                );
                 let Some(open) = self.open.get_mut(&at) else { return };
                 let Some(call) = open.call.clone() else { return };
                 draft.end_call(&call);
                 open.ended = true;
-                let call = call.with(&open.arguments);
+                let call = call.to_tool_call(&open.arguments);
                 native["call_id"] = json!(call.id);
-                native["arguments"] = json!(call.sound());
-                Content::ToolCall(call)
+                native["arguments"] = json!(call.valid_arguments_json());
+                CompletionContent::ToolCall(call)
             }
-            kind => Content::Other { kind: kind.to_owned() },
+            kind => CompletionContent::Other { kind: kind.to_owned() },
         };
-        self.finished.insert(at, Item { content, native: Some(native) });
+        self.finished.insert(at, CompletionItem { content, native: Some(native) });
     }
 
     /// The end: what was never told to be done is taken from the whole.
-    fn completed(&mut self, response: &Value, draft: &mut Draft) {
-        draft.answered(&response["id"], &response["model"]);
+    fn finish_response(&mut self, response: &Value, draft: &mut CompletionBuilder) {
+        draft.set_response_metadata(&response["id"], &response["model"]);
         let known: Vec<Value> = self
             .finished
             .values()
@@ -202,13 +224,13 @@ impl Answer {
         for (at, item) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
             let missing = item["id"].is_null() || !known.contains(&item["id"]);
             if missing && !self.finished.contains_key(&at) {
-                self.done(at, item, draft);
+                self.finish_item(at, item, draft);
             }
         }
-        self.leave_open(draft);
+        self.close_open_calls(draft);
         let usage = &response["usage"];
         if usage["input_tokens"].is_number() {
-            draft.usage(used(usage), usage);
+            draft.set_usage(parse_usage(usage), usage);
         }
         self.end = Some(json!({
             "status": response["status"],
@@ -217,32 +239,32 @@ impl Answer {
     }
 
     /// Calls that broke off, since the answer was too long.
-    fn leave_open(&mut self, draft: &mut Draft) {
+    fn close_open_calls(&mut self, draft: &mut CompletionBuilder) {
         for (at, open) in &mut self.open {
             if let (Some(call), false) = (&open.call, open.ended) {
                 draft.end_call(call);
-                let call = call.with(&open.arguments);
+                let call = call.to_tool_call(&open.arguments);
                 let native = json!({
                     "type": "function_call",
                     "call_id": call.id,
                     "name": call.name,
-                    "arguments": call.sound(),
+                    "arguments": call.valid_arguments_json(),
                 });
-                let content = Content::ToolCall(call);
-                self.finished.insert(*at, Item { content, native: Some(native) });
+                let content = CompletionContent::ToolCall(call);
+                self.finished.insert(*at, CompletionItem { content, native: Some(native) });
             }
         }
     }
 }
 
 /// Usage in the neutral form.
-fn used(usage: &Value) -> Usage {
-    Usage {
-        input: count(&usage["input_tokens"]),
-        output: count(&usage["output_tokens"]),
-        cached_input: count(&usage["input_tokens_details"]["cached_tokens"]),
-        cache_write: count(&usage["input_tokens_details"]["cache_write_tokens"]),
-        reasoning: count(&usage["output_tokens_details"]["reasoning_tokens"]),
+fn parse_usage(usage: &Value) -> CompletionUsage {
+    CompletionUsage {
+        input: parse_count(&usage["input_tokens"]),
+        output: parse_count(&usage["output_tokens"]),
+        cached_input: parse_count(&usage["input_tokens_details"]["cached_tokens"]),
+        cache_write: parse_count(&usage["input_tokens_details"]["cache_write_tokens"]),
+        reasoning: parse_count(&usage["output_tokens_details"]["reasoning_tokens"]),
         reported_usd: None,
     }
 }

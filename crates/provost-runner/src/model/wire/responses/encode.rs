@@ -5,30 +5,37 @@
 
 use serde_json::{Value, json};
 
-use super::super::history::{Said, Step, fit, steps};
-use super::super::{Encoded, Ids};
-use crate::model::{Content, Item, ModelError, Origin, Request, ToolChoice};
+use super::super::conversation_steps::{
+    AssistantStep, ConversationStep, build_conversation_steps, fit_call_id,
+};
+use super::super::{CallIdFormat, EncodedRequest};
+use crate::model::{
+    CompletionContent, CompletionItem, ModelError, ModelOrigin, ModelRequest, ToolChoice,
+};
 
-const IDS: Ids = Ids::Short(64);
+const CALL_ID_FORMAT: CallIdFormat = CallIdFormat::MaxLength(64);
 
 /// Models that do not reason, and refuse to be asked for what they reasoned. All
 /// others are asked: a new model more likely reasons than not.
-const PLAIN: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-4", "gpt-5-chat"];
+const NON_REASONING_MODELS: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-4", "gpt-5-chat"];
 
 /// The smallest limit of an answer that is taken; what is said beyond a smaller one is
 /// cut by whoever reads the stream.
-const LEAST: u32 = 16;
+const PROVIDER_MIN_OUTPUT_TOKENS: u32 = 16;
 
 /// Writes a request.
-pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Encoded, ModelError> {
+pub(in super::super) fn encode(
+    request: &ModelRequest,
+    origin: &ModelOrigin,
+) -> Result<EncodedRequest, ModelError> {
     let mut input = Vec::new();
-    for step in steps(request, origin)? {
+    for step in build_conversation_steps(request, origin)? {
         match step {
-            Step::User(text) => {
+            ConversationStep::User(text) => {
                 let content = json!([{ "type": "input_text", "text": text }]);
                 input.push(json!({ "type": "message", "role": "user", "content": content }));
             }
-            Step::Turn(said) => said_by_model(&said, &mut input),
+            ConversationStep::Assistant(said) => encode_assistant(&said, &mut input),
         }
     }
     let mut body = json!({
@@ -40,32 +47,32 @@ pub(in super::super) fn encode(request: &Request, origin: &Origin) -> Result<Enc
     if !request.instructions.is_empty() {
         body["instructions"] = json!(request.instructions);
     }
-    if !PLAIN.iter().any(|plain| origin.model.starts_with(plain)) {
+    if !NON_REASONING_MODELS.iter().any(|plain| origin.model.starts_with(plain)) {
         body["include"] = json!(["reasoning.encrypted_content"]);
         if let Some(thinking) = request.thinking {
-            body["reasoning"] = json!({ "effort": thinking.effort.word() });
+            body["reasoning"] = json!({ "effort": thinking.effort.as_str() });
             if thinking.summary {
                 body["reasoning"]["summary"] = json!("auto");
             }
         }
     }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = request.tools.iter().map(encode_tool).collect();
         body["parallel_tool_calls"] = json!(true);
         if request.tool_choice == ToolChoice::None {
             body["tool_choice"] = json!("none");
         }
     }
     if let Some(most) = request.max_output_tokens {
-        body["max_output_tokens"] = json!(most.max(LEAST));
+        body["max_output_tokens"] = json!(most.max(PROVIDER_MIN_OUTPUT_TOKENS));
     }
     if let Some(key) = &request.cache_key {
         body["prompt_cache_key"] = json!(key);
     }
-    Ok(Encoded { path: "/responses".to_owned(), headers: Vec::new(), body })
+    Ok(EncodedRequest { path: "/responses".to_owned(), headers: Vec::new(), body })
 }
 
-fn tool(tool: &crate::model::Tool) -> Value {
+fn encode_tool(tool: &crate::model::ToolDefinition) -> Value {
     json!({
         "type": "function",
         "name": tool.name(),
@@ -76,12 +83,13 @@ fn tool(tool: &crate::model::Tool) -> Value {
     })
 }
 
-fn said_by_model(said: &Said<'_>, input: &mut Vec<Value>) {
+fn encode_assistant(said: &AssistantStep<'_>, input: &mut Vec<Value>) {
     let id = |id: &str| {
-        if said.verbatim { json!(id) } else { json!(fit(id, IDS)) }
+        if said.verbatim { json!(id) } else { json!(fit_call_id(id, CALL_ID_FORMAT)) }
     };
     // Reasoning that nothing followed, since the answer was cut, is refused.
-    let is_thought = |item: &&Item| matches!(item.content, Content::Reasoning { .. });
+    let is_thought =
+        |item: &&CompletionItem| matches!(item.content, CompletionContent::Reasoning { .. });
     let n_cut = said.turn.items.iter().rev().take_while(is_thought).count();
     for item in said.turn.items.iter().take(said.turn.items.len() - n_cut) {
         if let Some(native) = item.native.as_ref().filter(|_| said.verbatim) {
@@ -91,19 +99,21 @@ fn said_by_model(said: &Said<'_>, input: &mut Vec<Value>) {
             continue;
         }
         match &item.content {
-            Content::Text { text } | Content::Refusal { text } if !text.is_empty() => {
+            CompletionContent::Text { text } | CompletionContent::Refusal { text }
+                if !text.is_empty() =>
+            {
                 input.push(json!({ "type": "message", "role": "assistant", "content": text }));
             }
-            Content::ToolCall(call) => input.push(json!({
+            CompletionContent::ToolCall(call) => input.push(json!({
                 "type": "function_call",
                 "call_id": id(call.id.as_str()),
                 "name": call.name,
-                "arguments": call.sound(),
+                "arguments": call.valid_arguments_json(),
             })),
-            Content::Text { .. }
-            | Content::Refusal { .. }
-            | Content::Reasoning { .. }
-            | Content::Other { .. } => {}
+            CompletionContent::Text { .. }
+            | CompletionContent::Refusal { .. }
+            | CompletionContent::Reasoning { .. }
+            | CompletionContent::Other { .. } => {}
         }
     }
     input.extend(said.results.iter().map(|answered| {

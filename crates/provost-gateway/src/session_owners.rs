@@ -1,0 +1,104 @@
+//! Sessions: each belongs to whoever used its name first.
+//!
+//! The name of a session is the client's word. So that nobody acts in the
+//! session of another, and the log tells who did what in which, it is bound to
+//! the first principal that uses it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_proto::{Principal, SessionId};
+use provost_store::EventStore;
+
+use crate::{GatewayError, session_principal};
+
+/// Sessions of one principal that are remembered; then its oldest is forgotten.
+const MAX_SESSIONS_PER_PRINCIPAL: usize = 256;
+
+#[derive(Debug, Default)]
+pub(crate) struct SessionOwners(Mutex<SessionOwnerIndex>);
+
+#[derive(Debug, Default)]
+struct SessionOwnerIndex {
+    owners: HashMap<SessionId, Principal>,
+    /// The sessions of each, the oldest first.
+    order: HashMap<Principal, VecDeque<SessionId>>,
+}
+
+impl SessionOwners {
+    /// The sessions in which a person was asked, as the log has them.
+    pub(crate) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
+        let sessions = Self::default();
+        for session in store
+            .list_documents(ViewKind::Sessions)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_session)
+        {
+            // A session with a model is its own principal, and nobody else's.
+            let _taken = sessions.claim_session(session.id, &session_principal(session.id));
+        }
+        let all = store
+            .list_documents(ViewKind::Approvals)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_approval);
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|approval| approval.asked_at);
+        for approval in all {
+            if let Some(session) = approval.session {
+                // Whoever came later in an old log asked in the session of another.
+                let _taken = sessions.claim_session(session, &approval.principal);
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// Fails if the session is another's.
+    pub(crate) fn claim_session(&self, session: SessionId, by: &str) -> Result<(), GatewayError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.owners.get(&session) {
+            Some(owner) if owner == by => return Ok(()),
+            Some(_) => return Err(GatewayError::SessionOwnedByOther),
+            None => {}
+        }
+        known.owners.insert(session, by.to_owned());
+        let own = known.order.entry(by.to_owned()).or_default();
+        own.push_back(session);
+        let oldest = if own.len() > MAX_SESSIONS_PER_PRINCIPAL { own.pop_front() } else { None };
+        if let Some(oldest) = oldest {
+            known.owners.remove(&oldest);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(number: usize) -> SessionId {
+        SessionId::new(uuid::Uuid::from_u128(number as u128))
+    }
+
+    #[test]
+    fn a_session_belongs_to_whoever_used_it_first() {
+        let sessions = SessionOwners::default();
+        for (by, ok) in [("a", true), ("b", false), ("a", true)] {
+            assert_eq!(sessions.claim_session(session(1), by).is_ok(), ok, "{by}");
+        }
+    }
+
+    #[test]
+    fn who_uses_many_sessions_loses_its_own_and_no_other() {
+        let sessions = SessionOwners::default();
+        sessions.claim_session(session(1), "a").unwrap();
+        for number in 2..(MAX_SESSIONS_PER_PRINCIPAL * 3) {
+            sessions.claim_session(session(number), "b").unwrap();
+        }
+        assert!(sessions.claim_session(session(1), "b").is_err());
+        let known = sessions.0.lock().unwrap();
+        assert_eq!(known.owners.len(), MAX_SESSIONS_PER_PRINCIPAL + 1);
+    }
+}

@@ -1,0 +1,253 @@
+//! From the model's stream into the log: every piece of text is there before
+//! anybody sees it.
+//!
+//! A piece waits for others while the log is busy with those before it, and for a
+//! moment where many answers are written at once (see [`super::pace`]): so that a
+//! lone one is not delayed, and many at once are few events.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use provost_gateway::GatewayError;
+use provost_proto::session::{
+    AttemptFailed, AttemptRestarted, ContentDelta, MessagePart, ToolDelta,
+};
+use provost_proto::{Fact, SessionId, TurnId, limits};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::CallerIdentity;
+use super::error::TurnError;
+use super::session_log::SessionLog;
+use super::write_throttle::WriteThrottle;
+use crate::model::{Completion, CompletionUsage, ModelEvent, ModelStream};
+
+/// What came of asking a model.
+pub(super) struct CompletionOutcome {
+    /// All it said, or why it did not.
+    pub(super) end: Result<Box<Completion>, TurnError>,
+    /// What it had said, if it did not finish.
+    pub(super) parts: Vec<MessagePart>,
+    /// How many bytes it wrote: text, reasoning and calls, of all attempts.
+    pub(super) written: usize,
+    /// What all attempts used.
+    pub(super) usage: CompletionUsage,
+}
+
+/// The way from one stream into the log.
+pub(super) struct DeltaWriter<'a> {
+    pub(super) journal: &'a Arc<SessionLog>,
+    pub(super) turn: TurnId,
+    pub(super) by: &'a CallerIdentity,
+    pub(super) cancel: &'a CancellationToken,
+    pub(super) pace: &'a WriteThrottle,
+}
+
+type PendingWrite = BoxFuture<'static, Result<(), GatewayError>>;
+
+/// What is on its way, and what was seen.
+struct DeltaBuffer {
+    session: SessionId,
+    turn: TurnId,
+    pending: Vec<Fact>,
+    bytes: usize,
+    /// Of all attempts, also of those that are void.
+    written: usize,
+    text: String,
+    reasoning: String,
+    attempt: CompletionUsage,
+    spent: CompletionUsage,
+}
+
+impl DeltaWriter<'_> {
+    /// Reads the stream to its end. Dropping the stream closes the connection.
+    pub(super) async fn write_stream(&self, mut stream: ModelStream) -> CompletionOutcome {
+        let mut flow = DeltaBuffer::new(self.journal.session, self.turn);
+        let mut writing: Option<PendingWrite> = None;
+        let paced = self.pace.register_writer();
+        let mut due = Instant::now();
+        let end = loop {
+            let waits = writing.is_none() && !flow.pending.is_empty();
+            let waits = if waits && (flow.bytes >= limits::MAX_DELTA_BYTES || due <= Instant::now())
+            {
+                writing = Some(self.append_facts(flow.take_pending()));
+                due = Instant::now() + paced.write_interval();
+                false
+            } else {
+                waits
+            };
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => break Err(TurnError::Cancelled),
+                done = await_pending_write(&mut writing), if writing.is_some() => {
+                    writing = None;
+                    if let Err(error) = done {
+                        break Err(error.into());
+                    }
+                }
+                () = sleep_until(due), if waits => {}
+                event = stream.next(), if flow.bytes < limits::MAX_DELTA_BYTES => match event {
+                    Some(Ok(ModelEvent::End { turn })) => {
+                        flow.attempt = turn.usage;
+                        break Ok(turn);
+                    }
+                    Some(Ok(event)) => {
+                        flow.record_event(event);
+                        if flow.text.len() + flow.reasoning.len() > limits::MAX_COMPLETION_BYTES {
+                            let why = format!("the answer is longer than {} bytes", limits::MAX_COMPLETION_BYTES);
+                            break Err(TurnError::Model(crate::model::ModelError::Protocol(why)));
+                        }
+                    }
+                    Some(Err(error)) => break Err(TurnError::Model(error)),
+                    None => {
+                        let why = "the stream ended without an end".to_owned();
+                        break Err(TurnError::Model(crate::model::ModelError::Truncated(why)));
+                    }
+                },
+            }
+        };
+        drop(stream);
+        let end = self.flush_pending(end, writing, &mut flow).await;
+        let usage = add_usage(flow.spent, flow.attempt);
+        let written = flow.written;
+        CompletionOutcome { end, parts: flow.into_parts(), written, usage }
+    }
+
+    /// What was under way is written too.
+    async fn flush_pending(
+        &self,
+        end: Result<Box<Completion>, TurnError>,
+        writing: Option<PendingWrite>,
+        flow: &mut DeltaBuffer,
+    ) -> Result<Box<Completion>, TurnError> {
+        if let Some(writing) = writing {
+            writing.await?;
+        }
+        if !flow.pending.is_empty() {
+            self.append_facts(flow.take_pending()).await?;
+        }
+        end
+    }
+
+    fn append_facts(&self, facts: Vec<Fact>) -> PendingWrite {
+        let (journal, by) = (Arc::clone(self.journal), self.by.clone());
+        Box::pin(async move { journal.append_as_agent(&by, facts).await })
+    }
+}
+
+async fn await_pending_write(writing: &mut Option<PendingWrite>) -> Result<(), GatewayError> {
+    match writing {
+        Some(writing) => writing.await,
+        None => std::future::pending().await,
+    }
+}
+
+impl DeltaBuffer {
+    fn new(session: SessionId, turn: TurnId) -> Self {
+        Self {
+            session,
+            turn,
+            pending: Vec::new(),
+            bytes: 0,
+            written: 0,
+            text: String::new(),
+            reasoning: String::new(),
+            attempt: CompletionUsage::default(),
+            spent: CompletionUsage::default(),
+        }
+    }
+
+    fn take_pending(&mut self) -> Vec<Fact> {
+        self.bytes = 0;
+        std::mem::take(&mut self.pending)
+    }
+
+    fn record_event(&mut self, event: ModelEvent) {
+        let (session, turn) = (self.session, self.turn);
+        match event {
+            ModelEvent::TextDelta { text } | ModelEvent::Refusal { text } => {
+                self.text.push_str(&text);
+                self.count_bytes(text.len());
+                if let Some(Fact::TextDelta(last)) = self.pending.last_mut() {
+                    last.text.push_str(&text);
+                } else {
+                    self.pending.push(Fact::TextDelta(ContentDelta { session, turn, text }));
+                }
+            }
+            ModelEvent::ReasoningDelta { text } => {
+                self.reasoning.push_str(&text);
+                self.count_bytes(text.len());
+                if let Some(Fact::ReasoningDelta(last)) = self.pending.last_mut() {
+                    last.text.push_str(&text);
+                } else {
+                    self.pending.push(Fact::ReasoningDelta(ContentDelta { session, turn, text }));
+                }
+            }
+            ModelEvent::ToolCallBegin { index, name, .. } => {
+                self.count_bytes(name.len());
+                let tool = provost_core::session::tools::action_for_tool(&name);
+                let tool = Some(tool.map_or(name, str::to_owned));
+                let text = String::new();
+                self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool, text }));
+            }
+            ModelEvent::ToolCallArguments { index, delta } => self.push_arguments(index, delta),
+            ModelEvent::Usage { usage } => self.attempt = usage,
+            ModelEvent::Waiting { attempt, millis, reason } => {
+                self.spent = add_usage(self.spent, std::mem::take(&mut self.attempt));
+                let (retry_in_ms, why) = (millis, reason);
+                let failed = AttemptFailed { session, turn, attempt, retry_in_ms, why };
+                self.pending.push(Fact::AttemptFailed(failed));
+            }
+            ModelEvent::Restarted { attempt } => {
+                (self.text, self.reasoning) = (String::new(), String::new());
+                let restarted = AttemptRestarted { session, turn, attempt };
+                self.pending.push(Fact::AttemptRestarted(restarted));
+            }
+            ModelEvent::ToolCallEnd { .. } | ModelEvent::End { .. } => {}
+        }
+    }
+
+    fn count_bytes(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.written += bytes;
+    }
+
+    fn push_arguments(&mut self, index: u32, text: String) {
+        let (session, turn) = (self.session, self.turn);
+        self.count_bytes(text.len());
+        if let Some(Fact::ToolDelta(last)) = self.pending.last_mut()
+            && last.index == index
+        {
+            return last.text.push_str(&text);
+        }
+        self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool: None, text }));
+    }
+
+    /// What was said so far.
+    fn into_parts(self) -> Vec<MessagePart> {
+        let mut parts = Vec::new();
+        if !self.reasoning.is_empty() {
+            parts.push(MessagePart::Reasoning { text: self.reasoning });
+        }
+        if !self.text.is_empty() {
+            parts.push(MessagePart::Text { text: self.text });
+        }
+        parts
+    }
+}
+
+fn add_usage(one: CompletionUsage, other: CompletionUsage) -> CompletionUsage {
+    let reported = match (one.reported_usd, other.reported_usd) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    };
+    CompletionUsage {
+        input: one.input.saturating_add(other.input),
+        output: one.output.saturating_add(other.output),
+        cached_input: one.cached_input.saturating_add(other.cached_input),
+        cache_write: one.cache_write.saturating_add(other.cache_write),
+        reasoning: one.reasoning.saturating_add(other.reasoning),
+        reported_usd: reported,
+    }
+}

@@ -1,0 +1,93 @@
+//! Opening sessions.
+
+use std::sync::Arc;
+
+use provost_core::session::reservation_ledger::AccountKey;
+use provost_gateway::{GatewayError, Operator, SessionAppend};
+use provost_proto::session::{OpenSessionRequest, SessionBudget, SessionOpened, SessionView};
+use provost_proto::{Fact, Project, ProjectStatus, SessionId};
+use provost_store::{Durability, Idempotency};
+
+use super::{CallerIdentity, Runner, RunnerError};
+use crate::model::ModelRequest;
+
+impl Runner {
+    /// Opens a session.
+    pub async fn open_session(
+        self: &Arc<Self>,
+        by: &Operator,
+        wanted: OpenSessionRequest,
+        command: Option<Idempotency>,
+    ) -> Result<SessionView, RunnerError> {
+        let project = self.gateway.get_project(&wanted.project).await?;
+        if project.status != ProjectStatus::Open {
+            return Err(GatewayError::ProjectClosed.into());
+        }
+        let part = self.gateway.find_session_role(&project, &wanted.role).await?;
+        let model = wanted.model.or(part.model).or_else(|| self.settings.model.clone());
+        let model = model.ok_or_else(|| RunnerError::NoModel(part.name.clone()))?;
+        let opened = SessionOpened {
+            session: self.gateway.clock().new_id(),
+            project: project.id,
+            role: part.name,
+            model,
+            budget: wanted.budget.unwrap_or(self.settings.budget),
+            parent: None,
+            depth: 0,
+            only: None,
+        };
+        self.create_session(by.into(), opened, command).await
+    }
+
+    /// Opens a session that another hands a task to.
+    pub(super) async fn open_child_session(
+        self: &Arc<Self>,
+        by: CallerIdentity,
+        parent: &SessionView,
+        (project, role): (&Project, &str),
+        only: Vec<String>,
+    ) -> Result<SessionView, RunnerError> {
+        let part = self.gateway.find_session_role(project, role).await?;
+        // What is left now. Whatever it uses is taken from those above as well.
+        let spent = self.ledger.lock_accounts().spent(AccountKey::Session(parent.id));
+        let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
+        let opened = SessionOpened {
+            session: self.gateway.clock().new_id(),
+            project: project.id,
+            role: part.name,
+            model: part.model.unwrap_or_else(|| parent.model.clone()),
+            budget: SessionBudget {
+                nanos: left(parent.budget.nanos, spent.nanos),
+                tokens: left(parent.budget.tokens, spent.tokens),
+            },
+            parent: Some(parent.id),
+            depth: parent.depth.saturating_add(1),
+            only: Some(only),
+        };
+        self.create_session(by, opened, None).await
+    }
+
+    async fn create_session(
+        self: &Arc<Self>,
+        by: CallerIdentity,
+        opened: SessionOpened,
+        command: Option<Idempotency>,
+    ) -> Result<SessionView, RunnerError> {
+        // A model that is not there is told now, and not in the midst of a turn.
+        drop(self.models.stream_completion(&ModelRequest::new(opened.model.clone(), Vec::new()))?);
+        self.gateway.create_session_caller(opened.session, opened.project, &opened.role)?;
+        let CallerIdentity { principal, actor } = by;
+        let (session, durability) = (opened.session, Durability::Synced);
+        let facts = vec![Fact::SessionOpened(opened)];
+        let saying = SessionAppend { principal, actor, command, durability, facts };
+        let appended = self.gateway.append_session_events(session, saying).await?;
+        let mut session: SessionId = session;
+        // The same request came before: it opened this one.
+        if let Some(event) = appended.events().first()
+            && let Some(Fact::SessionOpened(first)) = event.decode_event()?.fact()
+        {
+            session = first.session;
+        }
+        self.load_session(session).await
+    }
+}

@@ -1,0 +1,65 @@
+//! What is written of one session.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use provost_gateway::{Gateway, GatewayError, SessionAppend};
+use provost_proto::session::{ItemNumber, SessionView};
+use provost_proto::{Actor, Fact, ProjectId, SessionId};
+use provost_store::{AppendOutcome, Durability, Idempotency};
+
+use super::CallerIdentity;
+
+/// The one that writes the facts of a session, and numbers its items.
+#[derive(Debug)]
+pub(super) struct SessionLog {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) session: SessionId,
+    pub(super) project: ProjectId,
+    pub(super) role: String,
+    next: AtomicU32,
+}
+
+impl SessionLog {
+    pub(super) fn new(gateway: Arc<Gateway>, view: &SessionView) -> Self {
+        Self {
+            gateway,
+            session: view.id,
+            project: view.project,
+            role: view.role.clone(),
+            next: AtomicU32::new(view.items),
+        }
+    }
+
+    /// A place for a new item.
+    pub(super) fn next_item_number(&self) -> ItemNumber {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Writes what a person did.
+    pub(super) async fn append_as_person(
+        &self,
+        by: &CallerIdentity,
+        command: Option<Idempotency>,
+        facts: Vec<Fact>,
+    ) -> Result<AppendOutcome, GatewayError> {
+        let CallerIdentity { principal, actor } = by.clone();
+        let durability = Durability::Synced;
+        let saying = SessionAppend { principal, actor, command, durability, facts };
+        self.gateway.append_session_events(self.session, saying).await
+    }
+
+    /// Writes what the model did, on behalf of a person.
+    pub(super) async fn append_as_agent(
+        &self,
+        by: &CallerIdentity,
+        facts: Vec<Fact>,
+    ) -> Result<(), GatewayError> {
+        let principal = by.principal.clone();
+        let actor = Actor::Agent(self.role.clone());
+        let (command, durability) = (None, Durability::Buffered);
+        let saying = SessionAppend { principal, actor, command, durability, facts };
+        self.gateway.append_session_events(self.session, saying).await?;
+        Ok(())
+    }
+}
