@@ -13,50 +13,59 @@ use axum::response::{Html, IntoResponse, Response};
 use provost_proto::{Code, Hash};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-use crate::Door;
-use crate::preview::Previews;
-use crate::problem::Failure;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::preview::PreviewHosts;
 
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
-struct Web;
+struct WebAssets;
 
 /// Stands in for a UI that was not built, and says how to build it.
-const PLACEHOLDER: &str = include_str!("../placeholder.html");
+const PLACEHOLDER_PAGE: &str = include_str!("../placeholder.html");
 
 /// What the pages of the UI may do: talk to their own origin and show previews in
 /// frames, and nothing else. Inline styles are allowed because the terminal and the
 /// editor need them.
-pub(crate) fn policy(previews: &Previews) -> String {
+pub(crate) fn content_security_policy(previews: &PreviewHosts) -> String {
     format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
          img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'; frame-src {}",
-        previews.frames()
+        previews.frame_sources()
     )
 }
 
 /// Serves a file of the UI. Its routes live behind `#`, so there is one page.
-pub(crate) async fn asset(State(door): State<Arc<Door>>, uri: Uri, headers: HeaderMap) -> Response {
+pub(crate) async fn serve_asset(
+    State(door): State<Arc<AppState>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     let path = match uri.path() {
         "/" => "index.html",
         path => path.trim_start_matches('/'),
     };
     // The compressed copies are reached by negotiation only.
     let plain = std::path::Path::new(path).extension().is_none_or(|extension| extension != "br");
-    match Web::get(path).filter(|_| plain) {
-        Some(file) => respond(&door.ui_policy, path, file, &headers),
+    match WebAssets::get(path).filter(|_| plain) {
+        Some(file) => respond_with_file(&door.ui_policy, path, file, &headers),
         None if path == "index.html" => {
-            ([(CONTENT_SECURITY_POLICY, door.ui_policy.as_str())], Html(PLACEHOLDER))
+            ([(CONTENT_SECURITY_POLICY, door.ui_policy.as_str())], Html(PLACEHOLDER_PAGE))
                 .into_response()
         }
-        None => Failure::new(Code::NotFound, format!("there is nothing at {}", uri.path()))
+        None => ApiError::new(Code::NotFound, format!("there is nothing at {}", uri.path()))
             .into_response(),
     }
 }
 
-fn respond(policy: &str, path: &str, file: EmbeddedFile, request: &HeaderMap) -> Response {
+fn respond_with_file(
+    policy: &str,
+    path: &str,
+    file: EmbeddedFile,
+    request: &HeaderMap,
+) -> Response {
     let etag = format!("\"{}\"", Hash::new(file.metadata.sha256_hash()));
     let lasting = path.starts_with("assets/");
     let mut headers = HeaderMap::new();
@@ -73,10 +82,11 @@ fn respond(policy: &str, path: &str, file: EmbeddedFile, request: &HeaderMap) ->
     set(CONTENT_TYPE, content_type(path, &file));
     set(CONTENT_SECURITY_POLICY, policy);
     let known = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    if known.flat_map(|list| list.split(',')).any(|tag| same_tag(tag, &etag)) {
+    if known.flat_map(|list| list.split(',')).any(|tag| etag_matches(tag, &etag)) {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
-    let compressed = accepts_brotli(request).then(|| Web::get(&format!("{path}.br"))).flatten();
+    let compressed =
+        accepts_brotli(request).then(|| WebAssets::get(&format!("{path}.br"))).flatten();
     let body = match compressed {
         Some(brotli) => {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("br"));
@@ -87,7 +97,7 @@ fn respond(policy: &str, path: &str, file: EmbeddedFile, request: &HeaderMap) ->
     (headers, Body::from(body)).into_response()
 }
 
-fn same_tag(given: &str, ours: &str) -> bool {
+fn etag_matches(given: &str, ours: &str) -> bool {
     let given = given.trim();
     given == "*" || given.strip_prefix("W/").unwrap_or(given) == ours
 }

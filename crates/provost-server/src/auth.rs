@@ -11,51 +11,54 @@ use provost_gateway::{
 };
 use provost_proto::Code;
 
-use crate::Door;
-use crate::problem::Failure;
+use crate::AppState;
+use crate::api_error::ApiError;
 
 /// A person: may decide.
-pub(crate) struct Op(pub(crate) Operator);
+pub(crate) struct RequireOperator(pub(crate) Operator);
 
 /// One that may look.
-pub(crate) struct Look(pub(crate) AuthorizedReader);
+pub(crate) struct RequireReader(pub(crate) AuthorizedReader);
 
 /// Anyone who holds a token; the gateway decides what that permits.
-pub(crate) struct Anyone(pub(crate) Caller);
+pub(crate) struct Authenticated(pub(crate) Caller);
 
-impl FromRequestParts<Arc<Door>> for Anyone {
-    type Rejection = Failure;
+impl FromRequestParts<Arc<AppState>> for Authenticated {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
-        Ok(Self(caller(parts, door)?))
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, door)?))
     }
 }
 
-const NO_TOKEN: &str = "this needs a token: run `provost up` for a login link in the browser, or \
+const MISSING_TOKEN_MESSAGE: &str = "this needs a token: run `provost up` for a login link in the browser, or \
      send `Authorization: Bearer <token>`";
 
 /// One that may go on looking, as long as its token works.
-pub(crate) struct Stay(pub(crate) AuthorizedReader, pub(crate) TokenLease);
+pub(crate) struct RequireReaderLease(pub(crate) AuthorizedReader, pub(crate) TokenLease);
 
 /// A person, for as long as their token works.
-pub(crate) struct Hold(pub(crate) Operator, pub(crate) TokenLease);
+pub(crate) struct RequireOperatorLease(pub(crate) Operator, pub(crate) TokenLease);
 
 /// A person at a terminal, by a ticket. A page cannot send a header with a
 /// WebSocket, and the cookie alone is nobody.
-pub(crate) struct Sit(pub(crate) TerminalAccess);
+pub(crate) struct RequireTerminalTicket(pub(crate) TerminalAccess);
 
-const NO_SEAT: &str = "a terminal needs a ticket: ask for one with a token, or run `provost up` \
+const MISSING_TICKET_MESSAGE: &str = "a terminal needs a ticket: ask for one with a token, or run `provost up` \
      for a login link in the browser";
 
 /// The header in which a page sends what it keeps of a login.
-pub(crate) const PAGE: &str = "provost-page";
+pub(crate) const PAGE_SECRET_HEADER: &str = "provost-page";
 
-fn caller(parts: &Parts, door: &Door) -> Result<Caller, Failure> {
-    Ok(door.gateway.authenticate(bearer(parts, door)?)?)
+fn authenticate_caller(parts: &Parts, door: &AppState) -> Result<Caller, ApiError> {
+    Ok(door.gateway.authenticate(find_credentials(parts, door)?)?)
 }
 
-fn bearer<'a>(parts: &'a Parts, door: &Door) -> Result<RequestCredentials<'a>, Failure> {
-    let no_token = || Failure::new(Code::Unauthenticated, NO_TOKEN);
+fn find_credentials<'a>(
+    parts: &'a Parts,
+    door: &AppState,
+) -> Result<RequestCredentials<'a>, ApiError> {
+    let no_token = || ApiError::new(Code::Unauthenticated, MISSING_TOKEN_MESSAGE);
     if let Some(value) = parts.headers.get(AUTHORIZATION) {
         let value = value.to_str().map_err(|_| no_token())?;
         let (scheme, token) = value.split_once(' ').ok_or_else(no_token)?;
@@ -64,8 +67,8 @@ fn bearer<'a>(parts: &'a Parts, door: &Door) -> Result<RequestCredentials<'a>, F
         }
         return Ok(RequestCredentials::Header(token.trim()));
     }
-    let page = parts.headers.get(PAGE).and_then(|value| value.to_str().ok());
-    let mut all = cookies(parts, &door.cookie)
+    let page = parts.headers.get(PAGE_SECRET_HEADER).and_then(|value| value.to_str().ok());
+    let mut all = cookie_values(parts, &door.cookie)
         .map(|cookie| RequestCredentials::Browser { cookie, page })
         .peekable();
     let first = *all.peek().ok_or_else(no_token)?;
@@ -74,7 +77,7 @@ fn bearer<'a>(parts: &'a Parts, door: &Door) -> Result<RequestCredentials<'a>, F
     Ok(all.find(|bearer| door.gateway.authenticate(*bearer).is_ok()).unwrap_or(first))
 }
 
-fn cookies<'a>(parts: &'a Parts, name: &str) -> impl Iterator<Item = &'a str> {
+fn cookie_values<'a>(parts: &'a Parts, name: &str) -> impl Iterator<Item = &'a str> {
     let values = parts.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = values.flat_map(|value| value.split(';'));
     pairs.filter_map(move |pair| {
@@ -83,51 +86,51 @@ fn cookies<'a>(parts: &'a Parts, name: &str) -> impl Iterator<Item = &'a str> {
     })
 }
 
-impl FromRequestParts<Arc<Door>> for Op {
-    type Rejection = Failure;
+impl FromRequestParts<Arc<AppState>> for RequireOperator {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
-        Ok(Self(caller(parts, door)?.into_operator()?))
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, door)?.into_operator()?))
     }
 }
 
-impl FromRequestParts<Arc<Door>> for Look {
-    type Rejection = Failure;
+impl FromRequestParts<Arc<AppState>> for RequireReader {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
-        Ok(Self(caller(parts, door)?.into_reader()?))
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, door)?.into_reader()?))
     }
 }
 
-impl FromRequestParts<Arc<Door>> for Stay {
-    type Rejection = Failure;
+impl FromRequestParts<Arc<AppState>> for RequireReaderLease {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
-        let bearer = bearer(parts, door)?;
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        let bearer = find_credentials(parts, door)?;
         let reader = door.gateway.authenticate(bearer)?.into_reader()?;
         Ok(Self(reader, door.gateway.lease_token(bearer)?))
     }
 }
 
-impl FromRequestParts<Arc<Door>> for Hold {
-    type Rejection = Failure;
+impl FromRequestParts<Arc<AppState>> for RequireOperatorLease {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
-        let bearer = bearer(parts, door)?;
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        let bearer = find_credentials(parts, door)?;
         let operator = door.gateway.authenticate(bearer)?.into_operator()?;
         Ok(Self(operator, door.gateway.lease_token(bearer)?))
     }
 }
 
-impl FromRequestParts<Arc<Door>> for Sit {
-    type Rejection = Failure;
+impl FromRequestParts<Arc<AppState>> for RequireTerminalTicket {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<Door>) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
         let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket="));
         if let Some(ticket) = ticket {
             return Ok(Self(door.gateway.redeem_terminal_ticket(ticket)?));
         }
-        Err(Failure::new(Code::Unauthenticated, NO_SEAT))
+        Err(ApiError::new(Code::Unauthenticated, MISSING_TICKET_MESSAGE))
     }
 }

@@ -4,18 +4,18 @@
 //! whatever the gateway answers becomes JSON. It runs no SQL, starts no process
 //! and reads no configuration.
 
-mod accept;
+mod api_error;
 mod assets;
 mod auth;
-mod body;
-mod guard;
-mod meter;
+mod extractors;
+mod http_server;
 mod preview;
-mod problem;
-mod pump;
+mod request_guard;
 mod routes;
+mod server_metrics;
 mod sse;
-mod talk;
+mod terminal_bridge;
+mod turn_cursor;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,25 +25,25 @@ use provost_gateway::Gateway;
 use provost_runner::session::Runner;
 use tokio_util::sync::CancellationToken;
 
-pub use accept::serve;
-pub use meter::Meter;
+pub use http_server::serve;
 pub use routes::openapi;
+pub use server_metrics::ServerMetrics;
 
 /// How the door is set up.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ServerSettings {
     /// Where it listens.
     pub listen: SocketAddr,
     /// Further names under which it may be called, as in `KernelHost`, without a port.
     pub allowed_hosts: Vec<String>,
     /// From where on each project's preview has a port of its own, for browsers that
     /// do not know `*.localhost`.
-    pub previews: Option<PreviewPorts>,
+    pub previews: Option<PreviewPortSettings>,
 }
 
 /// The ports of the projects' previews.
 #[derive(Debug, Clone)]
-pub struct PreviewPorts {
+pub struct PreviewPortSettings {
     /// The first of them, and where they are listened at.
     pub first: SocketAddr,
     /// The file that says which project has which, from one daemon to the next.
@@ -52,12 +52,12 @@ pub struct PreviewPorts {
 
 /// What every request can reach.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct AppState {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) runner: Arc<Runner>,
-    pub(crate) meter: Meter,
-    pub(crate) hosts: guard::Hosts,
-    pub(crate) previews: preview::Previews,
+    pub(crate) meter: ServerMetrics,
+    pub(crate) hosts: request_guard::AllowedHosts,
+    pub(crate) previews: preview::PreviewHosts,
     pub(crate) cookie: String,
     /// What the pages of the UI may do.
     pub(crate) ui_policy: String,

@@ -23,37 +23,42 @@ use provost_proto::Seq;
 use provost_store::{EventScope, LogTail, RecordedEvent, StoreError};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::Door;
-use crate::meter::Follower;
+use crate::AppState;
+use crate::server_metrics::FollowerGuard;
 
 /// A comment goes out when nothing else did for so long, so that both ends
 /// notice a dead connection.
-const PING: Duration = Duration::from_secs(15);
+const PING_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The least time between two pieces to one client, for each client that follows: so
 /// that they get at most 20 000 pieces a second between them.
-const SHARE: Duration = Duration::from_micros(50);
+const INTERVAL_PER_FOLLOWER: Duration = Duration::from_micros(50);
 
 /// And at most this, however many they are.
-const PACE: Duration = Duration::from_millis(10);
+const MAX_SEND_INTERVAL: Duration = Duration::from_millis(10);
 
-struct Feed {
-    door: Arc<Door>,
+struct SseStream {
+    door: Arc<AppState>,
     pass: TokenLease,
     first: Option<Bytes>,
-    scroll: Scroll,
-    _follower: Follower,
+    scroll: PacedTail,
+    _follower: FollowerGuard,
 }
 
 /// How far a client has read, and how fast it is served.
-struct Scroll {
+struct PacedTail {
     tail: LogTail,
     replaying: bool,
     not_before: Instant,
 }
 
 /// Streams the scope from behind `after`, without an end.
-pub(crate) fn follow(door: Arc<Door>, pass: TokenLease, scope: EventScope, after: Seq) -> Response {
+pub(crate) fn stream_events(
+    door: Arc<AppState>,
+    pass: TokenLease,
+    scope: EventScope,
+    after: Seq,
+) -> Response {
     let head = *door.gateway.store().watch_head().borrow();
     // A client that has seen more than there is has seen another log.
     let (first, after) = if after > head {
@@ -61,15 +66,15 @@ pub(crate) fn follow(door: Arc<Door>, pass: TokenLease, scope: EventScope, after
     } else {
         (Bytes::from_static(b": provost\n\n"), after)
     };
-    let feed = Feed {
+    let feed = SseStream {
         pass,
         first: Some(first),
-        scroll: Scroll {
+        scroll: PacedTail {
             tail: LogTail::new(Arc::clone(door.gateway.store()), scope, after),
             replaying: true,
             not_before: Instant::now(),
         },
-        _follower: door.meter.follower(),
+        _follower: door.meter.track_follower(),
         door,
     };
     let pieces = stream::unfold(feed, |mut feed| async move {
@@ -80,7 +85,7 @@ pub(crate) fn follow(door: Arc<Door>, pass: TokenLease, scope: EventScope, after
     (headers, Body::from_stream(pieces)).into_response()
 }
 
-impl Feed {
+impl SseStream {
     /// The next piece; `None` when the daemon stops or the token works no more.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
@@ -91,16 +96,20 @@ impl Feed {
             biased;
             () = door.closing.cancelled() => None,
             () = door.gateway.wait_lease_end(&mut self.pass) => None,
-            piece = self.scroll.piece(pace(door.meter.followers())) => piece,
+            piece = self.scroll.next_chunk(send_interval(door.meter.follower_count())) => piece,
         };
         // The token may have ended while the piece was waited for.
         piece.filter(|_| door.gateway.is_lease_valid(&self.pass))
     }
 }
 
-impl Scroll {
-    async fn piece(&mut self, pace: Duration) -> Option<Bytes> {
-        let piece = if self.replaying { self.past().await } else { self.present(pace).await };
+impl PacedTail {
+    async fn next_chunk(&mut self, pace: Duration) -> Option<Bytes> {
+        let piece = if self.replaying {
+            self.next_history_chunk().await
+        } else {
+            self.next_live_chunk(pace).await
+        };
         match piece {
             Ok(piece) => Some(piece),
             Err(StoreError::Closed) => None,
@@ -112,35 +121,35 @@ impl Scroll {
     }
 
     /// What was there when the client came, as fast as it reads.
-    async fn past(&mut self) -> Result<Bytes, StoreError> {
+    async fn next_history_chunk(&mut self) -> Result<Bytes, StoreError> {
         let events = self.tail.next_available().await?;
         if events.is_empty() {
             self.replaying = false;
             return Ok(Bytes::from_static(b"event: live\ndata: {}\n\n"));
         }
-        Ok(frames(&events))
+        Ok(encode_events(&events))
     }
 
     /// What happens now.
-    async fn present(&mut self, pace: Duration) -> Result<Bytes, StoreError> {
+    async fn next_live_chunk(&mut self, pace: Duration) -> Result<Bytes, StoreError> {
         // A timer would wait for its next millisecond even when it is past.
         if self.not_before > Instant::now() {
             sleep_until(self.not_before).await;
         }
-        let piece = match timeout(PING, self.tail.next()).await {
+        let piece = match timeout(PING_INTERVAL, self.tail.next()).await {
             Err(_) => Bytes::from_static(b": ping\n\n"),
-            Ok(events) => frames(&events?),
+            Ok(events) => encode_events(&events?),
         };
         self.not_before = Instant::now() + pace;
         Ok(piece)
     }
 }
 
-fn pace(followers: u32) -> Duration {
-    SHARE.saturating_mul(followers).min(PACE)
+fn send_interval(followers: u32) -> Duration {
+    INTERVAL_PER_FOLLOWER.saturating_mul(followers).min(MAX_SEND_INTERVAL)
 }
 
-pub(crate) fn frames(events: &[Arc<RecordedEvent>]) -> Bytes {
+pub(crate) fn encode_events(events: &[Arc<RecordedEvent>]) -> Bytes {
     let size = events.iter().map(|event| event.wire_json().len() + 40).sum();
     let mut out = BytesMut::with_capacity(size);
     for event in events {
@@ -160,7 +169,7 @@ mod tests {
     #[test]
     fn one_who_follows_waits_for_nothing_and_many_share_what_can_be_sent() {
         for (followers, micros) in [(1, 50), (20, 1000), (200, 10_000), (5000, 10_000)] {
-            assert_eq!(pace(followers), Duration::from_micros(micros), "{followers}");
+            assert_eq!(send_interval(followers), Duration::from_micros(micros), "{followers}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The arguments, and the help that teaches them.
 
-mod govern;
-mod look;
+mod audit;
+mod chat;
+mod governance;
 mod runtime;
-mod talk;
 mod token;
 
 use std::net::SocketAddr;
@@ -12,15 +12,15 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-pub(crate) use govern::{
-    AnswerArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs, ExplainArgs, GrantsArgs, GrantsCommand,
-    Here, LayerArg, ModeArgs, PolicyArgs, PolicyCommand, RolesArgs, RolesCommand,
+pub(crate) use audit::{AuditArgs, AuditCommand, EventsArgs};
+pub(crate) use chat::{ChatArgs, SessionsArgs};
+pub(crate) use governance::{
+    AllowArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs, ExplainArgs, GrantsArgs, GrantsCommand,
+    LayerArg, ModeArgs, PolicyArgs, PolicyCommand, ProjectScopeArgs, RolesArgs, RolesCommand,
 };
-pub(crate) use look::{AuditArgs, AuditCommand, EventsArgs};
 pub(crate) use runtime::{
     BuildArgs, InitArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs,
 };
-pub(crate) use talk::{ChatArgs, SessionsArgs};
 pub(crate) use token::TokenCommand;
 
 /// The runtime authority for AI agents: agents ask, people decide, Provost runs it.
@@ -39,12 +39,12 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Start the daemon if none runs, open a project, print a login link.
     Up(UpArgs),
     /// Run the daemon in the foreground.
@@ -147,7 +147,7 @@ pub(crate) enum Command {
     /// read as JSON, else text. With `--role R` it is decided as if an agent in
     /// that role had asked: by the role's skills, the rules, the mode, and you.
     #[command(name = "do")]
-    Act(ActArgs),
+    Act(DoActionArgs),
     /// Sit down at a project's terminal, which people, the browser and agents share.
     ///
     /// It takes the whole window. Ctrl-\\ and then d leaves it: the terminal and
@@ -184,14 +184,14 @@ pub(crate) enum Command {
     },
 }
 
-impl Command {
+impl CliCommand {
     /// Whether it needs to know where the daemon is to listen.
-    pub(crate) fn listens(&self) -> bool {
+    pub(crate) fn needs_listen_address(&self) -> bool {
         self.serve_args().is_some() || matches!(self, Self::Config(..))
     }
 
     /// Whether it must work even if the configuration is broken.
-    pub(crate) fn looks_after_the_daemon(&self) -> bool {
+    pub(crate) fn tolerates_broken_config(&self) -> bool {
         matches!(self, Self::Doctor(..) | Self::Status(..) | Self::Down { .. })
     }
 
@@ -213,7 +213,7 @@ pub(crate) struct JsonArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ActArgs {
+pub(crate) struct DoActionArgs {
     /// The action: fs.readFile, fs.writeFile, terminal.runCommand, …
     pub(crate) action: String,
     /// Its parameters.

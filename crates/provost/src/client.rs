@@ -12,35 +12,35 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::config::Config;
-use crate::daemon::folder::{Folder, Running};
+use crate::daemon::data_folder::{DataFolder, RunningDaemon};
 
 /// How long an answer may take. Verifying a large log is the slowest thing.
-const PATIENCE: Duration = Duration::from_mins(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// How long an answer may take that a person has to give.
-const PERSON: Duration = Duration::from_mins(70);
+const HUMAN_RESPONSE_TIMEOUT: Duration = Duration::from_mins(70);
 
 /// The daemon, as a client sees it.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct DaemonClient {
     http: reqwest::Client,
     base: String,
     token: Secret,
-    pub(crate) running: Running,
+    pub(crate) running: RunningDaemon,
 }
 
-impl Client {
+impl DaemonClient {
     /// The daemon that runs, or an error that says how to start one.
     pub(crate) fn connect(config: &Config) -> anyhow::Result<Self> {
-        Self::find(config)?
+        Self::connect_if_running(config)?
             .ok_or_else(|| anyhow!("no daemon is running\nhint: `provost up` starts one"))
     }
 
     /// The daemon that runs, if one does.
-    pub(crate) fn find(config: &Config) -> anyhow::Result<Option<Self>> {
-        let folder = Folder::at(&config.data.value);
-        let Some(running) = folder.running() else { return Ok(None) };
-        let token = folder.token()?;
+    pub(crate) fn connect_if_running(config: &Config) -> anyhow::Result<Option<Self>> {
+        let folder = DataFolder::from_path(&config.data.value);
+        let Some(running) = folder.running_daemon() else { return Ok(None) };
+        let token = folder.read_token()?;
         // A proxy has no business between us and a daemon on this machine.
         let http = provost_runner::model::local_http_client_builder()
             .connect_timeout(Duration::from_secs(5))
@@ -73,13 +73,13 @@ impl Client {
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        let request = self.request(Method::GET, path).timeout(PATIENCE);
-        Ok(send(request).await?.json().await?)
+        let request = self.request(Method::GET, path).timeout(RESPONSE_TIMEOUT);
+        Ok(send_request(request).await?.json().await?)
     }
 
-    pub(crate) async fn bytes(&self, path: &str) -> anyhow::Result<Bytes> {
-        let request = self.request(Method::GET, path).timeout(PATIENCE);
-        Ok(send(request).await?.bytes().await?)
+    pub(crate) async fn get_bytes(&self, path: &str) -> anyhow::Result<Bytes> {
+        let request = self.request(Method::GET, path).timeout(RESPONSE_TIMEOUT);
+        Ok(send_request(request).await?.bytes().await?)
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(
@@ -87,8 +87,8 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<T> {
-        let request = self.request(Method::POST, path).timeout(PATIENCE).json(body);
-        Ok(send(request).await?.json().await?)
+        let request = self.request(Method::POST, path).timeout(RESPONSE_TIMEOUT).json(body);
+        Ok(send_request(request).await?.json().await?)
     }
 
     /// The same where the caller wants to look at a problem itself.
@@ -96,17 +96,17 @@ impl Client {
         &self,
         path: &str,
         body: &impl Serialize,
-    ) -> anyhow::Result<Answered<T>> {
-        let request = self.request(Method::POST, path).timeout(PERSON).json(body);
+    ) -> anyhow::Result<ApiResponse<T>> {
+        let request = self.request(Method::POST, path).timeout(HUMAN_RESPONSE_TIMEOUT).json(body);
         let response = request.send().await.context("the daemon did not answer")?;
         let status = response.status();
         let text = response.text().await.context("the daemon hung up")?;
         if status.is_success() {
             let answer = serde_json::from_str(&text).context("the daemon's answer is strange")?;
-            return Ok(Answered::Well(answer));
+            return Ok(ApiResponse::Success(answer));
         }
         match serde_json::from_str(&text) {
-            Ok(problem) => Ok(Answered::Problem(problem)),
+            Ok(problem) => Ok(ApiResponse::Problem(problem)),
             Err(_) => Err(anyhow!("the daemon answered {status}: {text}")),
         }
     }
@@ -116,8 +116,8 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<T> {
-        let request = self.request(Method::PUT, path).timeout(PATIENCE).json(body);
-        Ok(send(request).await?.json().await?)
+        let request = self.request(Method::PUT, path).timeout(RESPONSE_TIMEOUT).json(body);
+        Ok(send_request(request).await?.json().await?)
     }
 
     pub(crate) async fn patch<T: DeserializeOwned>(
@@ -125,60 +125,60 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<T> {
-        let request = self.request(Method::PATCH, path).timeout(PATIENCE).json(body);
-        Ok(send(request).await?.json().await?)
+        let request = self.request(Method::PATCH, path).timeout(RESPONSE_TIMEOUT).json(body);
+        Ok(send_request(request).await?.json().await?)
     }
 
     /// A request that happens once under this key, and whose answer may take
     /// as long as a person takes.
-    pub(crate) async fn post_once<T: DeserializeOwned>(
+    pub(crate) async fn post_idempotent<T: DeserializeOwned>(
         &self,
         path: &str,
         key: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<T> {
         let request = self.request(Method::POST, path).header("idempotency-key", key);
-        Ok(send(request.timeout(PERSON).json(body)).await?.json().await?)
+        Ok(send_request(request.timeout(HUMAN_RESPONSE_TIMEOUT).json(body)).await?.json().await?)
     }
 
     /// A request whose answer has no body.
-    pub(crate) async fn tell(&self, method: Method, path: &str) -> anyhow::Result<()> {
-        send(self.request(method, path).timeout(PATIENCE)).await.map(|_| ())
+    pub(crate) async fn send_no_content(&self, method: Method, path: &str) -> anyhow::Result<()> {
+        send_request(self.request(method, path).timeout(RESPONSE_TIMEOUT)).await.map(|_| ())
     }
 
     pub(crate) async fn delete<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        let request = self.request(Method::DELETE, path).timeout(PATIENCE);
-        Ok(send(request).await?.json().await?)
+        let request = self.request(Method::DELETE, path).timeout(RESPONSE_TIMEOUT);
+        Ok(send_request(request).await?.json().await?)
     }
 
     /// An answer without an end.
-    pub(crate) async fn stream(&self, path: &str) -> anyhow::Result<Response> {
-        send(self.request(Method::GET, path)).await
+    pub(crate) async fn get_stream(&self, path: &str) -> anyhow::Result<Response> {
+        send_request(self.request(Method::GET, path)).await
     }
 }
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) enum Answered<T> {
+pub(crate) enum ApiResponse<T> {
     /// What was asked for.
-    Well(T),
+    Success(T),
     /// Why not.
     Problem(ErrorResponse),
 }
 
 /// The daemon understood and said no; asking again would not help.
 #[derive(Debug)]
-pub(crate) struct Refused(String);
+pub(crate) struct RequestRejected(String);
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for RequestRejected {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for RequestRejected {}
 
-async fn send(request: RequestBuilder) -> anyhow::Result<Response> {
+async fn send_request(request: RequestBuilder) -> anyhow::Result<Response> {
     let response = request.send().await.context("the daemon did not answer")?;
     let status = response.status();
     if status.is_success() {
@@ -189,5 +189,5 @@ async fn send(request: RequestBuilder) -> anyhow::Result<Response> {
         Ok(problem) => format!("{} ({})", problem.error, problem.code),
         Err(_) => format!("the daemon answered {status}: {text}"),
     };
-    if status.is_client_error() { Err(Refused(said).into()) } else { Err(anyhow!(said)) }
+    if status.is_client_error() { Err(RequestRejected(said).into()) } else { Err(anyhow!(said)) }
 }

@@ -31,20 +31,20 @@ use etcetera::BaseStrategy;
 use provost_core::redact::Secrets;
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, CliCommand};
 use crate::output;
 
 mod models;
 mod telemetry;
 
 pub(crate) use models::ModelsConfig;
-use models::ModelsFile;
-pub(crate) use telemetry::TelemetryFile;
+use models::ModelsSection;
+pub(crate) use telemetry::TelemetrySection;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Source {
+pub(crate) enum ConfigSource {
     /// Nobody said anything.
     Default,
     /// `config.toml`.
@@ -57,9 +57,9 @@ pub(crate) enum Source {
 
 /// A value and where it comes from.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Value<T> {
+pub(crate) struct ConfigValue<T> {
     pub(crate) value: T,
-    pub(crate) source: Source,
+    pub(crate) source: ConfigSource,
 }
 
 /// The configuration, resolved.
@@ -68,23 +68,23 @@ pub(crate) struct Value<T> {
 pub(crate) struct Config {
     /// The file that was looked for; it need not exist.
     pub(crate) file: PathBuf,
-    pub(crate) data: Value<PathBuf>,
-    pub(crate) listen: Value<SocketAddr>,
-    pub(crate) allow_hosts: Value<Vec<String>>,
+    pub(crate) data: ConfigValue<PathBuf>,
+    pub(crate) listen: ConfigValue<SocketAddr>,
+    pub(crate) allow_hosts: ConfigValue<Vec<String>>,
     /// A second port for the previews.
-    pub(crate) preview_port: Value<Option<u16>>,
-    pub(crate) log: Value<String>,
-    pub(crate) kernel_idle_minutes: Value<u64>,
+    pub(crate) preview_port: ConfigValue<Option<u16>>,
+    pub(crate) log: ConfigValue<String>,
+    pub(crate) kernel_idle_minutes: ConfigValue<u64>,
     /// The person's own rules; the file need not exist.
-    pub(crate) policy: Value<PathBuf>,
+    pub(crate) policy: ConfigValue<PathBuf>,
     /// How long a question waits for an answer.
-    pub(crate) approval_minutes: Value<u64>,
+    pub(crate) approval_minutes: ConfigValue<u64>,
     /// The model that is taken where nobody names one.
-    pub(crate) model: Value<Option<String>>,
+    pub(crate) model: ConfigValue<Option<String>>,
     /// Providers, prices, budgets and limits, without keys.
     pub(crate) models: ModelsConfig,
     /// Where it is told what sessions do; nowhere by default.
-    pub(crate) telemetry: Option<TelemetryFile>,
+    pub(crate) telemetry: Option<TelemetrySection>,
     #[serde(skip)]
     pub(crate) home: Option<PathBuf>,
     /// The home that the machine knows for this user, whatever `HOME` says.
@@ -93,7 +93,7 @@ pub(crate) struct Config {
     #[serde(skip)]
     pub(crate) user: String,
     #[serde(skip)]
-    pub(crate) browser: Browser,
+    pub(crate) browser: BrowserConfig,
     /// What must not be stored or streamed.
     #[serde(skip)]
     pub(crate) secrets: Secrets,
@@ -105,7 +105,7 @@ pub(crate) struct Config {
 
 /// Whether a browser can be opened, and which the person prefers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Browser {
+pub(crate) struct BrowserConfig {
     pub(crate) display: bool,
     pub(crate) preferred: Option<String>,
 }
@@ -113,7 +113,7 @@ pub(crate) struct Browser {
 /// What `config.toml` may hold. A typo is an error, not a default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ConfigFile {
     data: Option<PathBuf>,
     listen: Option<String>,
     allow_hosts: Option<Vec<String>>,
@@ -125,15 +125,15 @@ struct File {
     model: Option<String>,
     providers: Option<BTreeMap<String, toml::Value>>,
     prices: Option<PathBuf>,
-    budget: Option<models::BudgetFile>,
-    turn: Option<models::TurnFile>,
-    telemetry: Option<TelemetryFile>,
+    budget: Option<models::BudgetSection>,
+    turn: Option<models::TurnSection>,
+    telemetry: Option<TelemetrySection>,
 }
 
-impl File {
+impl ConfigFile {
     /// What it says of models.
-    fn models(&mut self) -> ModelsFile {
-        ModelsFile {
+    fn take_models(&mut self) -> ModelsSection {
+        ModelsSection {
             providers: self.providers.take().unwrap_or_default(),
             prices: self.prices.take(),
             budget: self.budget.unwrap_or_default(),
@@ -146,10 +146,10 @@ impl Config {
     /// Puts the layers together. Where the file is broken, whoever looks after the daemon is
     /// told so and goes on without it: a daemon that runs can always be stopped.
     pub(crate) fn resolve(cli: &Cli) -> anyhow::Result<Self> {
-        match Self::layered(cli, read) {
-            Err(error) if cli.command.looks_after_the_daemon() => {
-                let config = Self::layered(cli, |_, _| Ok(File::default()))?;
-                output::warning(&error.context(
+        match Self::from_layers(cli, read_config_file) {
+            Err(error) if cli.command.tolerates_broken_config() => {
+                let config = Self::from_layers(cli, |_, _| Ok(ConfigFile::default()))?;
+                output::print_warning(&error.context(
                     "going on without config.toml\nhint: if it names the data folder, name it \
                      with --data",
                 ));
@@ -159,21 +159,22 @@ impl Config {
         }
     }
 
-    fn layered(
+    fn from_layers(
         cli: &Cli,
-        read: impl FnOnce(&Path, Missing) -> anyhow::Result<File>,
+        read: impl FnOnce(&Path, MissingFilePolicy) -> anyhow::Result<ConfigFile>,
     ) -> anyhow::Result<Self> {
         let places = etcetera::choose_base_strategy();
         let named = env::var_os("PROVOST_CONFIG").filter(|path| !path.is_empty());
-        let missing = if named.is_some() { Missing::Error } else { Missing::Defaults };
+        let missing =
+            if named.is_some() { MissingFilePolicy::Fail } else { MissingFilePolicy::UseDefaults };
         let file = match (named, &places) {
             (Some(path), _) => PathBuf::from(path),
             (None, Ok(places)) => places.config_dir().join("provost/config.toml"),
             (None, Err(_)) => PathBuf::from("/etc/provost/config.toml"),
         };
         let mut written = read(&file, missing)?;
-        let models = written.models();
-        let keys = models.keys(written.telemetry.as_ref());
+        let models = written.take_models();
+        let keys = models.collect_secrets(written.telemetry.as_ref());
         let models = ModelsConfig::resolve(models, &file)?;
         let policy = file.with_file_name("policy.toml");
         let default_data = match &places {
@@ -181,49 +182,50 @@ impl Config {
             Err(_) => PathBuf::new(),
         };
         let serve = cli.command.serve_args().cloned().unwrap_or_default();
-        let data = layer(default_data, written.data, variable("PROVOST_DATA")?, cli.data.clone());
-        let listen = layer(
-            default_listen().to_string(),
+        let data =
+            merge_layers(default_data, written.data, read_env("PROVOST_DATA")?, cli.data.clone());
+        let listen = merge_layers(
+            default_listen_address().to_string(),
             written.listen,
-            variable("PROVOST_LISTEN")?,
+            read_env("PROVOST_LISTEN")?,
             serve.listen.map(|address| address.to_string()),
         );
-        let listen = where_to_listen(&listen, &file, cli)?;
-        let set = variable("PROVOST_MODEL")?;
+        let listen = resolve_listen_address(&listen, &file, cli)?;
+        let set = read_env("PROVOST_MODEL")?;
         let config = Self {
-            model: layer(None, written.model.map(Some), set.map(Some), None),
+            model: merge_layers(None, written.model.map(Some), set.map(Some), None),
             models,
             telemetry: written.telemetry,
             file,
-            data: Value { value: absolute(&data.value)?, ..data },
+            data: ConfigValue { value: make_absolute(&data.value)?, ..data },
             listen,
-            allow_hosts: allow_hosts(written.allow_hosts, serve.allow_hosts)?,
-            preview_port: preview_port(written.preview_port, serve.preview_port)?,
-            log: layer("info".to_owned(), written.log, variable("PROVOST_LOG")?, serve.log),
-            kernel_idle_minutes: layer(
+            allow_hosts: resolve_allow_hosts(written.allow_hosts, serve.allow_hosts)?,
+            preview_port: resolve_preview_port(written.preview_port, serve.preview_port)?,
+            log: merge_layers("info".to_owned(), written.log, read_env("PROVOST_LOG")?, serve.log),
+            kernel_idle_minutes: merge_layers(
                 10,
                 written.kernel_idle_minutes,
-                variable("PROVOST_KERNEL_IDLE_MINUTES")?,
+                read_env("PROVOST_KERNEL_IDLE_MINUTES")?,
                 None,
             ),
-            policy: layer(policy, written.policy, variable("PROVOST_POLICY")?, None),
-            approval_minutes: layer(
+            policy: merge_layers(policy, written.policy, read_env("PROVOST_POLICY")?, None),
+            approval_minutes: merge_layers(
                 15,
                 written.approval_minutes,
-                variable("PROVOST_APPROVAL_MINUTES")?,
+                read_env("PROVOST_APPROVAL_MINUTES")?,
                 None,
             ),
             home: places.ok().map(|places| places.home_dir().to_owned()),
-            passwd_home: passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
-            user: user_name(),
-            browser: browser(),
-            secrets: keys
-                .iter()
-                .fold(secrets(), |all, key| all.with_secret("a key of config.toml", key)),
+            passwd_home: parse_passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
+            user: detect_user_name(),
+            browser: detect_browser(),
+            secrets: keys.iter().fold(collect_env_secrets(), |all, key| {
+                all.with_secret("a key of config.toml", key)
+            }),
             path: env::var_os("PATH"),
-            daemon: matches!(cli.command, Command::Serve(_)),
+            daemon: matches!(cli.command, CliCommand::Serve(_)),
         };
-        config.check()?;
+        config.validate()?;
         Ok(config)
     }
 
@@ -240,21 +242,21 @@ impl Config {
 
     /// Threads of the runtime. The daemon shares the machine with the work it
     /// supervises; the client waits for one answer.
-    pub(crate) fn workers(&self) -> usize {
+    pub(crate) fn worker_threads(&self) -> usize {
         if self.daemon { 2 } else { 1 }
     }
 
-    fn check(&self) -> anyhow::Result<()> {
+    fn validate(&self) -> anyhow::Result<()> {
         // An empty name would let a request with no host name in.
         let unfit = |name: &str| {
             name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control() || c == '/')
         };
         if let Some(name) = self.allow_hosts.value.iter().find(|name| unfit(name)) {
             let place = match self.allow_hosts.source {
-                Source::Default => "the defaults",
-                Source::File => "`allow_hosts` in config.toml",
-                Source::Environment => "PROVOST_ALLOW_HOSTS",
-                Source::Flag => "--allow-host",
+                ConfigSource::Default => "the defaults",
+                ConfigSource::File => "`allow_hosts` in config.toml",
+                ConfigSource::Environment => "PROVOST_ALLOW_HOSTS",
+                ConfigSource::Flag => "--allow-host",
             };
             bail!(
                 "{place} holds `{name}`, which is no name of a host\nhint: name it as in the \
@@ -280,54 +282,64 @@ impl Config {
     }
 }
 
-fn allow_hosts(
+fn resolve_allow_hosts(
     file: Option<Vec<String>>,
     flag: Option<Vec<String>>,
-) -> anyhow::Result<Value<Vec<String>>> {
+) -> anyhow::Result<ConfigValue<Vec<String>>> {
     let listed = |names: String| names.split(',').map(|name| name.trim().to_owned()).collect();
-    Ok(layer(Vec::new(), file, variable("PROVOST_ALLOW_HOSTS")?.map(listed), flag))
+    Ok(merge_layers(Vec::new(), file, read_env("PROVOST_ALLOW_HOSTS")?.map(listed), flag))
 }
 
-fn preview_port(file: Option<u16>, flag: Option<u16>) -> anyhow::Result<Value<Option<u16>>> {
-    let set = variable("PROVOST_PREVIEW_PORT")?;
-    Ok(layer(None, file.map(Some), set.map(Some), flag.map(Some)))
+fn resolve_preview_port(
+    file: Option<u16>,
+    flag: Option<u16>,
+) -> anyhow::Result<ConfigValue<Option<u16>>> {
+    let set = read_env("PROVOST_PREVIEW_PORT")?;
+    Ok(merge_layers(None, file.map(Some), set.map(Some), flag.map(Some)))
 }
 
-fn where_to_listen(
-    text: &Value<String>,
+fn resolve_listen_address(
+    text: &ConfigValue<String>,
     file: &Path,
     cli: &Cli,
-) -> anyhow::Result<Value<SocketAddr>> {
-    match address(text, file) {
-        Ok(address) => Ok(Value { value: address, source: text.source }),
+) -> anyhow::Result<ConfigValue<SocketAddr>> {
+    match parse_listen_address(text, file) {
+        Ok(address) => Ok(ConfigValue { value: address, source: text.source }),
         // Where the daemon listens is in its folder, so nobody else looks at this.
-        Err(_) if !cli.command.listens() => Ok(layer(default_listen(), None, None, None)),
+        Err(_) if !cli.command.needs_listen_address() => {
+            Ok(merge_layers(default_listen_address(), None, None, None))
+        }
         Err(error) => Err(error),
     }
 }
 
-fn default_listen() -> SocketAddr {
+fn default_listen_address() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 3001).into()
 }
 
-fn layer<T>(default: T, file: Option<T>, environment: Option<T>, flag: Option<T>) -> Value<T> {
+fn merge_layers<T>(
+    default: T,
+    file: Option<T>,
+    environment: Option<T>,
+    flag: Option<T>,
+) -> ConfigValue<T> {
     let (value, source) = match (flag, environment, file) {
-        (Some(value), _, _) => (value, Source::Flag),
-        (None, Some(value), _) => (value, Source::Environment),
-        (None, None, Some(value)) => (value, Source::File),
-        (None, None, None) => (default, Source::Default),
+        (Some(value), _, _) => (value, ConfigSource::Flag),
+        (None, Some(value), _) => (value, ConfigSource::Environment),
+        (None, None, Some(value)) => (value, ConfigSource::File),
+        (None, None, None) => (default, ConfigSource::Default),
     };
-    Value { value, source }
+    ConfigValue { value, source }
 }
 
 /// The address that someone wrote down.
-fn address(listen: &Value<String>, file: &Path) -> anyhow::Result<SocketAddr> {
+fn parse_listen_address(listen: &ConfigValue<String>, file: &Path) -> anyhow::Result<SocketAddr> {
     let text = &listen.value;
     text.parse().map_err(|_| {
         let place = match listen.source {
-            Source::Default | Source::Flag => "--listen".to_owned(),
-            Source::Environment => "the variable PROVOST_LISTEN".to_owned(),
-            Source::File => format!("`listen` in {}", file.display()),
+            ConfigSource::Default | ConfigSource::Flag => "--listen".to_owned(),
+            ConfigSource::Environment => "the variable PROVOST_LISTEN".to_owned(),
+            ConfigSource::File => format!("`listen` in {}", file.display()),
         };
         anyhow!(
             "{place} is `{text}`, which is no address to listen on\n\
@@ -337,7 +349,7 @@ fn address(listen: &Value<String>, file: &Path) -> anyhow::Result<SocketAddr> {
 }
 
 /// An environment variable, if it is set to anything.
-fn variable<T: FromStr>(name: &str) -> anyhow::Result<Option<T>>
+fn read_env<T: FromStr>(name: &str) -> anyhow::Result<Option<T>>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
@@ -355,25 +367,28 @@ where
 
 /// What it means that the file is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingFilePolicy {
     /// Nobody wrote one.
-    Defaults,
+    UseDefaults,
     /// Someone named it, so they think it is there.
-    Error,
+    Fail,
 }
 
-fn read(file: &Path, missing: Missing) -> anyhow::Result<File> {
+fn read_config_file(file: &Path, missing: MissingFilePolicy) -> anyhow::Result<ConfigFile> {
     match fs::read_to_string(file) {
         Ok(text) => toml::from_str(&text)
             .with_context(|| format!("{} is not what Provost understands", file.display())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && missing == Missing::Defaults => {
-            Ok(File::default())
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                && missing == MissingFilePolicy::UseDefaults =>
+        {
+            Ok(ConfigFile::default())
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     }
 }
 
-fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+fn make_absolute(path: &Path) -> anyhow::Result<PathBuf> {
     if path.as_os_str().is_empty() {
         bail!(
             "there is no home folder to keep data in\nhint: set HOME, or name a folder with --data"
@@ -383,7 +398,7 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// The home of the current user in the text of `/etc/passwd`.
-fn passwd_home(passwd: &str) -> Option<PathBuf> {
+fn parse_passwd_home(passwd: &str) -> Option<PathBuf> {
     let own = rustix::process::getuid().as_raw().to_string();
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -392,7 +407,7 @@ fn passwd_home(passwd: &str) -> Option<PathBuf> {
     })
 }
 
-fn user_name() -> String {
+fn detect_user_name() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(|name| env::var(name).ok());
     let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
     named.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()))
@@ -400,16 +415,16 @@ fn user_name() -> String {
 
 /// The variables that hold secrets. One that is not UTF-8 is no text that could be
 /// found in another.
-fn secrets() -> Secrets {
+fn collect_env_secrets() -> Secrets {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     Secrets::from_environment(env::vars_os().filter_map(text))
 }
 
-fn browser() -> Browser {
+fn detect_browser() -> BrowserConfig {
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    Browser {
+    BrowserConfig {
         display: set("DISPLAY") || set("WAYLAND_DISPLAY") || set("BROWSER"),
         preferred: env::var("BROWSER").ok(),
     }
@@ -426,8 +441,8 @@ mod tests {
         let passwd = format!(
             "broken\nann:x:{other}:7:Ann:/home/ann:/bin/sh\nme:x:{uid}:9:Me:/home/me:/bin/sh\n"
         );
-        assert_eq!(passwd_home(&passwd), Some(PathBuf::from("/home/me")));
-        assert_eq!(passwd_home(&format!("me:x:{uid}:9::/:/bin/sh")), None, "a service's");
-        assert_eq!(passwd_home(""), None);
+        assert_eq!(parse_passwd_home(&passwd), Some(PathBuf::from("/home/me")));
+        assert_eq!(parse_passwd_home(&format!("me:x:{uid}:9::/:/bin/sh")), None, "a service's");
+        assert_eq!(parse_passwd_home(""), None);
     }
 }

@@ -1,21 +1,21 @@
 //! The `provost` command: arguments, configuration, wiring, signals. No logic.
 
+mod action_report;
+mod approval_text;
 mod args;
 mod client;
 mod commands;
 mod config;
 mod daemon;
+mod memory_trim;
 mod output;
-mod question;
-mod story;
-mod thrift;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
-use crate::output::{Closed, error_line};
+use crate::args::{Cli, CliCommand};
+use crate::output::{OutputClosed, print_error};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -25,9 +25,9 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => code,
         // Whoever read our output has seen enough.
-        Err(error) if error.is::<Closed>() => ExitCode::SUCCESS,
+        Err(error) if error.is::<OutputClosed>() => ExitCode::SUCCESS,
         Err(error) => {
-            error_line(&error);
+            print_error(&error);
             ExitCode::FAILURE
         }
     }
@@ -36,20 +36,20 @@ fn main() -> ExitCode {
 /// Reads the configuration and hands over to the command.
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     // These two need no configuration and must work even if it is broken.
-    if let Command::Completions { shell } = cli.command {
-        return commands::completions::shell(shell);
+    if let CliCommand::Completions { shell } = cli.command {
+        return commands::completions::print_completions(shell);
     }
-    if let Command::Man { folder } = &cli.command {
-        return commands::completions::man(folder.as_deref());
+    if let CliCommand::Man { folder } = &cli.command {
+        return commands::completions::print_man_pages(folder.as_deref());
     }
     // This one runs behind the wall, where there is no configuration.
-    if let Command::Static(args) = cli.command {
+    if let CliCommand::Static(args) = cli.command {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         return runtime.block_on(commands::serve_files(args));
     }
     let config = config::Config::resolve(&cli)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(config.workers())
+        .worker_threads(config.worker_threads())
         .enable_all()
         .build()?;
     runtime.block_on(commands::dispatch(cli.command, config))

@@ -10,19 +10,19 @@ use provost_core::action::escape_invisible;
 use provost_proto::UnixMicros;
 
 /// Prints a line; a closed pipe is not an error worth a word.
-pub(crate) fn line(text: &str) -> anyhow::Result<()> {
-    told(writeln!(anstream::stdout(), "{text}"))
+pub(crate) fn print_line(text: &str) -> anyhow::Result<()> {
+    check_write_result(writeln!(anstream::stdout(), "{text}"))
 }
 
 /// Prints bytes as they are.
-pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    told(out.write_all(bytes).and_then(|()| out.flush()))
+    check_write_result(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-fn told(written: io::Result<()>) -> anyhow::Result<()> {
+fn check_write_result(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
-        Err(error) if is_closed(&error) => Err(Closed.into()),
+        Err(error) if is_closed(&error) => Err(OutputClosed.into()),
         Err(error) => Err(error).context("cannot print"),
         Ok(()) => Ok(()),
     }
@@ -35,43 +35,43 @@ fn is_closed(error: &io::Error) -> bool {
 }
 
 /// The status of a program that nobody reads any more.
-pub(crate) const CLOSED: u8 = 141;
+pub(crate) const EXIT_OUTPUT_CLOSED: u8 = 141;
 
 /// Nobody reads our output any more.
 #[derive(Debug)]
-pub(crate) struct Closed;
+pub(crate) struct OutputClosed;
 
-impl std::fmt::Display for Closed {
+impl std::fmt::Display for OutputClosed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the output was closed")
     }
 }
 
-impl std::error::Error for Closed {}
+impl std::error::Error for OutputClosed {}
 
 /// Prints a value as JSON.
-pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    line(&serde_json::to_string_pretty(value)?)
+pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print_line(&serde_json::to_string_pretty(value)?)
 }
 
 /// Prints a remark to standard error.
-pub(crate) fn remark(text: &str) {
+pub(crate) fn print_stderr(text: &str) {
     // If standard error is closed there is nobody to tell.
     drop(writeln!(anstream::stderr(), "{text}"));
 }
 
 /// Prints an error.
-pub(crate) fn error_line(error: &anyhow::Error) {
-    remark(&format!("\x1b[1;31merror:\x1b[0m {}", explained(error)));
+pub(crate) fn print_error(error: &anyhow::Error) {
+    print_stderr(&format!("\x1b[1;31merror:\x1b[0m {}", format_error(error)));
 }
 
 /// Prints an error that stopped nothing.
-pub(crate) fn warning(error: &anyhow::Error) {
-    remark(&format!("\x1b[1;33mwarning:\x1b[0m {}", explained(error)));
+pub(crate) fn print_warning(error: &anyhow::Error) {
+    print_stderr(&format!("\x1b[1;33mwarning:\x1b[0m {}", format_error(error)));
 }
 
 /// An error with its causes, and then what to do about it.
-fn explained(error: &anyhow::Error) -> String {
+fn format_error(error: &anyhow::Error) -> String {
     let (mut text, mut hints) = (String::new(), String::new());
     for (depth, cause) in error.chain().enumerate() {
         let cause = cause.to_string();
@@ -85,21 +85,21 @@ fn explained(error: &anyhow::Error) -> String {
 }
 
 /// Whether a person is at both ends: reads what we print, and can answer.
-pub(crate) fn can_answer() -> bool {
-    io::IsTerminal::is_terminal(&io::stdin()) && on_terminal()
+pub(crate) fn is_interactive() -> bool {
+    io::IsTerminal::is_terminal(&io::stdin()) && is_stdout_terminal()
 }
 
 /// Asks a person who is at a terminal; anything but a plain yes is a no.
-pub(crate) fn confirmed(question: &str) -> anyhow::Result<bool> {
+pub(crate) fn ask_confirmation(question: &str) -> anyhow::Result<bool> {
     let mut out = anstream::stdout();
-    told(write!(out, "{question} [y/N] ").and_then(|()| out.flush()))?;
+    check_write_result(write!(out, "{question} [y/N] ").and_then(|()| out.flush()))?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).context("cannot read your answer")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Whether a person watches standard output.
-pub(crate) fn on_terminal() -> bool {
+pub(crate) fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn bold(text: &str) -> String {
 }
 
 /// A time in the machine's zone.
-pub(crate) fn time(at: UnixMicros) -> String {
+pub(crate) fn format_time(at: UnixMicros) -> String {
     let micros = i64::try_from(at).unwrap_or(i64::MAX);
     let Ok(time) = jiff::Timestamp::from_microsecond(micros) else { return at.to_string() };
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
@@ -122,7 +122,7 @@ pub(crate) fn time(at: UnixMicros) -> String {
 
 /// Text from outside, with everything that could steer a terminal or mislead
 /// an eye made visible.
-pub(crate) fn plain(text: &str) -> String {
+pub(crate) fn sanitize_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut place = [0; 4];
     for c in text.chars() {
@@ -138,19 +138,19 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// Text from outside as one word: between backquotes, with everything in it
 /// that could look like something else spelled out.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quote_text(text: &str) -> String {
     format!("`{}`", escape_invisible(text))
 }
 
 /// The same for text of many lines: they stay lines.
-pub(crate) fn plain_lines(text: &str) -> String {
-    let tabs = |line: &str| line.split('\t').map(plain).collect::<Vec<_>>().join("\t");
+pub(crate) fn sanitize_lines(text: &str) -> String {
+    let tabs = |line: &str| line.split('\t').map(sanitize_text).collect::<Vec<_>>().join("\t");
     text.lines().map(tabs).collect::<Vec<_>>().join("\n")
 }
 
 /// The same for a piece of such a text, which may end with its line or without.
-pub(crate) fn plain_pieces(text: &str) -> String {
-    let line = |line: &str| line.split('\t').map(plain).collect::<Vec<_>>().join("\t");
+pub(crate) fn sanitize_chunk(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(sanitize_text).collect::<Vec<_>>().join("\t");
     text.replace('\r', "").split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
@@ -163,7 +163,7 @@ mod tests {
         let cause = anyhow::anyhow!("the port is taken");
         let error = cause.context("cannot listen\nhint: choose another").context("cannot start");
         assert_eq!(
-            explained(&error),
+            format_error(&error),
             "cannot start\n  because cannot listen\n  because the port is taken\n\
              hint: choose another"
         );
@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn what_could_steer_the_terminal_or_the_eye_is_shown() {
         assert_eq!(
-            plain("a\x1b[31mb\u{202e}c\u{200b}\n"),
+            sanitize_text("a\x1b[31mb\u{202e}c\u{200b}\n"),
             "a\\u{1b}[31mb\\u{202e}c\\u{200b}\\u{a}"
         );
-        assert_eq!(plain("Käse 日本 😀 C:\\`x`"), "Käse 日本 😀 C:\\`x`");
-        assert_eq!(plain("a\u{a0}b\u{e0041}\u{2800}"), "a\\u{a0}b\\u{e0041}\\u{2800}");
-        assert_eq!(quoted("a b`\n"), "`a b\\`\\n`");
+        assert_eq!(sanitize_text("Käse 日本 😀 C:\\`x`"), "Käse 日本 😀 C:\\`x`");
+        assert_eq!(sanitize_text("a\u{a0}b\u{e0041}\u{2800}"), "a\\u{a0}b\\u{e0041}\\u{2800}");
+        assert_eq!(quote_text("a b`\n"), "`a b\\`\\n`");
     }
 }

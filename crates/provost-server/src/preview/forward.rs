@@ -18,28 +18,28 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::headers::{self, Ends};
-use super::{host, waiting};
-use crate::Door;
+use super::proxy_headers::{self, ProxyEndpoints};
+use super::{request_host, status_page};
+use crate::AppState;
 
 /// How long a server of this machine may take to accept.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long it may take to begin its answer; the answer itself may take for ever.
-const ANSWER: Duration = Duration::from_mins(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Passes a request on.
-pub(super) async fn forward(
-    door: &Door,
+pub(super) async fn forward_request(
+    door: &AppState,
     view: &RuntimeView,
     open: &ListeningPort,
     (mut request, pass): (Request, TokenLease),
 ) -> Response {
-    let host = host(&request);
-    let ends = Ends { host: &host, port: open.port };
-    let page = waiting::wants_page(&request);
-    let failed = |why: &str| waiting::upstream(view, open.port, why, page);
-    let stream = match timeout(CONNECT, TcpStream::connect(reached_at(open))).await {
+    let host = request_host(&request);
+    let ends = ProxyEndpoints { host: &host, port: open.port };
+    let page = status_page::accepts_html(&request);
+    let failed = |why: &str| status_page::respond_bad_gateway(view, open.port, why, page);
+    let stream = match timeout(CONNECT_TIMEOUT, TcpStream::connect(connect_address(open))).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return failed(&format!("it does not accept: {error}")),
         Err(_) => return failed("it does not accept in time"),
@@ -57,32 +57,32 @@ pub(super) async fn forward(
         }
     }));
     let browser = hyper::upgrade::on(&mut request);
-    let upgrade = prepare(door, &mut request, ends);
-    let mut answer = match timeout(ANSWER, sender.send_request(request)).await {
+    let upgrade = prepare_request(door, &mut request, ends);
+    let mut answer = match timeout(RESPONSE_TIMEOUT, sender.send_request(request)).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => return failed(&format!("it hung up: {error}")),
         Err(_) => return failed("it does not answer in time"),
     };
     let switched = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
     let server = hyper::upgrade::on(&mut answer);
-    let protocol = headers::strip_hops(answer.headers_mut());
-    headers::downwards(answer.headers_mut(), ends);
+    let protocol = proxy_headers::strip_hop_headers(answer.headers_mut());
+    proxy_headers::rewrite_response_headers(answer.headers_mut(), ends);
     if switched {
         let Some(protocol) = protocol.filter(|_| upgrade) else {
             return failed("it changed the protocol, and nobody asked for that");
         };
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         answer.headers_mut().insert(UPGRADE, protocol);
-        let until = end(Arc::clone(&door.gateway), pass, door.closing.clone());
-        drop(tokio::spawn(join(browser, server, until)));
+        let until = wait_until_revoked(Arc::clone(&door.gateway), pass, door.closing.clone());
+        drop(tokio::spawn(copy_upgraded(browser, server, until)));
     }
     answer.map(Body::new).into_response()
 }
 
 /// Makes a request fit; tells whether it asks for another protocol.
-fn prepare(door: &Door, request: &mut Request, ends: Ends<'_>) -> bool {
-    let upgrade = headers::strip_hops(request.headers_mut());
-    headers::upwards(request.headers_mut(), &door.gateway, ends);
+fn prepare_request(door: &AppState, request: &mut Request, ends: ProxyEndpoints<'_>) -> bool {
+    let upgrade = proxy_headers::strip_hop_headers(request.headers_mut());
+    proxy_headers::rewrite_request_headers(request.headers_mut(), &door.gateway, ends);
     // A server is asked for a path; only a proxy is asked for an address.
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     if let Ok(uri) = path.parse() {
@@ -97,7 +97,11 @@ fn prepare(door: &Door, request: &mut Request, ends: Ends<'_>) -> bool {
 
 /// Returns when nobody may look any more: the token behind it has ended, or the
 /// daemon stops.
-async fn end(gateway: Arc<Gateway>, mut pass: TokenLease, closing: CancellationToken) {
+async fn wait_until_revoked(
+    gateway: Arc<Gateway>,
+    mut pass: TokenLease,
+    closing: CancellationToken,
+) {
     tokio::select! {
         () = gateway.wait_lease_end(&mut pass) => {}
         () = closing.cancelled() => {}
@@ -105,7 +109,7 @@ async fn end(gateway: Arc<Gateway>, mut pass: TokenLease, closing: CancellationT
 }
 
 /// Copies both ways until one end is done, or it has to end.
-async fn join(browser: OnUpgrade, server: OnUpgrade, until: impl Future<Output = ()>) {
+async fn copy_upgraded(browser: OnUpgrade, server: OnUpgrade, until: impl Future<Output = ()>) {
     let (Ok(browser), Ok(server)) = tokio::join!(browser, server) else {
         tracing::debug!("a connection of a preview did not change its protocol after all");
         return;
@@ -121,7 +125,7 @@ async fn join(browser: OnUpgrade, server: OnUpgrade, until: impl Future<Output =
     }
 }
 
-fn reached_at(open: &ListeningPort) -> SocketAddr {
+fn connect_address(open: &ListeningPort) -> SocketAddr {
     let address = match open.address {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -5,10 +5,10 @@
 //! ours: the door, and what the waiting page needs.
 
 mod forward;
-mod headers;
-mod hosts;
-mod second;
-mod waiting;
+mod preview_hosts;
+mod preview_listeners;
+mod proxy_headers;
+mod status_page;
 
 use std::sync::Arc;
 
@@ -23,63 +23,73 @@ use provost_proto::runtime::{ListeningPort, PreviewStatus, PreviewView};
 use provost_proto::{Project, ProjectId};
 use serde::Deserialize;
 
-use crate::Door;
-use headers::COOKIES;
-pub(crate) use hosts::{OWN, Place, Previews};
-pub(crate) use second::{Fresh, Seconds};
+use crate::AppState;
+pub(crate) use preview_hosts::{PreviewHosts, PreviewSelector, RESERVED_PATH_PREFIX};
+pub(crate) use preview_listeners::{NewPreviewListener, PreviewListeners};
+use proxy_headers::PREVIEW_COOKIES;
 
 /// Answers a request for a preview. Whatever the answer is, only our own pages may
 /// show it in a frame.
-pub(crate) async fn answer(door: Arc<Door>, place: Place, request: Request) -> Response {
-    let ancestors = HeaderValue::try_from(door.previews.ancestors());
-    let mut response = reply(door, place, request).await;
+pub(crate) async fn handle_request(
+    door: Arc<AppState>,
+    place: PreviewSelector,
+    request: Request,
+) -> Response {
+    let ancestors = HeaderValue::try_from(door.previews.frame_ancestors());
+    let mut response = dispatch_request(door, place, request).await;
     if let Ok(ancestors) = ancestors {
         response.headers_mut().append(CONTENT_SECURITY_POLICY, ancestors);
     }
     response
 }
 
-async fn reply(door: Arc<Door>, place: Place, request: Request) -> Response {
+async fn dispatch_request(
+    door: Arc<AppState>,
+    place: PreviewSelector,
+    request: Request,
+) -> Response {
     let path = request.uri().path();
-    if path == format!("{OWN}enter") {
-        return enter(&door, &place, &request);
+    if path == format!("{RESERVED_PATH_PREFIX}enter") {
+        return redeem_code(&door, &place, &request);
     }
-    if path == format!("{OWN}wait.js") {
-        return waiting::script();
+    if path == format!("{RESERVED_PATH_PREFIX}wait.js") {
+        return status_page::respond_script();
     }
-    let Some(Seen { project, port, pass }) = allowed(&door, &place, request.headers()) else {
-        return waiting::closed();
+    let Some(PreviewAccess { project, port, pass }) =
+        authorize_preview(&door, &place, request.headers())
+    else {
+        return status_page::respond_unauthorized();
     };
-    if acts(&request) && is_foreign(&door, &place, request.headers()) {
+    if is_mutating(&request) && is_cross_origin(&door, &place, request.headers()) {
         let why = "a page of another origin may not act on this preview\n";
         return (StatusCode::FORBIDDEN, why).into_response();
     }
     let view = match door.gateway.runtime_view(project.id).await {
         Ok((view, _)) => view,
-        Err(error) => return waiting::broken(&error.to_string()),
+        Err(error) => return status_page::respond_internal_error(&error.to_string()),
     };
-    let open = chosen(&view.preview, port).cloned();
-    if path == format!("{OWN}state") {
-        return waiting::state(&view, open.as_ref());
+    let open = select_port(&view.preview, port).cloned();
+    if path == format!("{RESERVED_PATH_PREFIX}state") {
+        return status_page::respond_state(&view, open.as_ref());
     }
-    if path.starts_with(OWN) {
+    if path.starts_with(RESERVED_PATH_PREFIX) {
         return (StatusCode::NOT_FOUND, "there is nothing here\n").into_response();
     }
     match open {
-        Some(open) => forward::forward(&door, &view, &open, (request, pass)).await,
-        None => waiting::page(&view, port, &request),
+        Some(open) => forward::forward_request(&door, &view, &open, (request, pass)).await,
+        None => status_page::respond_unavailable(&view, port, &request),
     }
 }
 
 /// The port that is meant, if someone of the project listens on it.
-fn chosen(preview: &PreviewView, port: Option<u16>) -> Option<&ListeningPort> {
+fn select_port(preview: &PreviewView, port: Option<u16>) -> Option<&ListeningPort> {
     let listens = matches!(preview.status, PreviewStatus::Detected | PreviewStatus::Ready);
     let wanted = port.or(preview.port.filter(|_| listens))?;
     preview.ports.iter().find(|open| open.port == wanted)
 }
 
 /// What a request may see.
-struct Seen {
+struct PreviewAccess {
     project: Project,
     port: Option<u16>,
     /// How long, if it stays.
@@ -87,18 +97,22 @@ struct Seen {
 }
 
 /// What a request may see, if one of its cookies opens it.
-fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<Seen> {
-    cookies(headers).find_map(|cookie| {
+fn authorize_preview(
+    door: &AppState,
+    place: &PreviewSelector,
+    headers: &HeaderMap,
+) -> Option<PreviewAccess> {
+    preview_cookies(headers).find_map(|cookie| {
         let VerifiedPreviewCookie { project: id, port: cookie_port, pass } =
             door.gateway.verify_preview_cookie(cookie)?;
         match place {
-            Place::Named { slug, port } => {
+            PreviewSelector::BySlug { slug, port } => {
                 let project = door.gateway.find_open_project_named(slug)?;
-                (project.id == id).then_some(Seen { project, port: *port, pass })
+                (project.id == id).then_some(PreviewAccess { project, port: *port, pass })
             }
-            Place::Own { project: own, .. } => {
+            PreviewSelector::ByPort { project: own, .. } => {
                 let project = door.gateway.find_open_project(*own)?;
-                (project.id == id).then_some(Seen { project, port: cookie_port, pass })
+                (project.id == id).then_some(PreviewAccess { project, port: cookie_port, pass })
             }
         }
     })
@@ -106,32 +120,32 @@ fn allowed(door: &Door, place: &Place, headers: &HeaderMap) -> Option<Seen> {
 
 /// Whether a request may do more than look: it changes something, or opens a line
 /// of its own, for which browsers know no other rule.
-fn acts(request: &Request) -> bool {
+fn is_mutating(request: &Request) -> bool {
     !request.method().is_safe() || request.headers().contains_key(UPGRADE)
 }
 
 /// Whether it comes from a page of another project, or of somebody else. The cookie
 /// alone does not tell: a browser sends it with whatever our own page shows.
-fn is_foreign(door: &Door, place: &Place, headers: &HeaderMap) -> bool {
+fn is_cross_origin(door: &AppState, place: &PreviewSelector, headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     match (headers.contains_key(ORIGIN), text(ORIGIN), text(HOST)) {
         (false, ..) => false,
-        (true, Some(origin), Some(host)) => !door.previews.is_own(place, host, origin),
+        (true, Some(origin), Some(host)) => !door.previews.is_same_project(place, host, origin),
         (true, None, _) | (true, _, None) => true,
     }
 }
 
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+fn preview_cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(';')).filter_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
-        name.starts_with(COOKIES[0]).then_some(value)
+        name.starts_with(PREVIEW_COOKIES[0]).then_some(value)
     })
 }
 
 /// What comes with someone who enters.
 #[derive(Deserialize)]
-struct Entering {
+struct EnterQuery {
     code: String,
     /// The page that is meant.
     to: Option<String>,
@@ -139,7 +153,7 @@ struct Entering {
 
 /// Whether this is a path on this very origin: browsers take `//` and `/\` for
 /// another one, and skip tabs and line ends between.
-fn is_path(to: &str) -> bool {
+fn is_local_path(to: &str) -> bool {
     let mut bytes = to.bytes();
     bytes.next() == Some(b'/')
         && !matches!(bytes.next(), Some(b'/' | b'\\'))
@@ -147,29 +161,30 @@ fn is_path(to: &str) -> bool {
 }
 
 /// Takes a code, gives a cookie, and leads to the page.
-fn enter(door: &Door, place: &Place, request: &Request) -> Response {
-    let Ok(Query(Entering { code, to })) = Query::try_from_uri(request.uri()) else {
-        return waiting::closed();
+fn redeem_code(door: &AppState, place: &PreviewSelector, request: &Request) -> Response {
+    let Ok(Query(EnterQuery { code, to })) = Query::try_from_uri(request.uri()) else {
+        return status_page::respond_unauthorized();
     };
     let shown = door.gateway.redeem_preview_code(&code);
-    let Some(shown) = shown.filter(|shown| leads_to(door, place, shown.project)) else {
-        return waiting::closed();
+    let Some(shown) = shown.filter(|shown| code_matches_selector(door, place, shown.project))
+    else {
+        return status_page::respond_unauthorized();
     };
     let IssuedPreviewCookie { cookie, minutes, .. } = shown;
     let seconds = u64::from(minutes) * 60;
     let value = cookie.reveal();
     // Cookies are not kept apart by port, so listeners need names of their own.
     let mark = match place {
-        Place::Named { .. } => String::new(),
-        Place::Own { at, .. } => format!("_{at}"),
+        PreviewSelector::BySlug { .. } => String::new(),
+        PreviewSelector::ByPort { at, .. } => format!("_{at}"),
     };
     let base = |name: &str| format!("{name}{mark}={value}; HttpOnly; Path=/; Max-Age={seconds}");
     // A page in a frame of ours is a page of another site to the browser, which
     // sends a cookie there only if it is marked so; not every browser takes that
     // one without TLS, so there are two.
     let both = [
-        format!("{}; SameSite=Lax", base(COOKIES[0])),
-        format!("{}; SameSite=None; Secure; Partitioned", base(COOKIES[1])),
+        format!("{}; SameSite=Lax", base(PREVIEW_COOKIES[0])),
+        format!("{}; SameSite=None; Secure; Partitioned", base(PREVIEW_COOKIES[1])),
     ];
     let mut response = StatusCode::SEE_OTHER.into_response();
     let headers = response.headers_mut();
@@ -178,7 +193,7 @@ fn enter(door: &Door, place: &Place, request: &Request) -> Response {
             headers.append(SET_COOKIE, cookie);
         }
     }
-    let place = to.filter(|to| is_path(to)).and_then(|to| HeaderValue::try_from(to).ok());
+    let place = to.filter(|to| is_local_path(to)).and_then(|to| HeaderValue::try_from(to).ok());
     headers.insert(LOCATION, place.unwrap_or(HeaderValue::from_static("/")));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     headers.insert("cache-control", HeaderValue::from_static("no-store"));
@@ -186,19 +201,19 @@ fn enter(door: &Door, place: &Place, request: &Request) -> Response {
 }
 
 /// Whether a code is for what this origin shows.
-fn leads_to(door: &Door, place: &Place, id: ProjectId) -> bool {
+fn code_matches_selector(door: &AppState, place: &PreviewSelector, id: ProjectId) -> bool {
     match place {
-        Place::Named { slug, .. } => {
+        PreviewSelector::BySlug { slug, .. } => {
             door.gateway.find_open_project_named(slug).is_some_and(|project| project.id == id)
         }
-        Place::Own { project, .. } => {
+        PreviewSelector::ByPort { project, .. } => {
             *project == id && door.gateway.find_open_project(id).is_some()
         }
     }
 }
 
 /// The `KernelHost` of a request, as a browser sends it.
-fn host(request: &Request) -> String {
+fn request_host(request: &Request) -> String {
     let named = request.uri().authority().map(|authority| authority.as_str().to_owned());
     let header = || request.headers().get(HOST)?.to_str().ok().map(str::to_owned);
     named.or_else(header).unwrap_or_default()
@@ -223,7 +238,7 @@ mod tests {
             ("http://evil.example/", false),
             ("/é", false),
         ] {
-            assert_eq!(is_path(to), expected, "{to:?}");
+            assert_eq!(is_local_path(to), expected, "{to:?}");
         }
     }
 }

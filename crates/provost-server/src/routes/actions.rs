@@ -12,35 +12,35 @@ use provost_proto::{ActionResponse, ActionView, ErrorResponse, SubmitActionReque
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Answer;
-use crate::Door;
-use crate::auth::{Anyone, Look};
-use crate::body::{JsonBody, Path, Query};
-use crate::problem::Failure;
+use super::JsonResult;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::auth::{Authenticated, RequireReader};
+use crate::extractors::{JsonBody, Path, Query};
 
 /// How long a request waits for its action if it does not say, in milliseconds.
-const WAIT: u64 = 60_000;
+const DEFAULT_WAIT_MS: u64 = 60_000;
 
 /// The longest it may say.
-const LONGEST: u64 = 3_600_000;
+const MAX_WAIT_MS: u64 = 3_600_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct How {
+pub(crate) struct ActionWaitQuery {
     wait: Option<u64>,
 }
 
 /// Ask for an action. Answers when it has ended, or after `wait` milliseconds
 /// that it goes on.
 #[utoipa::path(post, path = "/api/projects/{p}/actions", params(("p" = String, Path), ("wait" = Option<u64>, Query)), request_body = SubmitActionRequest, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
-pub(crate) async fn ask(
-    State(door): State<Arc<Door>>,
-    Anyone(caller): Anyone,
+pub(crate) async fn submit_action(
+    State(door): State<Arc<AppState>>,
+    Authenticated(caller): Authenticated,
     Path(project): Path<String>,
-    Query(How { wait }): Query<How>,
+    Query(ActionWaitQuery { wait }): Query<ActionWaitQuery>,
     JsonBody { value, command }: JsonBody<SubmitActionRequest>,
-) -> Result<impl IntoResponse, Failure> {
-    let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
+) -> Result<impl IntoResponse, ApiError> {
+    let wait = Duration::from_millis(wait.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS));
     let submit = ActionSubmission { wanted: value, id: None, command, wait };
     Ok(match door.gateway.submit_action(&caller, &project, submit).await? {
         SubmissionOutcome::Finished(answer) => (StatusCode::OK, Json(answer)),
@@ -51,31 +51,31 @@ pub(crate) async fn ask(
 /// Show an action, as far as it has come. Whoever asked for it is told what came out.
 #[utoipa::path(get, path = "/api/actions/{id}", params(("id" = String, Path)), responses((status = 200, body = ActionView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
-    State(door): State<Arc<Door>>,
-    Anyone(caller): Anyone,
+    State(door): State<Arc<AppState>>,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Answer<ActionView> {
+) -> JsonResult<ActionView> {
     Ok(Json(door.gateway.get_action_for_caller(&caller, &id).await?))
 }
 
 /// Stop an action.
 #[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn cancel(
-    State(door): State<Arc<Door>>,
-    Anyone(caller): Anyone,
+    State(door): State<Arc<AppState>>,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Answer<Value> {
+) -> JsonResult<Value> {
     let stopping = door.gateway.cancel_action(&caller, &id).await?;
     Ok(Json(json!({ "stopping": stopping })))
 }
 
 /// Show how a project's kernel process is.
 #[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn kernel(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn show_kernel(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-) -> Answer<Value> {
+) -> JsonResult<Value> {
     let project = door.gateway.get_project(&name).await?;
     if !reader.may_see(project.id) {
         return Err(GatewayError::ProjectNotFound(name).into());

@@ -10,26 +10,26 @@ use provost_proto::{
 };
 use serde::Deserialize;
 
-use super::Answer;
-use super::governance::seen;
-use crate::Door;
-use crate::auth::{Look, Op};
-use crate::body::{JsonBody, Key, Path, Query};
+use super::JsonResult;
+use super::governance::find_visible_project;
+use crate::AppState;
+use crate::auth::{RequireOperator, RequireReader};
+use crate::extractors::{IdempotencyHeader, JsonBody, Path, Query};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct ApprovalListQuery {
     #[serde(default)]
     all: bool,
 }
 
 /// List the open questions of all projects; with `all`, the resolved ones too.
 #[utoipa::path(get, path = "/api/approvals", params(("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 403, body = ErrorResponse)))]
-pub(crate) async fn everywhere(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
-    Query(Which { all }): Query<Which>,
-) -> Answer<ApprovalList> {
+pub(crate) async fn list_all(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
+    Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
+) -> JsonResult<ApprovalList> {
     let mut approvals = door.gateway.list_approvals(None, all).await?;
     approvals.retain(|approval| reader.may_see(approval.project));
     Ok(Json(ApprovalList { approvals }))
@@ -38,22 +38,22 @@ pub(crate) async fn everywhere(
 /// List the open questions of a project; with `all`, the resolved ones too.
 #[utoipa::path(get, path = "/api/projects/{p}/approvals", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn list(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-    Query(Which { all }): Query<Which>,
-) -> Answer<ApprovalList> {
-    let project = seen(&door, &reader, &name).await?;
+    Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
+) -> JsonResult<ApprovalList> {
+    let project = find_visible_project(&door, &reader, &name).await?;
     Ok(Json(ApprovalList { approvals: door.gateway.list_approvals(Some(project.id), all).await? }))
 }
 
 /// Show one question, open or not.
 #[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path)), responses((status = 200, body = Approval), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(id): Path<String>,
-) -> Answer<Approval> {
+) -> JsonResult<Approval> {
     let approval = door.gateway.get_approval(&id).await?;
     if reader.may_see(approval.project) {
         Ok(Json(approval))
@@ -65,33 +65,33 @@ pub(crate) async fn show(
 /// Answer a question. The first valid answer counts; later ones get `APPROVAL_RESOLVED`.
 #[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = Said, responses((status = 200, body = Approval), (status = 403, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn answer(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     Path(id): Path<String>,
     JsonBody { value, command }: JsonBody<Said>,
-) -> Answer<Approval> {
+) -> JsonResult<Approval> {
     Ok(Json(door.gateway.answer_approval(OperatorRequest { by: &by, command }, &id, value).await?))
 }
 
 /// List what was granted in a project; with `all`, also what holds no more.
 #[utoipa::path(get, path = "/api/projects/{p}/grants", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = GrantList), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn grants(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn list_grants(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-    Query(Which { all }): Query<Which>,
-) -> Answer<GrantList> {
-    let project = seen(&door, &reader, &name).await?;
+    Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
+) -> JsonResult<GrantList> {
+    let project = find_visible_project(&door, &reader, &name).await?;
     Ok(Json(GrantList { grants: door.gateway.list_grants(&project, all).await? }))
 }
 
 /// Take a grant back.
 #[utoipa::path(delete, path = "/api/grants/{id}", params(("id" = String, Path)), responses((status = 200, body = Grant), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn revoke(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+pub(crate) async fn revoke_grant(
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     Path(id): Path<String>,
-    Key(command): Key,
-) -> Answer<Grant> {
+    IdempotencyHeader(command): IdempotencyHeader,
+) -> JsonResult<Grant> {
     Ok(Json(door.gateway.revoke_grant(OperatorRequest { by: &by, command }, &id).await?))
 }

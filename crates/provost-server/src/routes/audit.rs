@@ -10,14 +10,14 @@ use provost_proto::{
 };
 use serde::Deserialize;
 
-use super::Answer;
-use crate::Door;
-use crate::auth::Look;
-use crate::body::Query;
+use super::JsonResult;
+use crate::AppState;
+use crate::auth::RequireReader;
+use crate::extractors::Query;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct AuditQuery {
     stream: Option<Stream>,
     project: Option<String>,
     after: Option<Seq>,
@@ -31,8 +31,8 @@ pub(crate) struct Which {
     until: Option<UnixMicros>,
 }
 
-impl Which {
-    fn cursor(&self) -> Result<AuditCursor, GatewayError> {
+impl AuditQuery {
+    fn to_cursor(&self) -> Result<AuditCursor, GatewayError> {
         match (self.after, self.before) {
             (Some(_), Some(_)) => {
                 let why = "goes with `after` in no query; choose one direction".to_owned();
@@ -43,7 +43,7 @@ impl Which {
         }
     }
 
-    fn filter(self) -> Result<AuditFilter, GatewayError> {
+    fn into_filter(self) -> Result<AuditFilter, GatewayError> {
         let action = self.action.as_deref().map(str::parse::<ActionId>).transpose();
         let action = action.map_err(|error| GatewayError::InvalidField {
             field: "action",
@@ -66,16 +66,16 @@ impl Which {
 /// Whoever reads with `before` gets the newest first. A page may hold fewer
 /// events than there are; as long as `next` is there, there is more to look at.
 #[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
-pub(crate) async fn page(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
-    Query(which): Query<Which>,
-) -> Answer<AuditPage> {
+pub(crate) async fn read_page(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
+    Query(which): Query<AuditQuery>,
+) -> JsonResult<AuditPage> {
     let stream = match (&which.project, which.stream) {
         (None, stream) => stream,
-        (Some(project), None) => {
-            Some(Stream::Project(super::governance::seen(&door, &reader, project).await?.id))
-        }
+        (Some(project), None) => Some(Stream::Project(
+            super::governance::find_visible_project(&door, &reader, project).await?.id,
+        )),
         (Some(_), Some(_)) => {
             let why = "goes with `stream` in no query; choose one".to_owned();
             return Err(GatewayError::InvalidField { field: "project", why }.into());
@@ -86,16 +86,16 @@ pub(crate) async fn page(
         .limit
         .unwrap_or(limits::MAX_AUDIT_PAGE_EVENTS)
         .clamp(1, limits::MAX_AUDIT_PAGE_EVENTS);
-    let from = which.cursor()?;
-    Ok(Json(door.gateway.search_audit_log(scope, from, limit, &which.filter()?).await?))
+    let from = which.to_cursor()?;
+    Ok(Json(door.gateway.search_audit_log(scope, from, limit, &which.into_filter()?).await?))
 }
 
 /// Walk the hash chain and name the first event that is not what it was.
 #[utoipa::path(get, path = "/api/audit/verify", responses((status = 200, body = AuditReport), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn verify(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
-) -> Answer<AuditReport> {
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
+) -> JsonResult<AuditReport> {
     reader.require_all_projects()?;
     Ok(Json(door.gateway.store().verify_log().await?))
 }

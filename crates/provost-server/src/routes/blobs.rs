@@ -7,21 +7,21 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use provost_proto::{Code, ErrorResponse, Hash};
 
-use crate::Door;
-use crate::auth::Look;
-use crate::body::Path;
-use crate::problem::Failure;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::auth::RequireReader;
+use crate::extractors::Path;
 
 /// The bytes with this hash.
 #[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn get(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(hash): Path<String>,
-) -> Result<impl IntoResponse, Failure> {
+) -> Result<impl IntoResponse, ApiError> {
     // Blobs know no project, so whoever is bound to one may not fetch by hash.
     reader.require_all_projects()?;
-    let not_found = || Failure::new(Code::NotFound, format!("there is no blob {hash}"));
+    let not_found = || ApiError::new(Code::NotFound, format!("there is no blob {hash}"));
     let address: Hash = hash.parse().map_err(|_| not_found())?;
     let bytes = door.gateway.store().get_blob(address).await?.ok_or_else(not_found)?;
     let headers = [

@@ -10,19 +10,19 @@ use axum::response::IntoResponse;
 use provost_proto::{Code, ErrorResponse, Health};
 use serde::Deserialize;
 
-use crate::auth::{Look, Op};
-use crate::body::Query;
-use crate::problem::Failure;
-use crate::{Door, VERSION};
+use crate::api_error::ApiError;
+use crate::auth::{RequireOperator, RequireReader};
+use crate::extractors::Query;
+use crate::{AppState, VERSION};
 
 /// Tell whether the daemon is well. Needs no token.
 #[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health), (status = 503, body = ErrorResponse)))]
-pub(crate) async fn health(State(door): State<Arc<Door>>) -> Result<Json<Health>, Failure> {
+pub(crate) async fn health(State(door): State<Arc<AppState>>) -> Result<Json<Health>, ApiError> {
     // A daemon that cannot write its log can do nothing, so it is not well.
     match door.gateway.store().last_write_error() {
         None => Ok(Json(Health { status: "ok".to_owned(), version: VERSION.to_owned() })),
         Some(error) => {
-            Err(Failure::new(Code::Unavailable, format!("nothing can be written: {error}")))
+            Err(ApiError::new(Code::Unavailable, format!("nothing can be written: {error}")))
         }
     }
 }
@@ -30,9 +30,9 @@ pub(crate) async fn health(State(door): State<Arc<Door>>) -> Result<Json<Health>
 /// Measurements in Prometheus' text format.
 #[utoipa::path(get, path = "/metrics", responses((status = 200, body = String), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn metrics(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
-) -> Result<impl IntoResponse, Failure> {
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
+) -> Result<impl IntoResponse, ApiError> {
     reader.require_all_projects()?;
     let events = *door.gateway.store().watch_head().borrow();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], door.meter.render(events)))
@@ -40,7 +40,7 @@ pub(crate) async fn metrics(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct How {
+pub(crate) struct ShutdownQuery {
     #[serde(default)]
     keep: bool,
 }
@@ -48,9 +48,9 @@ pub(crate) struct How {
 /// Stop the daemon in good order, and the kernels with it; with `keep` they live on.
 #[utoipa::path(post, path = "/api/shutdown", params(("keep" = Option<bool>, Query)), responses((status = 202), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn shutdown(
-    State(door): State<Arc<Door>>,
-    Op(_): Op,
-    Query(How { keep }): Query<How>,
+    State(door): State<Arc<AppState>>,
+    RequireOperator(_): RequireOperator,
+    Query(ShutdownQuery { keep }): Query<ShutdownQuery>,
 ) -> StatusCode {
     if !keep {
         door.gateway.stop_kernels().await;

@@ -8,39 +8,39 @@ use axum::response::Response;
 use provost_proto::{Code, ErrorResponse, Seq, Stream};
 use serde::Deserialize;
 
-use crate::auth::Stay;
-use crate::body::Query;
-use crate::problem::Failure;
-use crate::{Door, sse};
+use crate::api_error::ApiError;
+use crate::auth::RequireReaderLease;
+use crate::extractors::Query;
+use crate::{AppState, sse};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct FollowLogQuery {
     stream: Option<Stream>,
     after: Option<Seq>,
 }
 
-/// Follow the log: all of it after a place, then live. A `Last-Event-ID`
+/// Follow the log: all of it after a place, then live. A `LastPrinted-Event-ID`
 /// stands above `after`, since a browser that reconnects sends both.
 #[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn follow(
-    State(door): State<Arc<Door>>,
-    Stay(reader, pass): Stay,
-    Query(which): Query<Which>,
+    State(door): State<Arc<AppState>>,
+    RequireReaderLease(reader, pass): RequireReaderLease,
+    Query(which): Query<FollowLogQuery>,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let scope = reader.resolve_scope(which.stream)?;
-    let last = last_event(&headers)?;
-    Ok(sse::follow(door, pass, scope, last.or(which.after).unwrap_or(0)))
+    let last = parse_last_event_id(&headers)?;
+    Ok(sse::stream_events(door, pass, scope, last.or(which.after).unwrap_or(0)))
 }
 
 /// Where a client that reconnects was.
-pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<Seq>, Failure> {
+pub(super) fn parse_last_event_id(headers: &HeaderMap) -> Result<Option<Seq>, ApiError> {
     Ok(match headers.get("last-event-id").map(|value| value.to_str().map(str::trim)) {
         None | Some(Ok("")) => None,
         Some(text) => {
             Some(text.ok().and_then(|text| text.parse::<Seq>().ok()).ok_or_else(|| {
-                Failure::new(Code::InvalidRequest, "`Last-Event-ID` takes the number of an event")
+                ApiError::new(Code::InvalidRequest, "`Last-Event-ID` takes the number of an event")
             })?)
         }
     })

@@ -11,18 +11,18 @@ use provost_proto::{
     SimulatePolicyRequest, TrustFileRequest, TrustedFile,
 };
 
-use super::Answer;
-use crate::Door;
-use crate::auth::{Look, Op};
-use crate::body::{JsonBody, Path};
-use crate::problem::Failure;
+use super::JsonResult;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::auth::{RequireOperator, RequireReader};
+use crate::extractors::{JsonBody, Path};
 
 /// The project, for one who may see it.
-pub(super) async fn seen(
-    door: &Door,
+pub(super) async fn find_visible_project(
+    door: &AppState,
     reader: &AuthorizedReader,
     name: &str,
-) -> Result<Project, Failure> {
+) -> Result<Project, ApiError> {
     let project = door.gateway.get_project(name).await?;
     if reader.may_see(project.id) {
         Ok(project)
@@ -33,46 +33,46 @@ pub(super) async fn seen(
 
 /// Show a project's mode.
 #[utoipa::path(get, path = "/api/projects/{p}/mode", params(("p" = String, Path)), responses((status = 200, body = ProjectModeView), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn mode(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn show_mode(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-) -> Answer<ProjectModeView> {
-    let project = seen(&door, &reader, &name).await?;
+) -> JsonResult<ProjectModeView> {
+    let project = find_visible_project(&door, &reader, &name).await?;
     Ok(Json(door.gateway.get_mode_view(&project)?))
 }
 
 /// Set a project's mode. `full` always ends: after 60 minutes, unless you say.
 #[utoipa::path(put, path = "/api/projects/{p}/mode", params(("p" = String, Path)), request_body = SetModeRequest, responses((status = 200, body = ProjectModeView), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn set_mode(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
     JsonBody { value, command }: JsonBody<SetModeRequest>,
-) -> Answer<ProjectModeView> {
+) -> JsonResult<ProjectModeView> {
     let project = door.gateway.get_project(&name).await?;
     Ok(Json(door.gateway.set_mode(OperatorRequest { by: &by, command }, &project, value).await?))
 }
 
 /// List a project's roles, trusted or not, and the files that are no roles.
 #[utoipa::path(get, path = "/api/projects/{p}/roles", params(("p" = String, Path)), responses((status = 200, body = RoleList), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn roles(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn list_roles(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-) -> Answer<RoleList> {
-    let project = seen(&door, &reader, &name).await?;
+) -> JsonResult<RoleList> {
+    let project = find_visible_project(&door, &reader, &name).await?;
     Ok(Json(door.gateway.list_roles(&project).await?))
 }
 
 /// Change a role's model. Everything else in its file stays as it is.
 #[utoipa::path(patch, path = "/api/projects/{p}/roles/{role}", params(("p" = String, Path), ("role" = String, Path)), request_body = ChangeRoleRequest, responses((status = 200, body = RoleView), (status = 404, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn change_role(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     Path((name, role)): Path<(String, String)>,
     JsonBody { value, command }: JsonBody<ChangeRoleRequest>,
-) -> Answer<RoleView> {
+) -> JsonResult<RoleView> {
     let project = door.gateway.get_project(&name).await?;
     let request = OperatorRequest { by: &by, command };
     Ok(Json(door.gateway.change_role_model(request, &project, &role, value).await?))
@@ -80,47 +80,47 @@ pub(crate) async fn change_role(
 
 /// Trust a file that governs, exactly as it was shown.
 #[utoipa::path(post, path = "/api/projects/{p}/trust", params(("p" = String, Path)), request_body = TrustFileRequest, responses((status = 200, body = TrustedFile), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
-pub(crate) async fn trust(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+pub(crate) async fn trust_file(
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
     JsonBody { value, command }: JsonBody<TrustFileRequest>,
-) -> Answer<TrustedFile> {
+) -> JsonResult<TrustedFile> {
     let project = door.gateway.get_project(&name).await?;
     Ok(Json(door.gateway.trust_file(OperatorRequest { by: &by, command }, &project, value).await?))
 }
 
 /// Show a project's rules, of all layers.
 #[utoipa::path(get, path = "/api/projects/{p}/policy", params(("p" = String, Path)), responses((status = 200, body = PolicyView), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn policy(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn show_policy(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-) -> Answer<PolicyView> {
-    let project = seen(&door, &reader, &name).await?;
+) -> JsonResult<PolicyView> {
+    let project = find_visible_project(&door, &reader, &name).await?;
     Ok(Json(door.gateway.get_policy_view(&project).await?))
 }
 
 /// Tell what would be decided about an action, and why. Nothing is asked or run.
 #[utoipa::path(post, path = "/api/projects/{p}/policy/explain", params(("p" = String, Path)), request_body = ExplainPolicyRequest, responses((status = 200, body = PolicyExplanation), (status = 422, body = ErrorResponse)))]
-pub(crate) async fn explain(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn explain_policy(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
     JsonBody { value, .. }: JsonBody<ExplainPolicyRequest>,
-) -> Answer<PolicyExplanation> {
-    let project = seen(&door, &reader, &name).await?;
+) -> JsonResult<PolicyExplanation> {
+    let project = find_visible_project(&door, &reader, &name).await?;
     Ok(Json(door.gateway.explain_decision(&project, value).await?))
 }
 
 /// Tell which past requests a changed file of rules would have decided otherwise.
 #[utoipa::path(post, path = "/api/projects/{p}/policy/simulate", params(("p" = String, Path)), request_body = SimulatePolicyRequest, responses((status = 200, body = PolicySimulation), (status = 422, body = ErrorResponse)))]
-pub(crate) async fn simulate(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn simulate_policy(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
     JsonBody { value, .. }: JsonBody<SimulatePolicyRequest>,
-) -> Answer<PolicySimulation> {
-    let project = seen(&door, &reader, &name).await?;
+) -> JsonResult<PolicySimulation> {
+    let project = find_visible_project(&door, &reader, &name).await?;
     Ok(Json(door.gateway.simulate_policy(&project, value).await?))
 }

@@ -10,21 +10,24 @@ use axum::response::IntoResponse;
 use provost_proto::{ErrorResponse, LoginLink};
 use serde::Deserialize;
 
-use super::Answer;
-use crate::Door;
-use crate::auth::Op;
-use crate::body::Query;
-use crate::problem::Failure;
+use super::JsonResult;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::auth::RequireOperator;
+use crate::extractors::Query;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Code {
+pub(crate) struct LoginQuery {
     code: String,
 }
 
 /// Make a link that logs one browser in, once.
 #[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
-pub(crate) async fn create_link(State(door): State<Arc<Door>>, Op(by): Op) -> Answer<LoginLink> {
+pub(crate) async fn create_link(
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
+) -> JsonResult<LoginLink> {
     let (code, minutes) = door.gateway.create_login_code(&by)?;
     Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
 }
@@ -33,14 +36,14 @@ pub(crate) async fn create_link(State(door): State<Arc<Door>>, Op(by): Op) -> An
 /// in the fragment, which browsers send to nobody.
 #[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn log_in(
-    State(door): State<Arc<Door>>,
+    State(door): State<Arc<AppState>>,
     method: Method,
-    Query(Code { code }): Query<Code>,
-) -> Result<impl IntoResponse, Failure> {
+    Query(LoginQuery { code }): Query<LoginQuery>,
+) -> Result<impl IntoResponse, ApiError> {
     // Programs that preview links ask for the head; that must not use a link up.
     if method != Method::GET {
         let error = format!("/login does not take {method}");
-        return Err(Failure::new(provost_proto::Code::MethodNotAllowed, error));
+        return Err(ApiError::new(provost_proto::Code::MethodNotAllowed, error));
     }
     let browser = door.gateway.redeem_login_code(&code).await?;
     let cookie = format!(

@@ -30,22 +30,22 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::problem::Failure;
-use crate::{Door, assets, guard, preview};
+use crate::api_error::ApiError;
+use crate::{AppState, assets, preview, request_guard};
 
 /// The parts of the OpenAPI document that no handler states.
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Provost", description = "The runtime authority for AI agents."),
-    modifiers(&Bearer),
+    modifiers(&BearerScheme),
     security(("bearer" = [])),
     components(schemas(provost_proto::ErrorResponse, provost_proto::Event)),
 )]
-struct Document;
+struct OpenApiDocument;
 
-struct Bearer;
+struct BearerScheme;
 
-impl utoipa::Modify for Bearer {
+impl utoipa::Modify for BearerScheme {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let components = document.components.get_or_insert_default();
         let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
@@ -53,8 +53,8 @@ impl utoipa::Modify for Bearer {
     }
 }
 
-fn api() -> OpenApiRouter<Arc<Door>> {
-    OpenApiRouter::with_openapi(Document::openapi())
+fn api_routes() -> OpenApiRouter<Arc<AppState>> {
+    OpenApiRouter::with_openapi(OpenApiDocument::openapi())
         .routes(routes!(daemon::health))
         .routes(routes!(daemon::shutdown))
         .routes(routes!(daemon::metrics))
@@ -63,98 +63,99 @@ fn api() -> OpenApiRouter<Arc<Door>> {
         .routes(routes!(projects::list, projects::open))
         .routes(routes!(projects::show, projects::close))
         .routes(routes!(events::follow))
-        .routes(routes!(audit::page))
+        .routes(routes!(audit::read_page))
         .routes(routes!(audit::verify))
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .routes(routes!(blobs::get))
-        .routes(routes!(actions::ask))
+        .routes(routes!(actions::submit_action))
         .routes(routes!(actions::show))
         .routes(routes!(actions::cancel))
-        .routes(routes!(actions::kernel))
-        .routes(routes!(terminal::ticket))
+        .routes(routes!(actions::show_kernel))
+        .routes(routes!(terminal::create_ticket))
         .routes(routes!(terminal::attach))
-        .routes(routes!(governance::mode, governance::set_mode))
-        .routes(routes!(governance::roles))
+        .routes(routes!(governance::show_mode, governance::set_mode))
+        .routes(routes!(governance::list_roles))
         .routes(routes!(governance::change_role))
-        .routes(routes!(governance::trust))
-        .routes(routes!(governance::policy))
-        .routes(routes!(governance::explain))
-        .routes(routes!(governance::simulate))
-        .routes(routes!(approvals::everywhere))
+        .routes(routes!(governance::trust_file))
+        .routes(routes!(governance::show_policy))
+        .routes(routes!(governance::explain_policy))
+        .routes(routes!(governance::simulate_policy))
+        .routes(routes!(approvals::list_all))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::show, approvals::answer))
-        .routes(routes!(approvals::grants))
-        .routes(routes!(approvals::revoke))
-        .routes(routes!(runtime::status))
-        .routes(routes!(runtime::act))
-        .routes(routes!(runtime::logs))
-        .routes(routes!(runtime::preview_url))
+        .routes(routes!(approvals::list_grants))
+        .routes(routes!(approvals::revoke_grant))
+        .routes(routes!(runtime::show_status))
+        .routes(routes!(runtime::run_runtime_action))
+        .routes(routes!(runtime::read_logs))
+        .routes(routes!(runtime::create_preview_url))
         .routes(routes!(sessions::list, sessions::open))
-        .routes(routes!(sessions::tour))
+        .routes(routes!(sessions::start_tour))
         .routes(routes!(sessions::show, sessions::close))
-        .routes(routes!(sessions::say))
-        .routes(routes!(sessions::take_back))
-        .routes(routes!(sessions::cancel_one))
+        .routes(routes!(sessions::send_message))
+        .routes(routes!(sessions::withdraw_message))
+        .routes(routes!(sessions::cancel_message))
         .routes(routes!(sessions::cancel))
-        .routes(routes!(sessions::go_on))
+        .routes(routes!(sessions::continue_session))
         .routes(routes!(sessions::follow))
-        .routes(routes!(usage::report))
-        .routes(routes!(usage::models))
-        .routes(routes!(openai::models))
-        .routes(routes!(openai::complete))
+        .routes(routes!(usage::show_usage))
+        .routes(routes!(usage::list_models))
+        .routes(routes!(openai::list_models))
+        .routes(routes!(openai::create_chat_completion))
 }
 
 /// The OpenAPI document, made from the handlers.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    api().into_openapi()
+    api_routes().into_openapi()
 }
 
 /// Everything that can be asked for.
-pub(crate) fn router(door: Arc<Door>) -> Router {
-    let (api, document) = api().split_for_parts();
+pub(crate) fn build_router(door: Arc<AppState>) -> Router {
+    let (api, document) = api_routes().split_for_parts();
     let document = axum::body::Bytes::from(document.to_json().unwrap_or_default());
-    let show = move |_: crate::auth::Look| {
+    let show = move |_: crate::auth::RequireReader| {
         let answer = ([(CONTENT_TYPE, "application/json")], document.clone());
         async move { answer }
     };
     api.route("/api/openapi.json", get(show))
-        .route("/", get(assets::asset))
-        .fallback(fallback)
-        .method_not_allowed_fallback(wrong_method)
+        .route("/", get(assets::serve_asset))
+        .fallback(handle_fallback)
+        .method_not_allowed_fallback(handle_wrong_method)
         .layer(CatchPanicLayer::custom(|_| {
-            Failure::new(Code::Internal, "this request met a fault in Provost; see its log")
+            ApiError::new(Code::Internal, "this request met a fault in Provost; see its log")
                 .into_response()
         }))
-        .layer(middleware::from_fn_with_state(Arc::clone(&door), guard::guard))
+        .layer(middleware::from_fn_with_state(Arc::clone(&door), request_guard::guard_request))
         .with_state(door)
 }
 
 /// What the listener of one project's preview answers.
-pub(crate) fn preview(door: Arc<Door>, project: ProjectId, at: u16) -> Router {
-    let show = move |State(door): State<Arc<Door>>, request: Request| async move {
-        if let Err(failure) = guard::named(&door.hosts, at, &request) {
+pub(crate) fn build_preview_router(door: Arc<AppState>, project: ProjectId, at: u16) -> Router {
+    let show = move |State(door): State<Arc<AppState>>, request: Request| async move {
+        if let Err(failure) = request_guard::check_host(&door.hosts, at, &request) {
             return failure.into_response();
         }
-        preview::answer(door, preview::Place::Own { project, at }, request).await
+        preview::handle_request(door, preview::PreviewSelector::ByPort { project, at }, request)
+            .await
     };
     Router::new().fallback(show).with_state(door)
 }
 
-async fn fallback(door: State<Arc<Door>>, request: Request) -> Response {
+async fn handle_fallback(door: State<Arc<AppState>>, request: Request) -> Response {
     let path = request.uri().path();
     let called = path.starts_with("/api/") || path.starts_with("/v1/");
     let page = !called && matches!(request.method().as_str(), "GET" | "HEAD");
     if page {
-        return assets::asset(door, request.uri().clone(), request.headers().clone()).await;
+        return assets::serve_asset(door, request.uri().clone(), request.headers().clone()).await;
     }
-    Failure::new(Code::NotFound, format!("there is no route {path}")).into_response()
+    ApiError::new(Code::NotFound, format!("there is no route {path}")).into_response()
 }
 
-async fn wrong_method(request: Request) -> Failure {
+async fn handle_wrong_method(request: Request) -> ApiError {
     let (method, path) = (request.method(), request.uri().path());
-    Failure::new(Code::MethodNotAllowed, format!("{path} does not take {method}"))
+    ApiError::new(Code::MethodNotAllowed, format!("{path} does not take {method}"))
 }
 
 /// What a handler answers with.
-pub(crate) type Answer<T> = Result<Json<T>, Failure>;
+pub(crate) type JsonResult<T> = Result<Json<T>, ApiError>;

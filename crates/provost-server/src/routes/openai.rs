@@ -2,13 +2,13 @@
 //!
 //! A model is a role: `role/<name>`, or `role/<name>@<project>` where several
 //! projects are open. A request is a turn in a session of its own; one that names a
-//! session in `X-Provost-Session` goes on in it. The agent calls its own tools; what
+//! session in `X-Provost-TerminalConnection` goes on in it. The agent calls its own tools; what
 //! asks a person waits for that person, as everywhere. A client that hangs up wants no
 //! answer, and the turn that it began ends.
 
-mod asked;
-mod heard;
-mod told;
+mod completion_listener;
+mod completion_request;
+mod completion_response;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,18 +27,18 @@ use provost_proto::{Code, ErrorResponse, Project, ProjectStatus};
 use provost_runner::session::TurnPrompt;
 use serde_json::{Value, json};
 
-use super::Answer;
-use crate::Door;
-use crate::auth::Op;
-use crate::body::JsonBody;
-use crate::problem::Failure;
-use asked::{Asked, Completion};
-use heard::Listener;
-use told::{Chunks, Refused, Whole};
+use super::JsonResult;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::auth::RequireOperator;
+use crate::extractors::JsonBody;
+use completion_listener::CompletionListener;
+use completion_request::{ChatCompletionRequest, ValidatedCompletionRequest};
+use completion_response::{ChunkEncoder, CompletionCollector, OpenAiError};
 
-const SESSION: HeaderName = HeaderName::from_static("x-provost-session");
+const SESSION_HEADER: HeaderName = HeaderName::from_static("x-provost-session");
 
-async fn open_projects(door: &Door) -> Result<Vec<Project>, Failure> {
+async fn list_open_projects(door: &AppState) -> Result<Vec<Project>, ApiError> {
     let mut projects = door.gateway.list_projects().await?;
     projects.retain(|project| project.status == ProjectStatus::Open);
     Ok(projects)
@@ -46,8 +46,11 @@ async fn open_projects(door: &Door) -> Result<Vec<Project>, Failure> {
 
 /// List the roles as models.
 #[utoipa::path(get, path = "/v1/models", responses((status = 200, body = Object), (status = 401, body = ErrorResponse)))]
-pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<Value> {
-    let projects = open_projects(&door).await?;
+pub(crate) async fn list_models(
+    State(door): State<Arc<AppState>>,
+    RequireOperator(_): RequireOperator,
+) -> JsonResult<Value> {
+    let projects = list_open_projects(&door).await?;
     let mut data = Vec::new();
     for project in &projects {
         for part in door.gateway.list_session_roles(project).await? {
@@ -66,33 +69,39 @@ pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<V
 
 /// Ask a governed agent, as a client of Chat Completions does.
 #[utoipa::path(post, path = "/v1/chat/completions", request_body = Object, responses((status = 200, body = Object), (status = 403, body = ErrorResponse), (status = 422, body = Object)))]
-pub(crate) async fn complete(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+pub(crate) async fn create_chat_completion(
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     headers: HeaderMap,
-    body: Result<JsonBody<Completion>, Failure>,
-) -> Result<Response, Refused> {
-    let asked = body?.value.read()?;
-    let (session, text) = match headers.get(&SESSION).map(|value| value.to_str()) {
+    body: Result<JsonBody<ChatCompletionRequest>, ApiError>,
+) -> Result<Response, OpenAiError> {
+    let asked = body?.value.validate()?;
+    let (session, text) = match headers.get(&SESSION_HEADER).map(|value| value.to_str()) {
         Some(name) => {
-            let session = super::sessions::id(name.unwrap_or_default())?;
-            let session = door.runner.load_session(session).await.map_err(Failure::from)?;
-            is_of(&door, &session, &asked.model).await?;
-            (session, asked.last()?)
+            let session = super::sessions::parse_session_id(name.unwrap_or_default())?;
+            let session = door.runner.load_session(session).await.map_err(ApiError::from)?;
+            check_session_role(&door, &session, &asked.model).await?;
+            (session, asked.last_user_text()?)
         }
-        None => (session_for(&door, &by, &asked.model).await?, asked.transcript()?),
+        None => {
+            (open_session_for_model(&door, &by, &asked.model).await?, asked.format_transcript()?)
+        }
     };
     let prompt = TurnPrompt { text, command: None, most: asked.most };
-    let listener = Listener::begin(&door, by, session.id, prompt).await?;
-    let name = [(SESSION, session.id.uuid().to_string())];
+    let listener = CompletionListener::send_and_listen(&door, by, session.id, prompt).await?;
+    let name = [(SESSION_HEADER, session.id.uuid().to_string())];
     if asked.stream {
-        return Ok((name, streamed(door, listener, &asked)).into_response());
+        return Ok((name, respond_streaming(door, listener, &asked)).into_response());
     }
-    Ok((name, whole(door, listener, &asked).await?).into_response())
+    Ok((name, respond_whole(door, listener, &asked).await?).into_response())
 }
 
 /// A client that asks for one role must not speak with another.
-async fn is_of(door: &Door, session: &SessionView, model: &str) -> Result<(), Failure> {
+async fn check_session_role(
+    door: &AppState,
+    session: &SessionView,
+    model: &str,
+) -> Result<(), ApiError> {
     let projects = door.gateway.list_projects().await?;
     let slug = projects.into_iter().find(|project| project.id == session.project);
     let slug = slug.map(|project| project.slug).unwrap_or_default();
@@ -104,23 +113,27 @@ async fn is_of(door: &Door, session: &SessionView, model: &str) -> Result<(), Fa
         "this session is of `{role}@{slug}`, not of `{model}`; name that, or begin another \
          without `X-Provost-Session`"
     );
-    Err(Failure::new(Code::InvalidRequest, why))
+    Err(ApiError::new(Code::InvalidRequest, why))
 }
 
-async fn session_for(door: &Door, by: &Operator, model: &str) -> Result<SessionView, Failure> {
+async fn open_session_for_model(
+    door: &AppState,
+    by: &Operator,
+    model: &str,
+) -> Result<SessionView, ApiError> {
     let unknown = || {
         let why = format!("`{model}` is no role here; name it as `role/<name>`, see /v1/models");
-        Failure::new(Code::UnknownModel, why)
+        ApiError::new(Code::UnknownModel, why)
     };
     let name = model.strip_prefix("role/").ok_or_else(unknown)?;
     let (role, project) = match name.split_once('@') {
         Some((role, project)) => (role, project.to_owned()),
-        None => match &open_projects(door).await?[..] {
+        None => match &list_open_projects(door).await?[..] {
             [only] => (name, only.id.uuid().to_string()),
-            [] => return Err(Failure::new(Code::ProjectNotFound, "no project is open")),
+            [] => return Err(ApiError::new(Code::ProjectNotFound, "no project is open")),
             _ => {
                 let why = "several projects are open; name one, as `role/<name>@<project>`";
-                return Err(Failure::new(Code::UnknownModel, why));
+                return Err(ApiError::new(Code::UnknownModel, why));
             }
         },
     };
@@ -128,38 +141,47 @@ async fn session_for(door: &Door, by: &Operator, model: &str) -> Result<SessionV
     Ok(door.runner.open_session(by, wanted, None).await?)
 }
 
-async fn whole(
-    door: Arc<Door>,
-    mut listener: Listener,
-    asked: &Asked,
-) -> Result<Json<Value>, Refused> {
-    let mut whole = Whole::new(asked.most);
+async fn respond_whole(
+    door: Arc<AppState>,
+    mut listener: CompletionListener,
+    asked: &ValidatedCompletionRequest,
+) -> Result<Json<Value>, OpenAiError> {
+    let mut whole = CompletionCollector::new(asked.most);
     loop {
         let said = tokio::select! {
             () = door.closing.cancelled() => None,
-            said = listener.next() => said.map_err(|error| whole.refused(error.into()))?,
+            said = listener.next() => said.map_err(|error| whole.to_openai_error(error.into()))?,
         };
         let Some(said) = said else {
-            let failure = Failure::new(Code::Unavailable, "the daemon is stopping");
-            return Err(whole.refused(failure));
+            let failure = ApiError::new(Code::Unavailable, "the daemon is stopping");
+            return Err(whole.to_openai_error(failure));
         };
-        if let Some(reason) = whole.hear(said)? {
+        if let Some(reason) = whole.apply_event(said)? {
             let created = door.gateway.clock().now() / 1_000_000;
-            return Ok(Json(whole.told(&listener.id(), &asked.model, created, reason)));
+            return Ok(Json(whole.into_json(
+                &listener.completion_id(),
+                &asked.model,
+                created,
+                reason,
+            )));
         }
     }
 }
 
-fn streamed(door: Arc<Door>, listener: Listener, asked: &Asked) -> Response {
+fn respond_streaming(
+    door: Arc<AppState>,
+    listener: CompletionListener,
+    asked: &ValidatedCompletionRequest,
+) -> Response {
     let created = door.gateway.clock().now() / 1_000_000;
-    let chunks = Chunks::new(listener.id(), created, asked);
+    let chunks = ChunkEncoder::new(listener.completion_id(), created, asked);
     let state = (listener, door, chunks);
     let pieces = stream::unfold(state, |(mut listener, door, mut chunks)| async move {
         let said = tokio::select! {
             () = door.closing.cancelled() => return None,
             said = listener.next() => said.ok()??,
         };
-        let piece = chunks.of(&said);
+        let piece = chunks.encode_event(&said);
         Some((Ok::<_, Infallible>(Bytes::from(piece)), (listener, door, chunks)))
     });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];

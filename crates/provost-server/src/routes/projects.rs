@@ -10,15 +10,15 @@ use provost_gateway::{GatewayError, OpenProjectOutcome, OperatorRequest};
 use provost_proto::{ErrorResponse, OpenProjectRequest, Project, ProjectList, ProjectStatus};
 use serde::Deserialize;
 
-use super::Answer;
-use crate::Door;
-use crate::auth::{Look, Op};
-use crate::body::{JsonBody, Key, Path, Query};
-use crate::problem::Failure;
+use super::JsonResult;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::auth::{RequireOperator, RequireReader};
+use crate::extractors::{IdempotencyHeader, JsonBody, Path, Query};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct ProjectListQuery {
     #[serde(default)]
     all: bool,
 }
@@ -26,10 +26,10 @@ pub(crate) struct Which {
 /// List the open projects; with `all`, the closed ones too.
 #[utoipa::path(get, path = "/api/projects", params(("all" = Option<bool>, Query)), responses((status = 200, body = ProjectList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
-    Query(which): Query<Which>,
-) -> Answer<ProjectList> {
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
+    Query(which): Query<ProjectListQuery>,
+) -> JsonResult<ProjectList> {
     let mut projects = door.gateway.list_projects().await?;
     projects.retain(|project| {
         reader.may_see(project.id) && (which.all || project.status == ProjectStatus::Open)
@@ -40,10 +40,10 @@ pub(crate) async fn list(
 /// Open a folder as a project.
 #[utoipa::path(post, path = "/api/projects", request_body = OpenProjectRequest, responses((status = 201, body = Project, description = "opened"), (status = 200, body = Project, description = "was open already"), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn open(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     JsonBody { value, command }: JsonBody<OpenProjectRequest>,
-) -> Result<impl IntoResponse, Failure> {
+) -> Result<impl IntoResponse, ApiError> {
     let request = OperatorRequest { by: &by, command };
     Ok(match door.gateway.open_project(request, &value.path).await? {
         OpenProjectOutcome::Opened(project) => (StatusCode::CREATED, Json(project)),
@@ -54,10 +54,10 @@ pub(crate) async fn open(
 /// Show one project, by id or slug.
 #[utoipa::path(get, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-) -> Answer<Project> {
+) -> JsonResult<Project> {
     let project = door.gateway.get_project(&name).await?;
     if !reader.may_see(project.id) {
         // Whether it exists is not this reader's business either.
@@ -69,10 +69,10 @@ pub(crate) async fn show(
 /// Close a project. Its folder and its history stay.
 #[utoipa::path(delete, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn close(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
-    Key(command): Key,
-) -> Answer<Project> {
+    IdempotencyHeader(command): IdempotencyHeader,
+) -> JsonResult<Project> {
     Ok(Json(door.gateway.close_project(OperatorRequest { by: &by, command }, &name).await?))
 }

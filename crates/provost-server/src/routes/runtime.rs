@@ -14,19 +14,23 @@ use provost_proto::{ActionResponse, Code, ErrorResponse, Project, SubmitActionRe
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Answer;
-use crate::Door;
-use crate::auth::{Anyone, Look};
-use crate::body::{JsonBody, Path, Query};
-use crate::problem::Failure;
+use super::JsonResult;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::auth::{Authenticated, RequireReader};
+use crate::extractors::{JsonBody, Path, Query};
 
 /// How long a request waits for its end if it does not say, in milliseconds.
-const WAIT: u64 = 60_000;
+const DEFAULT_WAIT_MS: u64 = 60_000;
 
 /// The longest it may say.
-const LONGEST: u64 = 3_600_000;
+const MAX_WAIT_MS: u64 = 3_600_000;
 
-async fn project(door: &Door, reader: &AuthorizedReader, name: String) -> Result<Project, Failure> {
+async fn find_visible_project(
+    door: &AppState,
+    reader: &AuthorizedReader,
+    name: String,
+) -> Result<Project, ApiError> {
     let project = door.gateway.get_project(&name).await?;
     if !reader.may_see(project.id) {
         // Whether it exists is not this reader's business either.
@@ -37,25 +41,25 @@ async fn project(door: &Door, reader: &AuthorizedReader, name: String) -> Result
 
 /// Show how a project's runtime stands: terminal, dev server, build and preview.
 #[utoipa::path(get, path = "/api/projects/{p}/runtime/status", params(("p" = String, Path)), responses((status = 200, body = RuntimeStatusResponse), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn status(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn show_status(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-) -> Answer<RuntimeStatusResponse> {
-    let project = project(&door, &reader, name).await?;
+) -> JsonResult<RuntimeStatusResponse> {
+    let project = find_visible_project(&door, &reader, name).await?;
     let mut state = door.gateway.runtime_state(&project).await?;
     if state.preview.port.is_some() {
-        state.preview.url = door.previews.url(&project, None);
+        state.preview.url = door.previews.preview_url(&project, None);
     }
     for port in &mut state.preview.ports {
-        port.url = door.previews.url(&project, Some(port.port));
+        port.url = door.previews.preview_url(&project, Some(port.port));
     }
     Ok(Json(state))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct How {
+pub(crate) struct RuntimeWaitQuery {
     wait: Option<u64>,
 }
 
@@ -70,21 +74,21 @@ pub(crate) struct RuntimeParams {
 /// Run, stop, restart or build a project: the action of that name, asked for by
 /// whoever calls. `what` is one of `run`, `stop`, `restart`, `build`.
 #[utoipa::path(post, path = "/api/projects/{p}/runtime/{what}", params(("p" = String, Path), ("what" = String, Path), ("wait" = Option<u64>, Query)), request_body = RuntimeParams, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
-pub(crate) async fn act(
-    State(door): State<Arc<Door>>,
-    Anyone(caller): Anyone,
+pub(crate) async fn run_runtime_action(
+    State(door): State<Arc<AppState>>,
+    Authenticated(caller): Authenticated,
     Path((name, what)): Path<(String, String)>,
-    Query(How { wait }): Query<How>,
+    Query(RuntimeWaitQuery { wait }): Query<RuntimeWaitQuery>,
     JsonBody { value, command }: JsonBody<RuntimeParams>,
-) -> Result<impl IntoResponse, Failure> {
+) -> Result<impl IntoResponse, ApiError> {
     if !["run", "stop", "restart", "build"].contains(&what.as_str()) {
         let why = format!("a runtime takes run, stop, restart and build, not `{what}`");
-        return Err(Failure::new(Code::NotFound, why));
+        return Err(ApiError::new(Code::NotFound, why));
     }
     let params: Value = value.grace_ms.map_or_else(|| json!({}), |ms| json!({ "graceMs": ms }));
     let action = format!("runtime.{what}");
     let wanted = SubmitActionRequest { action, params, role: None, session_id: None };
-    let wait = Duration::from_millis(wait.unwrap_or(WAIT).min(LONGEST));
+    let wait = Duration::from_millis(wait.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS));
     let submit = ActionSubmission { wanted, id: None, command, wait };
     Ok(match door.gateway.submit_action(&caller, &name, submit).await? {
         SubmissionOutcome::Finished(answer) => (StatusCode::OK, Json(answer)),
@@ -94,7 +98,7 @@ pub(crate) async fn act(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Piece {
+pub(crate) struct LogQuery {
     #[serde(default)]
     after: u64,
     limit: Option<u64>,
@@ -102,13 +106,13 @@ pub(crate) struct Piece {
 
 /// Read what builds and dev servers printed, from a byte on.
 #[utoipa::path(get, path = "/api/projects/{p}/runtime/logs", params(("p" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)), responses((status = 200, body = RuntimeLogPage), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn logs(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn read_logs(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-    Query(Piece { after, limit }): Query<Piece>,
-) -> Answer<RuntimeLogPage> {
-    let project = project(&door, &reader, name).await?;
+    Query(LogQuery { after, limit }): Query<LogQuery>,
+) -> JsonResult<RuntimeLogPage> {
+    let project = find_visible_project(&door, &reader, name).await?;
     let most = u64::try_from(limits::MAX_LOG_PAGE_BYTES).unwrap_or(u64::MAX);
     let limit = limit.unwrap_or(most).clamp(1, most);
     Ok(Json(door.gateway.runtime_logs(project.id, after, limit).await?))
@@ -116,34 +120,34 @@ pub(crate) async fn logs(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct PreviewUrlQuery {
     port: Option<u16>,
 }
 
 /// Where to look at a project's preview, or at another port of the project. The
 /// address works once: it logs the browser in to that preview, and nothing else.
 #[utoipa::path(get, path = "/api/projects/{p}/preview/url", params(("p" = String, Path), ("port" = Option<u16>, Query)), responses((status = 200, body = PreviewUrl), (status = 404, body = ErrorResponse)))]
-pub(crate) async fn preview_url(
-    State(door): State<Arc<Door>>,
-    Look(reader): Look,
+pub(crate) async fn create_preview_url(
+    State(door): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
     Path(name): Path<String>,
-    Query(Which { port }): Query<Which>,
-) -> Answer<PreviewUrl> {
-    let project = project(&door, &reader, name).await?;
+    Query(PreviewUrlQuery { port }): Query<PreviewUrlQuery>,
+) -> JsonResult<PreviewUrl> {
+    let project = find_visible_project(&door, &reader, name).await?;
     let preview = door.gateway.runtime_state(&project).await?.preview;
     let is_open = |port: u16| preview.ports.iter().any(|open| open.port == port);
     if let Some(port) = port.filter(|port| !is_open(*port)) {
         let why = format!("nothing of the project listens on port {port}");
-        return Err(Failure::new(Code::PreviewDown, why));
+        return Err(ApiError::new(Code::PreviewDown, why));
     }
     let listens = preview.port.is_some() && preview.status != PreviewStatus::Lost;
     let url = if listens {
         let code = door.gateway.create_preview_code(&reader, project.id, port)?;
-        let entrance = door.previews.entrance(&project, port, code.reveal());
+        let entrance = door.previews.entrance_url(&project, port, code.reveal());
         let none_left = || {
             let why = "no port is left for the preview of this project; restart the daemon, or \
                        start it with another --preview-port";
-            Failure::new(Code::Unavailable, why)
+            ApiError::new(Code::Unavailable, why)
         };
         Some(entrance.ok_or_else(none_left)?)
     } else {

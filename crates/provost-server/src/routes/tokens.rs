@@ -8,25 +8,28 @@ use axum::http::StatusCode;
 use provost_gateway::OperatorRequest;
 use provost_proto::{CreateTokenRequest, CreatedToken, ErrorResponse, TokenList};
 
-use super::Answer;
-use crate::Door;
-use crate::auth::Op;
-use crate::body::{JsonBody, Path};
-use crate::problem::Failure;
+use super::JsonResult;
+use crate::AppState;
+use crate::api_error::ApiError;
+use crate::auth::RequireOperator;
+use crate::extractors::{JsonBody, Path};
 
 /// List the tokens that still work.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = ErrorResponse)))]
-pub(crate) async fn list(State(door): State<Arc<Door>>, Op(by): Op) -> Json<TokenList> {
+pub(crate) async fn list(
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
+) -> Json<TokenList> {
     Json(TokenList { tokens: door.gateway.list_tokens(&by) })
 }
 
 /// Hand out a token. It is shown this once.
 #[utoipa::path(post, path = "/api/tokens", request_body = CreateTokenRequest, responses((status = 200, body = CreatedToken), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     JsonBody { value, command }: JsonBody<CreateTokenRequest>,
-) -> Answer<CreatedToken> {
+) -> JsonResult<CreatedToken> {
     let (secret, entry) =
         door.gateway.create_token(OperatorRequest { by: &by, command }, value).await?;
     Ok(Json(CreatedToken { token: secret.reveal().to_owned(), entry }))
@@ -35,10 +38,10 @@ pub(crate) async fn create(
 /// Take a token back.
 #[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn revoke(
-    State(door): State<Arc<Door>>,
-    Op(by): Op,
+    State(door): State<Arc<AppState>>,
+    RequireOperator(by): RequireOperator,
     Path(id): Path<String>,
-) -> Result<StatusCode, Failure> {
+) -> Result<StatusCode, ApiError> {
     door.gateway.revoke_token(&by, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -8,13 +8,16 @@ use provost_proto::ErrorResponse;
 use provost_proto::session::{ModelList, ModelView, ProviderView, UsageReport};
 use provost_runner::model::ProviderStatus;
 
-use super::Answer;
-use crate::Door;
-use crate::auth::Op;
+use super::JsonResult;
+use crate::AppState;
+use crate::auth::RequireOperator;
 
 /// Show what models used and cost.
 #[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = ErrorResponse)))]
-pub(crate) async fn report(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<UsageReport> {
+pub(crate) async fn show_usage(
+    State(door): State<Arc<AppState>>,
+    RequireOperator(_): RequireOperator,
+) -> JsonResult<UsageReport> {
     let mut report = door.runner.build_usage_report().await?;
     // A table of the person's own has a date of its own.
     let models = report.rows.iter().map(|row| row.model.as_str());
@@ -26,7 +29,10 @@ pub(crate) async fn report(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<U
 /// priced ones of providers that have a key, and the providers. Others of a provider are
 /// named as `provider/model`.
 #[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList), (status = 401, body = ErrorResponse)))]
-pub(crate) async fn models(State(door): State<Arc<Door>>, Op(_): Op) -> Answer<ModelList> {
+pub(crate) async fn list_models(
+    State(door): State<Arc<AppState>>,
+    RequireOperator(_): RequireOperator,
+) -> JsonResult<ModelList> {
     let models = door.runner.models();
     let registry = models.registry();
     let script = |name: String| {

@@ -22,7 +22,7 @@ use provost_runner::model::{
     ModelClient, ModelTimeouts, PriceTable, ProviderRegistry, RetryPolicy,
 };
 use provost_runner::session::Runner;
-use provost_server::Settings;
+use provost_server::ServerSettings;
 use provost_store::{AppendRequest, Clock, EventStore, SqliteStore, StoreOptions};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
@@ -74,7 +74,8 @@ impl Server {
         let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let settings = Settings { listen: address, allowed_hosts: Vec::new(), previews: None };
+        let settings =
+            ServerSettings { listen: address, allowed_hosts: Vec::new(), previews: None };
         let closing = CancellationToken::new();
         let models = ModelClient::new(
             ProviderRegistry::default(),

@@ -11,7 +11,7 @@ pub(crate) enum TokenCommand {
     Create {
         /// What it may do.
         #[arg(long, value_enum)]
-        class: Class,
+        class: TokenClassArg,
         /// The only project it may see: id or short name.
         #[arg(long, value_name = "P")]
         project: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) enum TokenCommand {
 
 /// [`TokenClass`] as an argument.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Class {
+pub(crate) enum TokenClassArg {
     /// A person: may decide.
     Operator,
     /// May request, never decide.
@@ -49,13 +49,13 @@ pub(crate) enum Class {
     Viewer,
 }
 
-impl From<Class> for TokenClass {
-    fn from(class: Class) -> Self {
+impl From<TokenClassArg> for TokenClass {
+    fn from(class: TokenClassArg) -> Self {
         match class {
-            Class::Operator => Self::Operator,
-            Class::Agent => Self::Agent,
-            Class::Runtime => Self::Runtime,
-            Class::Viewer => Self::Viewer,
+            TokenClassArg::Operator => Self::Operator,
+            TokenClassArg::Agent => Self::Agent,
+            TokenClassArg::Runtime => Self::Runtime,
+            TokenClassArg::Viewer => Self::Viewer,
         }
     }
 }

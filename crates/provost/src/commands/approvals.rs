@@ -1,6 +1,6 @@
 //! `provost approvals`: what agents ask, and the answers.
 
-mod desk;
+mod prompt_queue;
 mod watch;
 
 use std::process::ExitCode;
@@ -12,39 +12,41 @@ use provost_proto::{
 };
 use provost_store::Clock;
 
-use super::place::{pick, project, short};
-use crate::args::{AnswerArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs};
-use crate::client::Client;
+use super::lookup::{find_by_short_id, resolve_project, short_id};
+use crate::approval_text::{ProjectNames, format_approval, format_approval_line, scope_name};
+use crate::args::{AllowArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs};
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, can_answer, confirmed, faint, line, plain};
-use crate::question::{Names, brief, in_full, scope_name};
+use crate::output::{
+    self, ask_confirmation, bold, faint, is_interactive, print_line, sanitize_text,
+};
 
 pub(crate) async fn run(args: ApprovalsArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
+    let client = DaemonClient::connect(config)?;
     let only = match &args.project {
-        Some(name) => Some(project(Some(name), &client).await?),
+        Some(name) => Some(resolve_project(Some(name), &client).await?),
         None => None,
     };
-    let here = Here { client, only, json: args.json };
+    let here = ApprovalsCommandContext { client, only, json: args.json };
     match args.what {
-        None => list(&here, false).await,
-        Some(ApprovalsCommand::List { all }) => list(&here, all).await,
-        Some(ApprovalsCommand::Show { id }) => show(&here, &id).await,
+        None => list_approvals(&here, false).await,
+        Some(ApprovalsCommand::List { all }) => list_approvals(&here, all).await,
+        Some(ApprovalsCommand::Show { id }) => show_approval(&here, &id).await,
         Some(ApprovalsCommand::Watch) => watch::run(here, config).await,
-        Some(ApprovalsCommand::Allow(args)) => allow(&here, args).await,
-        Some(ApprovalsCommand::Deny(args)) => deny(&here, args).await,
+        Some(ApprovalsCommand::Allow(args)) => allow_action(&here, args).await,
+        Some(ApprovalsCommand::Deny(args)) => deny_action(&here, args).await,
     }
 }
 
 /// Where we look.
-struct Here {
-    client: Client,
+struct ApprovalsCommandContext {
+    client: DaemonClient,
     only: Option<Project>,
     json: bool,
 }
 
-impl Here {
-    async fn approvals(&self, all: bool) -> anyhow::Result<Vec<Approval>> {
+impl ApprovalsCommandContext {
+    async fn fetch_approvals(&self, all: bool) -> anyhow::Result<Vec<Approval>> {
         let path = match &self.only {
             Some(project) => format!("/api/projects/{}/approvals?all={all}", project.id.uuid()),
             None => format!("/api/approvals?all={all}"),
@@ -54,48 +56,48 @@ impl Here {
     }
 
     /// The names of all projects, the closed ones too.
-    async fn names(&self) -> anyhow::Result<Names> {
+    async fn fetch_project_names(&self) -> anyhow::Result<ProjectNames> {
         let ProjectList { projects } = self.client.get("/api/projects?all=true").await?;
-        Ok(Names::new(&projects))
+        Ok(ProjectNames::new(&projects))
     }
 
-    async fn find(&self, id: &str, all: bool) -> anyhow::Result<Approval> {
-        let open = self.approvals(all).await?;
-        pick("open question", id, open, |approval| approval.id.to_string())
+    async fn find_approval(&self, id: &str, all: bool) -> anyhow::Result<Approval> {
+        let open = self.fetch_approvals(all).await?;
+        find_by_short_id("open question", id, open, |approval| approval.id.to_string())
     }
 
     /// Answers: what became of the question, and of the action.
-    async fn answer(
+    async fn submit_answer(
         &self,
         approval: &Approval,
         answer: &AnswerApprovalRequest,
-    ) -> anyhow::Result<Resolved> {
+    ) -> anyhow::Result<AnsweredApproval> {
         let path = format!("/api/approvals/{}", approval.id.uuid());
         let approval: Approval = self.client.post(&path, answer).await?;
         let path = format!("/api/actions/{}", approval.action.uuid());
         let action: ActionView = self.client.get(&path).await?;
-        Ok(Resolved { approval, status: action.status })
+        Ok(AnsweredApproval { approval, status: action.status })
     }
 }
 
 /// An answered question, and how far its action came by that.
-struct Resolved {
+struct AnsweredApproval {
     approval: Approval,
     status: ActionStatus,
 }
 
-impl Resolved {
+impl AnsweredApproval {
     /// Whether a person said yes, and something forbids it all the same.
     fn is_forbidden(&self) -> bool {
         self.approval.status == ApprovalStatus::Allowed && self.status == ActionStatus::Denied
     }
 
     /// In a line.
-    fn told(&self) -> String {
+    fn describe_outcome(&self) -> String {
         if !self.is_forbidden() {
-            return outcome(&self.approval);
+            return describe_resolution(&self.approval);
         }
-        let what = plain(&self.approval.question.what);
+        let what = sanitize_text(&self.approval.question.what);
         let action = self.approval.action;
         format!(
             "Not done: {what}\nYou allowed it, but something forbids it by now; `provost audit \
@@ -104,20 +106,20 @@ impl Resolved {
     }
 }
 
-async fn list(here: &Here, all: bool) -> anyhow::Result<ExitCode> {
-    let approvals = here.approvals(all).await?;
+async fn list_approvals(here: &ApprovalsCommandContext, all: bool) -> anyhow::Result<ExitCode> {
+    let approvals = here.fetch_approvals(all).await?;
     if here.json {
-        output::json(&approvals)?;
+        output::print_json(&approvals)?;
     } else if approvals.is_empty() {
-        line("Nobody asks anything.")?;
+        print_line("Nobody asks anything.")?;
     } else {
-        let (now, names) = (Clock::system().now(), here.names().await?);
+        let (now, names) = (Clock::system().now(), here.fetch_project_names().await?);
         for approval in &approvals {
-            let id = bold(&short(&approval.id.to_string()));
-            line(&format!("{id}  {}", brief(approval, &names, now)))?;
+            let id = bold(&short_id(&approval.id.to_string()));
+            print_line(&format!("{id}  {}", format_approval_line(approval, &names, now)))?;
         }
         if approvals.iter().any(|approval| approval.status == ApprovalStatus::Pending) {
-            line(&faint(
+            print_line(&faint(
                 "`provost approvals allow ID` shows all of it and lets it run, `deny ID` refuses.",
             ))?;
         }
@@ -125,18 +127,21 @@ async fn list(here: &Here, all: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(here: &Here, id: &str) -> anyhow::Result<ExitCode> {
-    let approval = here.find(id, true).await?;
+async fn show_approval(here: &ApprovalsCommandContext, id: &str) -> anyhow::Result<ExitCode> {
+    let approval = here.find_approval(id, true).await?;
     if here.json {
-        output::json(&approval)?;
+        output::print_json(&approval)?;
     } else {
-        line(in_full(&approval, &here.names().await?, Clock::system().now()).trim_end())?;
+        print_line(
+            format_approval(&approval, &here.fetch_project_names().await?, Clock::system().now())
+                .trim_end(),
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn allow(here: &Here, args: AnswerArgs) -> anyhow::Result<ExitCode> {
-    let approval = here.find(&args.id, false).await?;
+async fn allow_action(here: &ApprovalsCommandContext, args: AllowArgs) -> anyhow::Result<ExitCode> {
+    let approval = here.find_approval(&args.id, false).await?;
     let scope = AnswerScope::from(args.scope);
     if !approval.question.choices.iter().any(|choice| choice.scope == scope) {
         let can: Vec<_> =
@@ -144,10 +149,14 @@ async fn allow(here: &Here, args: AnswerArgs) -> anyhow::Result<ExitCode> {
         bail!("this can be allowed for: {}; not for {}", can.join(", "), scope_name(scope));
     }
     if !here.json {
-        line(&in_full(&approval, &here.names().await?, Clock::system().now()))?;
+        print_line(&format_approval(
+            &approval,
+            &here.fetch_project_names().await?,
+            Clock::system().now(),
+        ))?;
     }
-    let Some(action_hash) = agreed(&args, &approval, here.json)? else {
-        line("Not answered.")?;
+    let Some(action_hash) = confirm_action_hash(&args, &approval, here.json)? else {
+        print_line("Not answered.")?;
         return Ok(ExitCode::FAILURE);
     };
     let answer = AnswerApprovalRequest {
@@ -158,11 +167,15 @@ async fn allow(here: &Here, args: AnswerArgs) -> anyhow::Result<ExitCode> {
         minutes: args.minutes,
         rule: None,
     };
-    finish(here, &approval, &answer).await
+    submit_and_print(here, &approval, &answer).await
 }
 
 /// The hash of what was seen, if whoever runs us agrees to it.
-fn agreed(args: &AnswerArgs, approval: &Approval, json: bool) -> anyhow::Result<Option<Hash>> {
+fn confirm_action_hash(
+    args: &AllowArgs,
+    approval: &Approval,
+    json: bool,
+) -> anyhow::Result<Option<Hash>> {
     if let Some(hash) = args.hash {
         if hash != approval.action_hash {
             bail!("what waits is not what was seen: its hash is {}", approval.action_hash);
@@ -172,17 +185,17 @@ fn agreed(args: &AnswerArgs, approval: &Approval, json: bool) -> anyhow::Result<
     if args.yes {
         return Ok(Some(approval.action_hash));
     }
-    if json || !can_answer() {
+    if json || !is_interactive() {
         bail!(
             "nobody is there to agree\nhint: say what was seen with --hash {}, or agree with --yes",
             approval.action_hash
         );
     }
-    Ok(confirmed("Let it run?")?.then_some(approval.action_hash))
+    Ok(ask_confirmation("Let it run?")?.then_some(approval.action_hash))
 }
 
-async fn deny(here: &Here, args: DenyArgs) -> anyhow::Result<ExitCode> {
-    let approval = here.find(&args.id, false).await?;
+async fn deny_action(here: &ApprovalsCommandContext, args: DenyArgs) -> anyhow::Result<ExitCode> {
+    let approval = here.find_approval(&args.id, false).await?;
     let answer = AnswerApprovalRequest {
         decision: ApprovalAnswer::Deny,
         scope: None,
@@ -191,26 +204,26 @@ async fn deny(here: &Here, args: DenyArgs) -> anyhow::Result<ExitCode> {
         minutes: None,
         rule: None,
     };
-    finish(here, &approval, &answer).await
+    submit_and_print(here, &approval, &answer).await
 }
 
-async fn finish(
-    here: &Here,
+async fn submit_and_print(
+    here: &ApprovalsCommandContext,
     approval: &Approval,
     answer: &AnswerApprovalRequest,
 ) -> anyhow::Result<ExitCode> {
-    let resolved = here.answer(approval, answer).await?;
+    let resolved = here.submit_answer(approval, answer).await?;
     if here.json {
-        output::json(&resolved.approval)?;
+        output::print_json(&resolved.approval)?;
     } else {
-        line(&resolved.told())?;
+        print_line(&resolved.describe_outcome())?;
     }
     Ok(if resolved.is_forbidden() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// What became of a question.
-fn outcome(approval: &Approval) -> String {
-    let what = plain(&approval.question.what);
+fn describe_resolution(approval: &Approval) -> String {
+    let what = sanitize_text(&approval.question.what);
     match approval.status {
         ApprovalStatus::Allowed => {
             let scope = approval.scope.map_or("once", scope_name);

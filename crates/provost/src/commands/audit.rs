@@ -1,6 +1,6 @@
 //! `provost audit`.
 
-mod tale;
+mod actions;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,79 +10,85 @@ use provost_proto::AuditReport;
 use provost_store::{Clock, EventStore, SqliteStore, StoreOptions};
 
 use crate::args::{AuditArgs, AuditCommand, JsonArgs};
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::daemon::folder::Folder;
-use crate::output::{self, line};
+use crate::daemon::data_folder::DataFolder;
+use crate::output::{self, print_line};
 
 /// The exit code for "an event was changed".
-const TAMPERED: u8 = 4;
+const EXIT_TAMPERED: u8 = 4;
 
 pub(crate) async fn run(args: AuditArgs, config: &Config) -> anyhow::Result<ExitCode> {
     match (args.what, args.action) {
-        (Some(AuditCommand::Verify(json)), _) => verify(&json, config).await,
-        (Some(AuditCommand::Rebuild), _) => rebuild(config).await,
-        (None, Some(action)) => tale::of(&action, args.json.json, config).await,
+        (Some(AuditCommand::Verify(json)), _) => verify_log(&json, config).await,
+        (Some(AuditCommand::Rebuild), _) => rebuild_views(config).await,
+        (None, Some(action)) => actions::show_action_report(&action, args.json.json, config).await,
         (None, None) => {
-            tale::latest(args.project.as_deref(), args.limit, args.json.json, config).await
+            actions::list_recent_actions(
+                args.project.as_deref(),
+                args.limit,
+                args.json.json,
+                config,
+            )
+            .await
         }
     }
 }
 
-async fn verify(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let report: AuditReport = match Client::find(config)? {
+async fn verify_log(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let report: AuditReport = match DaemonClient::connect_if_running(config)? {
         Some(client) => client.get("/api/audit/verify").await?,
-        None => walk(there(config)?.log()).await?,
+        None => verify_log_file(find_data_folder(config)?.log_path()).await?,
     };
     if args.json {
-        output::json(&report)?;
+        output::print_json(&report)?;
     } else {
         match (&report.bad, &report.views) {
             (None, None) => {
-                line(&format!(
+                print_line(&format!(
                     "The log is whole: {} events.\nHead: {}",
                     report.events, report.head
                 ))?;
             }
-            (None, Some(why)) => line(&format!(
+            (None, Some(why)) => print_line(&format!(
                 "The {} events are whole, but what was folded from them is not what they say: {why}.\n\
                  `provost down`, then `provost audit rebuild` folds it again.",
                 report.events
             ))?,
-            (Some(bad), _) => line(&format!(
+            (Some(bad), _) => print_line(&format!(
                 "The log was changed. Event {} is bad: {}.\nThe {} before it are good, up to {}.",
                 bad.seq, bad.why, report.events, report.head
             ))?,
         }
     }
     Ok(if report.bad.is_some() || report.views.is_some() {
-        ExitCode::from(TAMPERED)
+        ExitCode::from(EXIT_TAMPERED)
     } else {
         ExitCode::SUCCESS
     })
 }
 
 /// Folds the views again, under the daemon's lock.
-async fn rebuild(config: &Config) -> anyhow::Result<ExitCode> {
-    let folder = there(config)?;
-    if let Some(pid) = folder.holder() {
+async fn rebuild_views(config: &Config) -> anyhow::Result<ExitCode> {
+    let folder = find_data_folder(config)?;
+    if let Some(pid) = folder.lock_holder() {
         bail!("the daemon (pid {pid}) is using the views\nhint: `provost down` stops it");
     }
     let _lock = folder.lock()?;
-    let AuditReport { events, bad, .. } = walk(folder.log()).await?;
+    let AuditReport { events, bad, .. } = verify_log_file(folder.log_path()).await?;
     if let Some(bad) = bad {
         bail!("the views come from the log, and its event {} is bad: {}", bad.seq, bad.why);
     }
-    let options = StoreOptions { path: folder.log(), clock: Clock::system() };
+    let options = StoreOptions { path: folder.log_path(), clock: Clock::system() };
     let store = SqliteStore::open(options).context("cannot open the log")?;
     store.rebuild_views().await?;
-    line(&format!("The views were folded again from the {events} events of the log."))?;
+    print_line(&format!("The views were folded again from the {events} events of the log."))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn there(config: &Config) -> anyhow::Result<Folder> {
-    let folder = Folder::at(&config.data.value);
-    if !folder.log().exists() {
+fn find_data_folder(config: &Config) -> anyhow::Result<DataFolder> {
+    let folder = DataFolder::from_path(&config.data.value);
+    if !folder.log_path().exists() {
         bail!("there is no log in {}", folder.path().display());
     }
     Ok(folder)
@@ -90,6 +96,6 @@ fn there(config: &Config) -> anyhow::Result<Folder> {
 
 /// Without a daemon: reads the file as it lies there, and takes no lock, so
 /// that a copy in a folder that cannot be written is verified too.
-async fn walk(log: PathBuf) -> anyhow::Result<AuditReport> {
+async fn verify_log_file(log: PathBuf) -> anyhow::Result<AuditReport> {
     Ok(tokio::task::spawn_blocking(move || SqliteStore::verify_file(&log)).await??)
 }

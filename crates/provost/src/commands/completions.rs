@@ -10,21 +10,21 @@ use clap_complete::Shell;
 use crate::args::Cli;
 use crate::output;
 
-pub(crate) fn shell(shell: Shell) -> anyhow::Result<ExitCode> {
+pub(crate) fn print_completions(shell: Shell) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "provost", &mut text);
-    output::bytes(&text)?;
+    output::print_bytes(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn man(folder: Option<&Path>) -> anyhow::Result<ExitCode> {
+pub(crate) fn print_man_pages(folder: Option<&Path>) -> anyhow::Result<ExitCode> {
     if let Some(folder) = folder {
         fs::create_dir_all(folder)?;
         clap_mangen::generate_to(Cli::command(), folder)?;
     } else {
         let mut text = Vec::new();
         clap_mangen::Man::new(Cli::command()).render(&mut text)?;
-        output::bytes(&text)?;
+        output::print_bytes(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,26 +14,26 @@ use serde::Serialize;
 
 use crate::args::JsonArgs;
 use crate::config::Config;
-use crate::daemon::folder::{Folder, Running};
-use crate::output::{self, bold, faint, line};
+use crate::daemon::data_folder::{DataFolder, RunningDaemon};
+use crate::output::{self, bold, faint, print_line};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+struct DoctorReport {
     version: &'static str,
     machine: MachineFeatures,
     /// What a command in profile `build` really gets, found by running one.
     wall: Option<AppliedLayers>,
     /// Why none could be run.
     wall_missing: Option<String>,
-    data: Data,
+    data: DataFolderReport,
     browser: Option<PathBuf>,
-    daemon: Option<Running>,
+    daemon: Option<RunningDaemon>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data {
+struct DataFolderReport {
     path: PathBuf,
     exists: bool,
     private: bool,
@@ -41,38 +41,38 @@ struct Data {
 }
 
 pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let folder = Folder::at(&config.data.value);
+    let folder = DataFolder::from_path(&config.data.value);
     let found = fs::metadata(folder.path());
-    let data = Data {
+    let data = DataFolderReport {
         path: folder.path().to_owned(),
         exists: found.is_ok(),
         private: found.is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6),
-        log_bytes: fs::metadata(folder.log()).map_or(0, |log| log.len()),
+        log_bytes: fs::metadata(folder.log_path()).map_or(0, |log| log.len()),
     };
     let machine = probe::probe_machine();
-    let (wall, wall_missing) = match try_wall(&machine, config) {
+    let (wall, wall_missing) = match probe_sandbox(&machine, config) {
         Ok(applied) => (Some(applied), None),
         Err(error) => (None, Some(format!("{error:#}"))),
     };
-    let report = Report {
+    let report = DoctorReport {
         version: provost_server::VERSION,
         wall,
         wall_missing,
         machine,
         data,
         browser: config.find_program(&["chromium", "google-chrome", "firefox", "xdg-open"]),
-        daemon: folder.running(),
+        daemon: folder.running_daemon(),
     };
     if args.json {
-        output::json(&report)?;
+        output::print_json(&report)?;
     } else {
-        show(&report)?;
+        print_report(&report)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Runs `true` behind the wall and returns what was applied to it.
-fn try_wall(machine: &MachineFeatures, config: &Config) -> anyhow::Result<AppliedLayers> {
+fn probe_sandbox(machine: &MachineFeatures, config: &Config) -> anyhow::Result<AppliedLayers> {
     let folder = tempfile::Builder::new().prefix("provost-").tempdir()?;
     let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
     let home = config.home.clone().unwrap_or_else(|| "/".into());
@@ -94,7 +94,7 @@ fn try_wall(machine: &MachineFeatures, config: &Config) -> anyhow::Result<Applie
 }
 
 /// The layers of a run, in a line.
-fn layers(applied: &AppliedLayers) -> String {
+fn format_layers(applied: &AppliedLayers) -> String {
     let named = [
         ("no capabilities", applied.capabilities_dropped),
         ("seccomp", applied.seccomp),
@@ -110,18 +110,18 @@ fn layers(applied: &AppliedLayers) -> String {
     std::iter::once(landlock.as_str()).chain(there).collect::<Vec<_>>().join(", ")
 }
 
-fn show(report: &Report) -> anyhow::Result<()> {
-    let Report { version, machine, wall, wall_missing, data, browser, daemon } = report;
-    line(&bold(&format!("Provost {version} on Linux {}", machine.kernel)))?;
+fn print_report(report: &DoctorReport) -> anyhow::Result<()> {
+    let DoctorReport { version, machine, wall, wall_missing, data, browser, daemon } = report;
+    print_line(&bold(&format!("Provost {version} on Linux {}", machine.kernel)))?;
     let landlock = match machine.landlock_abi {
         0 => Err("this kernel has none, so commands cannot be confined".to_owned()),
         abi => Ok(format!("ABI {abi}")),
     };
-    row("Landlock", &landlock)?;
-    row("seccomp", &said(&machine.seccomp))?;
-    row("no_new_privs", &said(&machine.no_new_privs))?;
+    print_row("Landlock", &landlock)?;
+    print_row("seccomp", &support_to_result(&machine.seccomp))?;
+    print_row("no_new_privs", &support_to_result(&machine.no_new_privs))?;
     let lonely = |why| format!("a dev server cannot connect to its own ports: {why}");
-    row("own ports", &said(&machine.notification).map_err(lonely))?;
+    print_row("own ports", &support_to_result(&machine.notification).map_err(lonely))?;
     for (name, support) in [
         ("user namespaces", &machine.namespaces.user),
         ("PID namespaces", &machine.namespaces.pid),
@@ -129,19 +129,22 @@ fn show(report: &Report) -> anyhow::Result<()> {
         ("mount namespaces", &machine.namespaces.mount),
         ("IPC namespaces", &machine.namespaces.ipc),
     ] {
-        row(name, &said(support))?;
+        print_row(name, &support_to_result(support))?;
     }
     for (name, place) in
         [("cgroup for pids", &machine.cgroups.pids), ("cgroup for memory", &machine.cgroups.memory)]
     {
         let place = place.as_ref().ok_or("none is writable".to_owned());
-        row(name, &place.map(|place| format!("v{} at {}", place.version, place.path.display())))?;
+        print_row(
+            name,
+            &place.map(|place| format!("v{} at {}", place.version, place.path.display())),
+        )?;
     }
     let missing = || wall_missing.clone().unwrap_or_default();
-    row("a command gets", &wall.as_ref().map(layers).ok_or_else(missing))?;
+    print_row("a command gets", &wall.as_ref().map(format_layers).ok_or_else(missing))?;
     let root = "Provost runs as root; an ordinary user is safer".to_owned();
-    row("ordinary user", &if machine.root { Err(root) } else { Ok("yes".to_owned()) })?;
-    row(
+    print_row("ordinary user", &if machine.root { Err(root) } else { Ok("yes".to_owned()) })?;
+    print_row(
         "browser",
         &browser.as_ref().map(|path| path.display().to_string()).ok_or("none found".to_owned()),
     )?;
@@ -150,22 +153,22 @@ fn show(report: &Report) -> anyhow::Result<()> {
         (true, true) => Ok(format!("{}, log {} KiB", data.path.display(), data.log_bytes / 1024)),
         (true, false) => Err(format!("{} can be read by others", data.path.display())),
     };
-    row("data folder", &private)?;
+    print_row("data folder", &private)?;
     let daemon = daemon.as_ref().map(|d| format!("pid {} on http://{}", d.pid, d.address));
-    row("daemon", &daemon.ok_or("not running; `provost up` starts it".to_owned()))
+    print_row("daemon", &daemon.ok_or("not running; `provost up` starts it".to_owned()))
 }
 
-fn said(support: &LayerSupport) -> Result<String, String> {
+fn support_to_result(support: &LayerSupport) -> Result<String, String> {
     match support {
         LayerSupport::Available => Ok("yes".to_owned()),
         LayerSupport::Refused { reason } => Err(reason.clone()),
     }
 }
 
-fn row(name: &str, found: &Result<String, String>) -> anyhow::Result<()> {
+fn print_row(name: &str, found: &Result<String, String>) -> anyhow::Result<()> {
     let (mark, text) = match found {
         Ok(text) => ("\x1b[32m✓\x1b[0m", text.clone()),
         Err(why) => ("\x1b[33m–\x1b[0m", faint(why)),
     };
-    line(&format!("  {mark} {name:<20} {text}"))
+    print_line(&format!("  {mark} {name:<20} {text}"))
 }

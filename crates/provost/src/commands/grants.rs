@@ -5,53 +5,54 @@ use std::process::ExitCode;
 use provost_proto::{Grant, GrantList};
 use provost_store::Clock;
 
-use super::place::{pick, project, short};
+use super::lookup::{find_by_short_id, resolve_project, short_id};
 use crate::args::{GrantsArgs, GrantsCommand};
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, faint, line, plain};
+use crate::output::{self, bold, faint, print_line, sanitize_text};
 
 pub(crate) async fn run(args: GrantsArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
-    let project = project(args.here.project.as_deref(), &client).await?;
+    let client = DaemonClient::connect(config)?;
+    let project = resolve_project(args.here.project.as_deref(), &client).await?;
     let all = matches!(args.what, Some(GrantsCommand::List { all: true }));
     let path = format!("/api/projects/{}/grants?all={all}", project.id.uuid());
     let GrantList { grants } = client.get(&path).await?;
     if let Some(GrantsCommand::Revoke { id }) = args.what {
-        let grant = pick("grant that holds", &id, grants, |grant| grant.id.to_string())?;
+        let grant =
+            find_by_short_id("grant that holds", &id, grants, |grant| grant.id.to_string())?;
         let grant: Grant = client.delete(&format!("/api/grants/{}", grant.id.uuid())).await?;
         if args.here.json {
-            output::json(&grant)?;
+            output::print_json(&grant)?;
         } else {
-            line(&format!("Taken back: {}", plain(&grant.what)))?;
+            print_line(&format!("Taken back: {}", sanitize_text(&grant.what)))?;
         }
         return Ok(ExitCode::SUCCESS);
     }
     if args.here.json {
-        output::json(&grants)?;
+        output::print_json(&grants)?;
     } else if grants.is_empty() {
-        line("Nothing was granted beyond single actions.")?;
+        print_line("Nothing was granted beyond single actions.")?;
     } else {
         let now = Clock::system().now();
         for grant in &grants {
-            line(&row(grant, now))?;
+            print_line(&format_grant_row(grant, now))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(grant: &Grant, now: u64) -> String {
+fn format_grant_row(grant: &Grant, now: u64) -> String {
     let end = match (grant.revoked_at, grant.until) {
-        (Some(at), _) => format!("taken back {}", output::time(at)),
-        (None, Some(end)) if end <= now => format!("ended {}", output::time(end)),
-        (None, Some(end)) => format!("until {}", output::time(end)),
+        (Some(at), _) => format!("taken back {}", output::format_time(at)),
+        (None, Some(end)) if end <= now => format!("ended {}", output::format_time(end)),
+        (None, Some(end)) => format!("until {}", output::format_time(end)),
         (None, None) => "as long as its session or token lives".to_owned(),
     };
     let role = grant.role.as_deref().map(|role| format!(" in role {role}")).unwrap_or_default();
     format!(
         "{}  {}  {}",
-        bold(&short(&grant.id.to_string())),
-        plain(&grant.what),
-        faint(&plain(&format!("for {}{role}, {end}, by {}", grant.grantee, grant.by)))
+        bold(&short_id(&grant.id.to_string())),
+        sanitize_text(&grant.what),
+        faint(&sanitize_text(&format!("for {}{role}, {end}, by {}", grant.grantee, grant.by)))
     )
 }

@@ -10,7 +10,7 @@ use provost_kernel::RootProjectFiles;
 use provost_sandbox::root_dir::RootDir;
 
 use crate::args::InitArgs;
-use crate::output::{self, bold, line};
+use crate::output::{self, bold, print_line};
 
 pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let folder = match &args.path {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     };
     let text = plan.to_toml();
     if args.dry_run {
-        output::bytes(text.as_bytes())?;
+        output::print_bytes(text.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let file = folder.join(PLAN_FILE);
@@ -46,6 +46,6 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     }
     let mut opened = opened.with_context(|| format!("cannot write {}", file.display()))?;
     opened.write_all(text.as_bytes()).context("cannot write it all")?;
-    line(&format!("Wrote {}: {}.", bold(&file.display().to_string()), plan.why))?;
+    print_line(&format!("Wrote {}: {}.", bold(&file.display().to_string()), plan.why))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,10 +8,10 @@ use provost_kernel::host::{self, HostOptions};
 use crate::args::KernelArgs;
 use crate::config::Config;
 use crate::daemon;
-use crate::thrift;
+use crate::memory_trim;
 
 pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    daemon::log_to_stderr(config)?;
+    daemon::init_stderr_logging(config)?;
     let KernelArgs { place, project, home, umask, idle_seconds } = args;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
     let options = HostOptions {
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<Exi
         version: provost_server::VERSION.to_owned(),
         clock: || provost_store::Clock::system().now(),
     };
-    let thrift = tokio::spawn(thrift::practise());
+    let thrift = tokio::spawn(memory_trim::run_trim_loop());
     host::run(options).await?;
     thrift.abort();
     Ok(ExitCode::SUCCESS)

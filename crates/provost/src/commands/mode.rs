@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use provost_proto::{ProjectMode, ProjectModeView, SetModeRequest};
 use provost_store::Clock;
 
-use super::place::project;
+use super::lookup::resolve_project;
+use crate::approval_text::format_time_left;
 use crate::args::ModeArgs;
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, faint, line, plain};
-use crate::question::left;
+use crate::output::{self, bold, faint, print_line, sanitize_text};
 
 pub(crate) async fn run(args: ModeArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
-    let project = project(args.here.project.as_deref(), &client).await?;
+    let client = DaemonClient::connect(config)?;
+    let project = resolve_project(args.here.project.as_deref(), &client).await?;
     let path = format!("/api/projects/{}/mode", project.id.uuid());
     let mode: ProjectModeView = match args.mode {
         None => client.get(&path).await?,
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: ModeArgs, config: &Config) -> anyhow::Result<ExitC
         }
     };
     if args.here.json {
-        output::json(&mode)?;
+        output::print_json(&mode)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (name, meaning) = match mode.mode {
@@ -33,10 +33,14 @@ pub(crate) async fn run(args: ModeArgs, config: &Config) -> anyhow::Result<ExitC
         ProjectMode::Full => ("FULL", "nothing asks but what is too dangerous"),
     };
     let end = mode.until.map_or_else(String::new, |end| {
-        let left = left(end, Clock::system().now());
-        format!(", until {} ({left} left)", output::time(end))
+        let left = format_time_left(end, Clock::system().now());
+        format!(", until {} ({left} left)", output::format_time(end))
     });
-    line(&format!("{}: {}{end}: {meaning}", plain(&project.slug), bold(name)))?;
-    line(&faint(&format!("set by {} at {}", plain(&mode.by), output::time(mode.at))))?;
+    print_line(&format!("{}: {}{end}: {meaning}", sanitize_text(&project.slug), bold(name)))?;
+    print_line(&faint(&format!(
+        "set by {} at {}",
+        sanitize_text(&mode.by),
+        output::format_time(mode.at)
+    )))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `provost policy`: the rules that decide.
 
-mod files;
+mod rule_files;
 
 use std::process::ExitCode;
 
@@ -11,23 +11,27 @@ use provost_proto::{
 };
 use serde_json::json;
 
-use super::act::read_params;
-use super::place::{project, short};
-use super::roles::{Shown, trust};
-use crate::args::{ExplainArgs, Here, LayerArg, PolicyArgs, PolicyCommand};
-use crate::client::Client;
+use super::do_action::parse_params;
+use super::lookup::{resolve_project, short_id};
+use super::roles::{TrustCandidate, confirm_and_trust};
+use crate::approval_text::format_command_effects;
+use crate::args::{ExplainArgs, LayerArg, PolicyArgs, PolicyCommand, ProjectScopeArgs};
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, faint, line, plain, plain_lines};
-use crate::question::demands;
+use crate::output::{self, bold, faint, print_line, sanitize_lines, sanitize_text};
 
 pub(crate) async fn run(args: PolicyArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let PolicyArgs { what, here } = args;
     match what.unwrap_or(PolicyCommand::List) {
         // These two need no daemon.
-        PolicyCommand::Check { files } => files::check(&files, here.json, config),
-        PolicyCommand::Test { files } => files::test(&files, here.json, config),
-        PolicyCommand::List => list(&At::find(here, config).await?).await,
-        PolicyCommand::Explain(args) => explain(&At::find(here, config).await?, args).await,
+        PolicyCommand::Check { files } => rule_files::check_rule_files(&files, here.json, config),
+        PolicyCommand::Test { files } => rule_files::test_rule_examples(&files, here.json, config),
+        PolicyCommand::List => {
+            list_rules(&PolicyCommandContext::connect(here, config).await?).await
+        }
+        PolicyCommand::Explain(args) => {
+            explain_decision(&PolicyCommandContext::connect(here, config).await?, args).await
+        }
         PolicyCommand::Simulate { file, layer, limit } => {
             let text = std::fs::read_to_string(&file)
                 .with_context(|| format!("cannot read {}", file.display()))?;
@@ -36,70 +40,75 @@ pub(crate) async fn run(args: PolicyArgs, config: &Config) -> anyhow::Result<Exi
                 LayerArg::Project => "project",
             };
             let wanted = SimulatePolicyRequest { layer: layer.to_owned(), text, limit };
-            simulate(&At::find(here, config).await?, &wanted).await
+            simulate_rules(&PolicyCommandContext::connect(here, config).await?, &wanted).await
         }
-        PolicyCommand::Trust { yes } => trust_rules(&At::find(here, config).await?, yes).await,
+        PolicyCommand::Trust { yes } => {
+            trust_rules(&PolicyCommandContext::connect(here, config).await?, yes).await
+        }
     }
 }
 
 /// The project whose rules are meant.
-struct At {
-    client: Client,
+struct PolicyCommandContext {
+    client: DaemonClient,
     project: Project,
     json: bool,
 }
 
-impl At {
-    async fn find(here: Here, config: &Config) -> anyhow::Result<Self> {
-        let client = Client::connect(config)?;
-        let project = project(here.project.as_deref(), &client).await?;
+impl PolicyCommandContext {
+    async fn connect(here: ProjectScopeArgs, config: &Config) -> anyhow::Result<Self> {
+        let client = DaemonClient::connect(config)?;
+        let project = resolve_project(here.project.as_deref(), &client).await?;
         Ok(Self { client, project, json: here.json })
     }
 
-    fn path(&self, what: &str) -> String {
+    fn policy_path(&self, what: &str) -> String {
         format!("/api/projects/{}/policy{what}", self.project.id.uuid())
     }
 }
 
-async fn list(at: &At) -> anyhow::Result<ExitCode> {
-    let view: PolicyView = at.client.get(&at.path("")).await?;
+async fn list_rules(at: &PolicyCommandContext) -> anyhow::Result<ExitCode> {
+    let view: PolicyView = at.client.get(&at.policy_path("")).await?;
     if at.json {
-        output::json(&view)?;
+        output::print_json(&view)?;
         return Ok(ExitCode::SUCCESS);
     }
     for layer in &view.layers {
-        show(layer)?;
+        print_layer(layer)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(layer: &PolicyLayer) -> anyhow::Result<()> {
+fn print_layer(layer: &PolicyLayer) -> anyhow::Result<()> {
     let file = layer.file.as_deref().map(|file| format!("  {file}")).unwrap_or_default();
-    line(&format!("{}{}", bold(&plain(&layer.layer)), faint(&plain(&file))))?;
+    print_line(&format!("{}{}", bold(&sanitize_text(&layer.layer)), faint(&sanitize_text(&file))))?;
     if !layer.trusted {
-        line("  NOT TRUSTED: what it allows has no effect; `provost policy trust` shows it")?;
+        print_line("  NOT TRUSTED: what it allows has no effect; `provost policy trust` shows it")?;
     }
     for error in &layer.errors {
-        line(&format!("  BROKEN, so everything asks: {}", plain_lines(error)))?;
+        print_line(&format!("  BROKEN, so everything asks: {}", sanitize_lines(error)))?;
     }
     for rule in &layer.rules {
         let active = if rule.active { "" } else { " (without effect)" };
         let reason = rule.reason.as_deref().map(|why| format!("  {why}")).unwrap_or_default();
-        line(&format!(
+        print_line(&format!(
             "  {:<5} {}{active}{}",
-            plain(&rule.effect),
-            plain(&rule.id),
-            faint(&plain(&reason))
+            sanitize_text(&rule.effect),
+            sanitize_text(&rule.id),
+            faint(&sanitize_text(&reason))
         ))?;
     }
     Ok(())
 }
 
-async fn explain(at: &At, args: ExplainArgs) -> anyhow::Result<ExitCode> {
+async fn explain_decision(
+    at: &PolicyCommandContext,
+    args: ExplainArgs,
+) -> anyhow::Result<ExitCode> {
     // Without an action, what is written without `--` can only be the command.
     let command = if args.command.is_empty() { &args.params } else { &args.command };
     let params = match (&args.action, &command[..]) {
-        (Some(_), _) => read_params(None, &args.params)?,
+        (Some(_), _) => parse_params(None, &args.params)?,
         (None, []) => bail!(
             "there is nothing to explain\nhint: `provost policy explain 'git push'`, or \
              --action A key=value"
@@ -113,52 +122,63 @@ async fn explain(at: &At, args: ExplainArgs) -> anyhow::Result<ExitCode> {
         params,
         mode: args.mode.map(Into::into),
     };
-    let told: PolicyExplanation = at.client.post(&at.path("/explain"), &wanted).await?;
+    let told: PolicyExplanation = at.client.post(&at.policy_path("/explain"), &wanted).await?;
     if at.json {
-        output::json(&told)?;
+        output::print_json(&told)?;
         return Ok(ExitCode::SUCCESS);
     }
-    line(&format!("{}: {}", bold(&plain(&told.verdict)), plain(&told.what)))?;
-    line(&format!("because {}", plain(&told.why)))?;
+    print_line(&format!("{}: {}", bold(&sanitize_text(&told.verdict)), sanitize_text(&told.what)))?;
+    print_line(&format!("because {}", sanitize_text(&told.why)))?;
     for rule in &told.rules {
         let reason = rule.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-        line(&plain(&format!("{} rule {} says {}{reason}", rule.layer, rule.id, rule.effect)))?;
+        print_line(&sanitize_text(&format!(
+            "{} rule {} says {}{reason}",
+            rule.layer, rule.id, rule.effect
+        )))?;
     }
-    line(demands(&told.demands).trim_end())?;
+    print_line(format_command_effects(&told.demands).trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn simulate(at: &At, wanted: &SimulatePolicyRequest) -> anyhow::Result<ExitCode> {
-    let told: PolicySimulation = at.client.post(&at.path("/simulate"), wanted).await?;
+async fn simulate_rules(
+    at: &PolicyCommandContext,
+    wanted: &SimulatePolicyRequest,
+) -> anyhow::Result<ExitCode> {
+    let told: PolicySimulation = at.client.post(&at.policy_path("/simulate"), wanted).await?;
     if at.json {
-        output::json(&told)?;
+        output::print_json(&told)?;
         return Ok(ExitCode::SUCCESS);
     }
-    line(&format!(
+    print_line(&format!(
         "Of {} past requests, {} would be decided otherwise.",
         told.looked_at,
         told.differences.len()
     ))?;
     for difference in &told.differences {
-        let id = short(&difference.action.to_string());
-        let (now, then) = (plain(&difference.now), plain(&difference.then));
-        line(&format!("{}  {now} → {}  {}", faint(&id), bold(&then), plain(&difference.what)))?;
-        line(&format!("          {}", plain(&difference.why)))?;
+        let id = short_id(&difference.action.to_string());
+        let (now, then) = (sanitize_text(&difference.now), sanitize_text(&difference.then));
+        print_line(&format!(
+            "{}  {now} → {}  {}",
+            faint(&id),
+            bold(&then),
+            sanitize_text(&difference.what)
+        ))?;
+        print_line(&format!("          {}", sanitize_text(&difference.why)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn trust_rules(at: &At, yes: bool) -> anyhow::Result<ExitCode> {
-    let view: PolicyView = at.client.get(&at.path("")).await?;
+async fn trust_rules(at: &PolicyCommandContext, yes: bool) -> anyhow::Result<ExitCode> {
+    let view: PolicyView = at.client.get(&at.policy_path("")).await?;
     let Some(layer) = view.layers.into_iter().find(|layer| layer.layer == "project") else {
         bail!("the project has no rules\nhint: they would be in .provost/policy.toml");
     };
     let (Some(file), Some(hash), false) = (layer.file, layer.hash, layer.trusted) else {
-        line("Nothing is left to trust.")?;
+        print_line("Nothing is left to trust.")?;
         return Ok(ExitCode::SUCCESS);
     };
     let diff = layer.diff.unwrap_or_default();
-    let shown = Shown { what: GovernanceFileKind::Policy, file, hash, diff };
-    let trusted = trust(&at.client, &at.project, shown, yes).await?;
+    let shown = TrustCandidate { what: GovernanceFileKind::Policy, file, hash, diff };
+    let trusted = confirm_and_trust(&at.client, &at.project, shown, yes).await?;
     Ok(if trusted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -6,20 +6,20 @@ use anyhow::bail;
 use provost_proto::runtime::{PreviewStatus, PreviewUrl};
 use provost_sandbox::launch;
 
-use super::place::project;
+use super::lookup::resolve_project;
 use crate::args::PreviewArgs;
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, faint, line, remark};
+use crate::output::{self, faint, print_line, print_stderr};
 
 pub(crate) async fn run(args: PreviewArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
-    let project = project(args.which.project.as_deref(), &client).await?;
+    let client = DaemonClient::connect(config)?;
+    let project = resolve_project(args.which.project.as_deref(), &client).await?;
     let port = args.port.map(|port| format!("?port={port}")).unwrap_or_default();
     let path = format!("/api/projects/{}/preview/url{port}", project.id.uuid());
     let preview: PreviewUrl = client.get(&path).await?;
     if args.json.json {
-        output::json(&preview)?;
+        output::print_json(&preview)?;
         return Ok(ExitCode::SUCCESS);
     }
     let Some(url) = preview.url else {
@@ -31,10 +31,10 @@ pub(crate) async fn run(args: PreviewArgs, config: &Config) -> anyhow::Result<Ex
             ),
         }
     };
-    line(&url)?;
-    remark(&faint("It works once, for 5 minutes; then the browser that used it is let in."));
+    print_line(&url)?;
+    print_stderr(&faint("It works once, for 5 minutes; then the browser that used it is let in."));
     if preview.status == PreviewStatus::Detected {
-        remark(&faint("The server listens, and has not answered yet."));
+        print_stderr(&faint("The server listens, and has not answered yet."));
     }
     if !args.no_open && config.browser.display {
         launch::open_in_browser(&url, config.browser.preferred.as_deref())?;

@@ -6,9 +6,9 @@ use anyhow::Context;
 use provost_proto::{OpenProjectRequest, Project, ProjectList, ProjectStatus};
 
 use crate::args::{JsonArgs, ProjectsCommand};
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, faint, line, plain};
+use crate::output::{self, bold, faint, print_line, sanitize_text};
 
 pub(crate) async fn run(
     what: Option<ProjectsCommand>,
@@ -16,11 +16,11 @@ pub(crate) async fn run(
     all: bool,
     config: &Config,
 ) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
+    let client = DaemonClient::connect(config)?;
     let (said, project, own): (_, Project, _) = match what {
         None => {
             let ProjectList { projects } = client.get(&format!("/api/projects?all={all}")).await?;
-            return list(&projects, json);
+            return print_projects(&projects, json);
         }
         Some(ProjectsCommand::Open { path, json }) => {
             let path = std::path::absolute(path)?;
@@ -28,46 +28,46 @@ pub(crate) async fn run(
             ("Open:", client.post("/api/projects", &OpenProjectRequest { path }).await?, json)
         }
         Some(ProjectsCommand::Close { project, json }) => {
-            let path = format!("/api/projects/{}", segment(&project));
+            let path = format!("/api/projects/{}", encode_path_segment(&project));
             ("Closed:", client.delete(&path).await?, json)
         }
     };
     if json.json || own.json {
-        output::json(&project)?;
+        output::print_json(&project)?;
     } else {
-        line(&format!("{said} {}", row(&project)))?;
+        print_line(&format!("{said} {}", format_project_row(&project)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(projects: &[Project], json: &JsonArgs) -> anyhow::Result<ExitCode> {
+fn print_projects(projects: &[Project], json: &JsonArgs) -> anyhow::Result<ExitCode> {
     if json.json {
-        output::json(&projects)?;
+        output::print_json(&projects)?;
     } else if projects.is_empty() {
-        line("No project is open. `provost up PATH` opens one.")?;
+        print_line("No project is open. `provost up PATH` opens one.")?;
     } else {
         for project in projects {
-            line(&row(project))?;
+            print_line(&format_project_row(project))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(project: &Project) -> String {
+fn format_project_row(project: &Project) -> String {
     let state = match project.status {
         ProjectStatus::Open => "",
         ProjectStatus::Closed => " (closed)",
     };
     format!(
         "{}{state}  {}  {}",
-        bold(&plain(&project.slug)),
-        plain(&project.path),
-        faint(&format!("{}  opened {}", project.id, output::time(project.opened_at)))
+        bold(&sanitize_text(&project.slug)),
+        sanitize_text(&project.path),
+        faint(&format!("{}  opened {}", project.id, output::format_time(project.opened_at)))
     )
 }
 
 /// One segment of a path in a URL.
-pub(crate) fn segment(text: &str) -> String {
+pub(crate) fn encode_path_segment(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),

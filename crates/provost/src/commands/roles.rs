@@ -8,62 +8,65 @@ use provost_proto::{
     TrustedFile,
 };
 
-use super::place::project;
-use super::projects::segment;
+use super::lookup::resolve_project;
+use super::projects::encode_path_segment;
 use crate::args::{RolesArgs, RolesCommand};
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, can_answer, confirmed, faint, line, plain, plain_lines};
+use crate::output::{
+    self, ask_confirmation, bold, faint, is_interactive, print_line, sanitize_lines, sanitize_text,
+};
 
 pub(crate) async fn run(args: RolesArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
-    let project = project(args.here.project.as_deref(), &client).await?;
+    let client = DaemonClient::connect(config)?;
+    let project = resolve_project(args.here.project.as_deref(), &client).await?;
     let list: RoleList = client.get(&format!("/api/projects/{}/roles", project.id.uuid())).await?;
     match args.what.unwrap_or(RolesCommand::List) {
-        RolesCommand::List => show(&list, args.here.json),
-        RolesCommand::Check => check(&list, args.here.json),
+        RolesCommand::List => print_roles(&list, args.here.json),
+        RolesCommand::Check => check_roles(&list, args.here.json),
         RolesCommand::Trust { file, yes } => {
-            trust_files(&client, &project, list, file.as_deref(), yes).await
+            trust_role_files(&client, &project, list, file.as_deref(), yes).await
         }
         RolesCommand::Model { role, model } => {
-            let path = format!("/api/projects/{}/roles/{}", project.id.uuid(), segment(&role));
+            let path =
+                format!("/api/projects/{}/roles/{}", project.id.uuid(), encode_path_segment(&role));
             let role: RoleView = client.patch(&path, &ChangeRoleRequest { model }).await?;
             if args.here.json {
-                output::json(&role)?;
+                output::print_json(&role)?;
             } else {
-                line(&row(&role))?;
+                print_line(&format_role_row(&role))?;
             }
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn show(list: &RoleList, json: bool) -> anyhow::Result<ExitCode> {
+fn print_roles(list: &RoleList, json: bool) -> anyhow::Result<ExitCode> {
     if json {
-        output::json(list)?;
+        output::print_json(list)?;
         return Ok(ExitCode::SUCCESS);
     }
     if list.roles.is_empty() && list.rejected.is_empty() {
-        line(
+        print_line(
             "There are no roles. Write one in .provost/roles/NAME.md; `docs/reference/roles.md` says how.",
         )?;
     }
     for role in &list.roles {
-        line(&row(role))?;
+        print_line(&format_role_row(role))?;
         for note in &role.notes {
-            line(&faint(&format!("  note: {}", plain(note))))?;
+            print_line(&faint(&format!("  note: {}", sanitize_text(note))))?;
         }
     }
     for rejected in &list.rejected {
-        line(&format!("no role: {}", plain_lines(&rejected.why)))?;
+        print_line(&format!("no role: {}", sanitize_lines(&rejected.why)))?;
     }
     if list.roles.iter().any(|role| !role.trusted) {
-        line(&faint("`provost roles trust` shows what is not trusted, and trusts it."))?;
+        print_line(&faint("`provost roles trust` shows what is not trusted, and trusts it."))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(role: &RoleView) -> String {
+fn format_role_row(role: &RoleView) -> String {
     let trusted = match (role.trusted, &role.diff) {
         (true, _) => "trusted",
         (false, _) => "NOT TRUSTED, without effect",
@@ -73,28 +76,28 @@ fn row(role: &RoleView) -> String {
         if role.skills.is_empty() { "no skills".to_owned() } else { role.skills.join(", ") };
     format!(
         "{}  {trusted}  {}\n  may ask for: {}\n  {}",
-        bold(&plain(&role.name)),
-        plain(model),
-        plain(&skills),
-        faint(&plain(&role.file)),
+        bold(&sanitize_text(&role.name)),
+        sanitize_text(model),
+        sanitize_text(&skills),
+        faint(&sanitize_text(&role.file)),
     )
 }
 
-fn check(list: &RoleList, json: bool) -> anyhow::Result<ExitCode> {
+fn check_roles(list: &RoleList, json: bool) -> anyhow::Result<ExitCode> {
     if json {
-        output::json(&list.rejected)?;
+        output::print_json(&list.rejected)?;
     } else if list.rejected.is_empty() {
-        line(&format!("{} roles, nothing wrong with them.", list.roles.len()))?;
+        print_line(&format!("{} roles, nothing wrong with them.", list.roles.len()))?;
     } else {
         for rejected in &list.rejected {
-            line(&plain_lines(&rejected.why))?;
+            print_line(&sanitize_lines(&rejected.why))?;
         }
     }
     Ok(if list.rejected.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn trust_files(
-    client: &Client,
+async fn trust_role_files(
+    client: &DaemonClient,
     project: &Project,
     list: RoleList,
     file: Option<&str>,
@@ -103,20 +106,24 @@ async fn trust_files(
     if let Some(file) = file
         && !list.roles.iter().any(|role| role.file == file)
     {
-        bail!("{} is no role's file\nhint: `provost roles` lists them", plain(file));
+        bail!("{} is no role's file\nhint: `provost roles` lists them", sanitize_text(file));
     }
     let asked = |role: &RoleView| file.is_none_or(|file| role.file == file);
     let wanted: Vec<_> =
         list.roles.into_iter().filter(|role| !role.trusted && asked(role)).collect();
     if wanted.is_empty() {
-        line("Nothing is left to trust.")?;
+        print_line("Nothing is left to trust.")?;
     }
     let mut code = ExitCode::SUCCESS;
     for role in wanted {
         let diff = role.diff.unwrap_or_default();
-        let shown =
-            Shown { what: GovernanceFileKind::Role, file: role.file, hash: role.hash, diff };
-        if !trust(client, project, shown, yes).await? {
+        let shown = TrustCandidate {
+            what: GovernanceFileKind::Role,
+            file: role.file,
+            hash: role.hash,
+            diff,
+        };
+        if !confirm_and_trust(client, project, shown, yes).await? {
             code = ExitCode::FAILURE;
         }
     }
@@ -124,7 +131,7 @@ async fn trust_files(
 }
 
 /// A file that governs, as it will be shown.
-pub(super) struct Shown {
+pub(super) struct TrustCandidate {
     pub(super) what: GovernanceFileKind,
     pub(super) file: String,
     pub(super) hash: Hash,
@@ -132,26 +139,26 @@ pub(super) struct Shown {
 }
 
 /// Shows a file, or what changed in it, and trusts it if the person agrees.
-pub(super) async fn trust(
-    client: &Client,
+pub(super) async fn confirm_and_trust(
+    client: &DaemonClient,
     project: &Project,
-    shown: Shown,
+    shown: TrustCandidate,
     yes: bool,
 ) -> anyhow::Result<bool> {
-    let Shown { what, file, hash, diff } = shown;
-    line(&bold(&plain(&file)))?;
-    line(&plain_lines(&diff))?;
+    let TrustCandidate { what, file, hash, diff } = shown;
+    print_line(&bold(&sanitize_text(&file)))?;
+    print_line(&sanitize_lines(&diff))?;
     if !yes {
-        if !can_answer() {
+        if !is_interactive() {
             bail!("nobody is there to agree\nhint: agree with --yes");
         }
-        if !confirmed(&format!("Trust {} exactly as it is now?", plain(&file)))? {
-            line("Not trusted.")?;
+        if !ask_confirmation(&format!("Trust {} exactly as it is now?", sanitize_text(&file)))? {
+            print_line("Not trusted.")?;
             return Ok(false);
         }
     }
     let path = format!("/api/projects/{}/trust", project.id.uuid());
     let trusted: TrustedFile = client.post(&path, &TrustFileRequest { what, file, hash }).await?;
-    line(&format!("Trusted: {}", plain(&trusted.file)))?;
+    print_line(&format!("Trusted: {}", sanitize_text(&trusted.file)))?;
     Ok(true)
 }

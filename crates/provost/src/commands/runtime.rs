@@ -12,124 +12,136 @@ use provost_proto::{ActionResponse, Code, ErrorResponse, Project};
 use serde_json::{Value, json};
 
 use super::logs;
-use super::place::project;
+use super::lookup::resolve_project;
 use crate::args::{BuildArgs, RunArgs, StopArgs};
-use crate::client::{Answered, Client};
+use crate::client::{ApiResponse, DaemonClient};
 use crate::config::Config;
-use crate::output::{self, bold, error_line, faint, line, plain, plain_lines, remark};
+use crate::output::{
+    self, bold, faint, print_error, print_line, print_stderr, sanitize_lines, sanitize_text,
+};
 
 /// The exit code of a build that failed.
-const NOT_BUILT: u8 = 6;
+const EXIT_BUILD_FAILED: u8 = 6;
 
 /// The exit code of a dev server that did not come to run.
-const CRASHED: u8 = 5;
+const EXIT_CRASHED: u8 = 5;
 
 /// How long a preview may take to answer before the address is printed without it.
-const READY: Duration = Duration::from_secs(10);
+const PREVIEW_READY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often to look.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) async fn run(args: RunArgs, again: bool, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
-    let project = project(args.which.project.as_deref(), &client).await?;
-    let after = if args.follow { logs::end(&client, &project).await? } else { 0 };
+    let client = DaemonClient::connect(config)?;
+    let project = resolve_project(args.which.project.as_deref(), &client).await?;
+    let after = if args.follow { logs::fetch_end_offset(&client, &project).await? } else { 0 };
     let what = if again { "restart" } else { "run" };
-    let result = match ask(&client, &project, what, json!({})).await? {
+    let result = match request_runtime_action(&client, &project, what, json!({})).await? {
         Ok(result) => result,
-        Err(problem) => return failed(&problem, args.json.json),
+        Err(problem) => return report_problem(&problem, args.json.json),
     };
-    let state = until_seen(&client, &project).await?;
+    let state = wait_for_preview(&client, &project).await?;
     if args.json.json {
-        output::json(&state)?;
+        output::print_json(&state)?;
     } else {
         if result["started"] == false && !again {
-            remark(&faint("It ran already."));
+            print_stderr(&faint("It ran already."));
         }
-        show(&state)?;
+        print_state(&state)?;
     }
     if args.follow {
-        return logs::follow(config, client, &project, after).await;
+        return logs::follow_logs(config, client, &project, after).await;
     }
-    Ok(code(&state))
+    Ok(exit_code_from_state(&state))
 }
 
 pub(crate) async fn stop(args: StopArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
-    let project = project(args.which.project.as_deref(), &client).await?;
-    let asked = ask(&client, &project, "stop", json!({ "graceMs": args.grace })).await?;
+    let client = DaemonClient::connect(config)?;
+    let project = resolve_project(args.which.project.as_deref(), &client).await?;
+    let asked =
+        request_runtime_action(&client, &project, "stop", json!({ "graceMs": args.grace })).await?;
     if let Err(problem) = asked {
-        return failed(&problem, args.json.json);
+        return report_problem(&problem, args.json.json);
     }
     if args.json.json {
-        output::json(&status(&client, &project).await?)?;
+        output::print_json(&fetch_runtime_state(&client, &project).await?)?;
     } else {
-        line(&format!("{} is stopped; nothing of it is left.", bold(&plain(&project.slug))))?;
+        print_line(&format!(
+            "{} is stopped; nothing of it is left.",
+            bold(&sanitize_text(&project.slug))
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) async fn build(args: BuildArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
-    let project = project(args.which.project.as_deref(), &client).await?;
-    let after = logs::end(&client, &project).await?;
-    let asked = ask(&client, &project, "build", json!({}));
+    let client = DaemonClient::connect(config)?;
+    let project = resolve_project(args.which.project.as_deref(), &client).await?;
+    let after = logs::fetch_end_offset(&client, &project).await?;
+    let asked = request_runtime_action(&client, &project, "build", json!({}));
     let asked = if args.json.json {
         asked.await?
     } else {
-        logs::while_it_prints(&client, &project, after, asked).await??
+        logs::print_while_pending(&client, &project, after, asked).await??
     };
     if let Err(problem) = asked {
-        return failed(&problem, args.json.json);
+        return report_problem(&problem, args.json.json);
     }
-    let state = status(&client, &project).await?;
+    let state = fetch_runtime_state(&client, &project).await?;
     if args.json.json {
-        output::json(&state.build)?;
+        output::print_json(&state.build)?;
         return Ok(ExitCode::SUCCESS);
     }
-    show_errors(&state.build.errors)?;
+    print_build_errors(&state.build.errors)?;
     let took = state.build.duration_ms.unwrap_or(0);
-    line(&format!("Built in {}.{:03} s.", took / 1000, took % 1000))?;
+    print_line(&format!("Built in {}.{:03} s.", took / 1000, took % 1000))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Asks for an action of the runtime; its result, or why not.
-async fn ask(
-    client: &Client,
+async fn request_runtime_action(
+    client: &DaemonClient,
     project: &Project,
     what: &str,
     params: Value,
 ) -> anyhow::Result<Result<Value, ErrorResponse>> {
     let path = format!("/api/projects/{}/runtime/{what}?wait=3600000", project.id.uuid());
     Ok(match client.post_or_problem::<ActionResponse>(&path, &params).await? {
-        Answered::Well(answer) => {
+        ApiResponse::Success(answer) => {
             Ok(answer.result.map(|result| result.to_value()).unwrap_or_default())
         }
-        Answered::Problem(problem) => Err(problem),
+        ApiResponse::Problem(problem) => Err(problem),
     })
 }
 
-async fn status(client: &Client, project: &Project) -> anyhow::Result<RuntimeStatusResponse> {
+async fn fetch_runtime_state(
+    client: &DaemonClient,
+    project: &Project,
+) -> anyhow::Result<RuntimeStatusResponse> {
     client.get(&format!("/api/projects/{}/runtime/status", project.id.uuid())).await
 }
 
 /// Waits a while for the preview, as long as there is something to wait for.
-async fn until_seen(client: &Client, project: &Project) -> anyhow::Result<RuntimeStatusResponse> {
+async fn wait_for_preview(
+    client: &DaemonClient,
+    project: &Project,
+) -> anyhow::Result<RuntimeStatusResponse> {
     let began = std::time::Instant::now();
     loop {
-        let state = status(client, project).await?;
+        let state = fetch_runtime_state(client, project).await?;
         let waits =
             state.status == RuntimeStatus::Running && state.preview.status != PreviewStatus::Ready;
-        if !waits || began.elapsed() > READY {
+        if !waits || began.elapsed() > PREVIEW_READY_TIMEOUT {
             return Ok(state);
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-fn code(state: &RuntimeStatusResponse) -> ExitCode {
+fn exit_code_from_state(state: &RuntimeStatusResponse) -> ExitCode {
     match state.status {
-        RuntimeStatus::Crashed => ExitCode::from(CRASHED),
+        RuntimeStatus::Crashed => ExitCode::from(EXIT_CRASHED),
         RuntimeStatus::Stopped
         | RuntimeStatus::Starting
         | RuntimeStatus::Building
@@ -138,24 +150,24 @@ fn code(state: &RuntimeStatusResponse) -> ExitCode {
     }
 }
 
-fn show(state: &RuntimeStatusResponse) -> anyhow::Result<()> {
+fn print_state(state: &RuntimeStatusResponse) -> anyhow::Result<()> {
     let dev = &state.dev_server;
-    let command = plain(dev.command.as_deref().unwrap_or_default());
+    let command = sanitize_text(dev.command.as_deref().unwrap_or_default());
     match state.status {
         RuntimeStatus::Running => {
             let pid = dev.pid.map(|pid| format!("(pid {pid})")).unwrap_or_default();
-            line(&format!("{} {} {}", bold("Running"), command, faint(&pid)))?;
-            line(&preview_words(state))
+            print_line(&format!("{} {} {}", bold("Running"), command, faint(&pid)))?;
+            print_line(&describe_preview(state))
         }
-        RuntimeStatus::Crashed => show_crash(state),
-        RuntimeStatus::Stopped => line(&format!("It ran to its end: {command}")),
+        RuntimeStatus::Crashed => print_crash(state),
+        RuntimeStatus::Stopped => print_line(&format!("It ran to its end: {command}")),
         RuntimeStatus::Starting | RuntimeStatus::Building | RuntimeStatus::Stopping => {
-            line(&format!("{:?}: {command}", state.status))
+            print_line(&format!("{:?}: {command}", state.status))
         }
     }
 }
 
-fn preview_words(state: &RuntimeStatusResponse) -> String {
+fn describe_preview(state: &RuntimeStatusResponse) -> String {
     let preview = &state.preview;
     let port = preview.port.map(|port| format!("port {port}")).unwrap_or_default();
     match preview.status {
@@ -171,58 +183,58 @@ fn preview_words(state: &RuntimeStatusResponse) -> String {
     }
 }
 
-fn show_crash(state: &RuntimeStatusResponse) -> anyhow::Result<()> {
-    let Some(crash) = &state.dev_server.crash else { return line("Crashed.") };
-    line(&plain_lines(&crash.last_lines.join("\n")))?;
+fn print_crash(state: &RuntimeStatusResponse) -> anyhow::Result<()> {
+    let Some(crash) = &state.dev_server.crash else { return print_line("Crashed.") };
+    print_line(&sanitize_lines(&crash.last_lines.join("\n")))?;
     let how = match (crash.exit_code, crash.signal, &crash.why) {
-        (_, _, Some(why)) => plain(why),
+        (_, _, Some(why)) => sanitize_text(why),
         (Some(code), ..) => format!("it ended with exit code {code}"),
         (None, Some(signal), None) => format!("it was ended by signal {signal}"),
         (None, None, None) => "it ended".to_owned(),
     };
-    error_line(&anyhow!("the dev server crashed: {how}"));
+    print_error(&anyhow!("the dev server crashed: {how}"));
     Ok(())
 }
 
 /// Says why it was not done; the exit code says what kind of failure it was.
-fn failed(problem: &ErrorResponse, json: bool) -> anyhow::Result<ExitCode> {
+fn report_problem(problem: &ErrorResponse, json: bool) -> anyhow::Result<ExitCode> {
     let built = problem.code == Code::BuildFailed;
     let crashed = problem.code == Code::RuntimeCrashed;
     if json {
-        output::json(problem)?;
+        output::print_json(problem)?;
     } else {
         let details = problem.details.as_ref();
         let errors = details.and_then(|details| details.get("errors")).cloned();
         let errors: Vec<BuildDiagnostic> =
             errors.and_then(|errors| serde_json::from_value(errors).ok()).unwrap_or_default();
-        show_errors(&errors)?;
-        error_line(&anyhow!("{} ({})", plain(&problem.error), problem.code));
+        print_build_errors(&errors)?;
+        print_error(&anyhow!("{} ({})", sanitize_text(&problem.error), problem.code));
     }
     Ok(if built {
-        ExitCode::from(NOT_BUILT)
+        ExitCode::from(EXIT_BUILD_FAILED)
     } else if crashed {
-        ExitCode::from(CRASHED)
+        ExitCode::from(EXIT_CRASHED)
     } else {
         ExitCode::FAILURE
     })
 }
 
-fn show_errors(errors: &[BuildDiagnostic]) -> anyhow::Result<()> {
+fn print_build_errors(errors: &[BuildDiagnostic]) -> anyhow::Result<()> {
     for error in errors {
         let number = |n: Option<u32>| n.map(|n| format!(":{n}")).unwrap_or_default();
-        let file = plain(error.file.as_deref().unwrap_or("?"));
+        let file = sanitize_text(error.file.as_deref().unwrap_or("?"));
         let place = format!("{file}{}{}", number(error.line), number(error.column));
         let kind = match error.severity {
             DiagnosticSeverity::Error => "\x1b[31merror\x1b[0m",
             DiagnosticSeverity::Warning => "\x1b[33mwarning\x1b[0m",
         };
-        line(&format!("{} {kind} {}", bold(&place), plain_lines(&error.message)))?;
+        print_line(&format!("{} {kind} {}", bold(&place), sanitize_lines(&error.message)))?;
     }
     Ok(())
 }
 
 /// What a project's runtime is doing, in a few words, for lists.
-pub(super) fn words(state: &RuntimeStatusResponse) -> Option<String> {
+pub(super) fn describe_runtime(state: &RuntimeStatusResponse) -> Option<String> {
     let build = match state.build.status {
         BuildStatus::Failed => ", its last build failed",
         BuildStatus::None

@@ -11,7 +11,7 @@ use provost_sandbox::{environment, probe};
 
 use crate::args::{ProfileArg, SandboxArgs};
 use crate::config::Config;
-use crate::output::{line, remark};
+use crate::output::{print_line, print_stderr};
 
 pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let project = std::env::current_dir().context("there is no current folder")?;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
     };
     let policy = SandboxPolicy::new(profile, &places);
     if args.explain {
-        line(policy.explain().trim_end())?;
+        print_line(policy.explain().trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let Some((program, rest)) = args.command.split_first() else {
@@ -52,7 +52,10 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
         .with_context(|| format!("cannot run `{}`", program.to_string_lossy()))?;
     let exit = child.wait()?;
     for path in absent.find_created() {
-        remark(&format!("Look at {}: the command made it, and it governs others.", path.display()));
+        print_stderr(&format!(
+            "Look at {}: the command made it, and it governs others.",
+            path.display()
+        ));
     }
     Ok(match exit {
         SandboxExit::Code(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),

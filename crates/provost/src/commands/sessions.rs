@@ -7,38 +7,38 @@ use provost_proto::session::{
     ItemContent, MessageAuthor, MessagePart, SessionDetail, SessionList, SessionStatus, SessionView,
 };
 
-use super::place::{pick, short};
+use super::lookup::{find_by_short_id, short_id};
 use crate::args::SessionsArgs;
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, faint, line, plain, plain_lines};
+use crate::output::{self, bold, faint, print_line, sanitize_lines, sanitize_text};
 
 pub(crate) async fn run(args: SessionsArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
+    let client = DaemonClient::connect(config)?;
     let SessionList { sessions } = client.get("/api/sessions").await?;
-    let Some(name) = &args.session else { return list(&sessions, args.json.json) };
-    let session = pick("session", name, sessions, |session| session.id.to_string())?;
+    let Some(name) = &args.session else { return print_sessions(&sessions, args.json.json) };
+    let session = find_by_short_id("session", name, sessions, |session| session.id.to_string())?;
     let path = format!("/api/sessions/{}", session.id.uuid());
     if args.close {
         let closed: SessionView = client.delete(&path).await?;
-        return list(&[closed], args.json.json);
+        return print_sessions(&[closed], args.json.json);
     }
     let detail: SessionDetail = client.get(&path).await?;
     if args.json.json {
-        output::json(&detail)?;
+        output::print_json(&detail)?;
     } else {
-        show(&detail)?;
+        print_session(&detail)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(sessions: &[SessionView], json: bool) -> anyhow::Result<ExitCode> {
+fn print_sessions(sessions: &[SessionView], json: bool) -> anyhow::Result<ExitCode> {
     if json {
-        output::json(&sessions)?;
+        output::print_json(&sessions)?;
         return Ok(ExitCode::SUCCESS);
     }
     if sessions.is_empty() {
-        line("There is no session; `provost chat` opens one.")?;
+        print_line("There is no session; `provost chat` opens one.")?;
     }
     for session in sessions {
         let status = match session.status {
@@ -47,18 +47,18 @@ fn list(sessions: &[SessionView], json: bool) -> anyhow::Result<ExitCode> {
             SessionStatus::Interrupted => "interrupted",
             SessionStatus::Closed => "closed",
         };
-        line(&format!(
+        print_line(&format!(
             "{}  {status:<11}  {}  {}  {}",
-            bold(&short(&session.id.to_string())),
-            plain(&session.role),
-            faint(&format!("{} {}", plain(&session.model), format_dollars(session.cost))),
-            plain(&session.title),
+            bold(&short_id(&session.id.to_string())),
+            sanitize_text(&session.role),
+            faint(&format!("{} {}", sanitize_text(&session.model), format_dollars(session.cost))),
+            sanitize_text(&session.title),
         ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(detail: &SessionDetail) -> anyhow::Result<()> {
+fn print_session(detail: &SessionDetail) -> anyhow::Result<()> {
     for item in &detail.items {
         match &item.content {
             ItemContent::Message { from, parts, .. } => {
@@ -69,23 +69,29 @@ fn show(detail: &SessionDetail) -> anyhow::Result<()> {
                 for part in parts {
                     match part {
                         MessagePart::Text { text } | MessagePart::Refusal { text } => {
-                            line(&format!("{}{}", bold(head), plain_lines(text)))?;
+                            print_line(&format!("{}{}", bold(head), sanitize_lines(text)))?;
                         }
-                        MessagePart::Reasoning { text } => line(&faint(&plain_lines(text)))?,
+                        MessagePart::Reasoning { text } => {
+                            print_line(&faint(&sanitize_lines(text)))?
+                        }
                     }
                 }
             }
             ItemContent::Tool { tool, arguments, result, .. } => {
                 let told = result.as_ref().map_or("…", |result| result.output.as_str());
                 let told: String = told.chars().take(400).collect();
-                line(&faint(&format!("· {} {}", plain(tool), plain(arguments))))?;
-                line(&faint(&plain_lines(&told)))?;
+                print_line(&faint(&format!(
+                    "· {} {}",
+                    sanitize_text(tool),
+                    sanitize_text(arguments)
+                )))?;
+                print_line(&faint(&sanitize_lines(&told)))?;
             }
-            ItemContent::Compacted { summary } => line(&faint(&plain_lines(summary)))?,
+            ItemContent::Compacted { summary } => print_line(&faint(&sanitize_lines(summary)))?,
         }
     }
     if let Some(draft) = &detail.draft {
-        line(&plain_lines(&draft.text))?;
+        print_line(&sanitize_lines(&draft.text))?;
     }
     Ok(())
 }

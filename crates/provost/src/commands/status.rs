@@ -6,44 +6,44 @@ use provost_proto::runtime::RuntimeStatusResponse;
 use provost_proto::{Health, Project, ProjectList};
 use serde::{Deserialize, Serialize};
 
-use super::projects::segment;
+use super::projects::encode_path_segment;
 use super::runtime;
 use crate::args::JsonArgs;
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::daemon::folder::Running;
-use crate::output::{self, bold, faint, line, plain};
+use crate::daemon::data_folder::RunningDaemon;
+use crate::output::{self, bold, faint, print_line, sanitize_text};
 
 /// The exit code for "it does not run", as service managers use it.
-const NOT_RUNNING: u8 = 3;
+const EXIT_NOT_RUNNING: u8 = 3;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase", tag = "status")]
-enum Status {
+enum DaemonStatus {
     Stopped,
-    Running { daemon: Running, projects: Vec<Shown> },
+    Running { daemon: RunningDaemon, projects: Vec<ProjectOverview> },
 }
 
 /// A project, how its kernel is, and what runs there.
 #[derive(Serialize)]
-struct Shown {
+struct ProjectOverview {
     #[serde(flatten)]
     project: Project,
-    kernel: Kernel,
+    kernel: KernelHealth,
     runtime: RuntimeStatusResponse,
 }
 
 /// How a kernel is.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "status")]
-enum Kernel {
+enum KernelHealth {
     None,
     Connected { pid: u32, heartbeat_ms: u64 },
     Unresponsive { pid: u32 },
 }
 
-impl Kernel {
-    fn words(&self) -> Option<String> {
+impl KernelHealth {
+    fn describe(&self) -> Option<String> {
         match self {
             Self::None => None,
             Self::Connected { pid, .. } => Some(faint(&format!("(kernel {pid})"))),
@@ -55,52 +55,58 @@ impl Kernel {
 }
 
 pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let status = match Client::find(config)? {
-        None => Status::Stopped,
+    let status = match DaemonClient::connect_if_running(config)? {
+        None => DaemonStatus::Stopped,
         Some(client) => {
             client.get::<Health>("/api/health").await?;
             let list: ProjectList = client.get("/api/projects").await?;
             let mut projects = Vec::new();
             for project in list.projects {
-                let path = format!("/api/projects/{}", segment(&project.slug));
+                let path = format!("/api/projects/{}", encode_path_segment(&project.slug));
                 let kernel = client.get(&format!("{path}/kernel")).await?;
                 let runtime = client.get(&format!("{path}/runtime/status")).await?;
-                projects.push(Shown { project, kernel, runtime });
+                projects.push(ProjectOverview { project, kernel, runtime });
             }
-            Status::Running { daemon: client.running, projects }
+            DaemonStatus::Running { daemon: client.running, projects }
         }
     };
     if args.json {
-        output::json(&status)?;
+        output::print_json(&status)?;
     } else {
-        show(&status, config)?;
+        print_status(&status, config)?;
     }
     Ok(match status {
-        Status::Stopped => ExitCode::from(NOT_RUNNING),
-        Status::Running { .. } => ExitCode::SUCCESS,
+        DaemonStatus::Stopped => ExitCode::from(EXIT_NOT_RUNNING),
+        DaemonStatus::Running { .. } => ExitCode::SUCCESS,
     })
 }
 
-fn show(status: &Status, config: &Config) -> anyhow::Result<()> {
+fn print_status(status: &DaemonStatus, config: &Config) -> anyhow::Result<()> {
     match status {
-        Status::Stopped => line("No daemon is running. `provost up` starts one.")?,
-        Status::Running { daemon, projects } => {
-            line(&format!(
+        DaemonStatus::Stopped => print_line("No daemon is running. `provost up` starts one.")?,
+        DaemonStatus::Running { daemon, projects } => {
+            print_line(&format!(
                 "Provost {} runs on http://{} {}",
                 daemon.version,
                 daemon.address,
-                faint(&format!("(pid {}, since {})", daemon.pid, output::time(daemon.started_at)))
+                faint(&format!(
+                    "(pid {}, since {})",
+                    daemon.pid,
+                    output::format_time(daemon.started_at)
+                ))
             ))?;
-            for Shown { project, kernel, runtime } in projects {
-                let kernel = kernel.words().map(|words| format!("  {words}")).unwrap_or_default();
-                let (name, path) = (bold(&plain(&project.slug)), plain(&project.path));
-                let runs = runtime::words(runtime).map(|words| format!("  {words}"));
-                line(&format!("  {name}  {path}{kernel}{}", runs.unwrap_or_default()))?;
+            for ProjectOverview { project, kernel, runtime } in projects {
+                let kernel =
+                    kernel.describe().map(|words| format!("  {words}")).unwrap_or_default();
+                let (name, path) =
+                    (bold(&sanitize_text(&project.slug)), sanitize_text(&project.path));
+                let runs = runtime::describe_runtime(runtime).map(|words| format!("  {words}"));
+                print_line(&format!("  {name}  {path}{kernel}{}", runs.unwrap_or_default()))?;
             }
             if projects.is_empty() {
-                line("  No project is open. `provost up PATH` opens one.")?;
+                print_line("  No project is open. `provost up PATH` opens one.")?;
             }
         }
     }
-    line(&faint(&format!("Data: {}", config.data.value.display())))
+    print_line(&faint(&format!("Data: {}", config.data.value.display())))
 }

@@ -5,19 +5,22 @@ use std::process::ExitCode;
 use provost_proto::{CreateTokenRequest, CreatedToken, RoleList, TokenList};
 use reqwest::Method;
 
-use super::projects::segment;
+use super::projects::encode_path_segment;
 use crate::args::{JsonArgs, TokenCommand};
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, faint, line, plain, remark};
+use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_text};
 
 /// Why a token can do nothing as things are, if that is so.
-async fn useless(client: &Client, wanted: &CreateTokenRequest) -> Option<String> {
+async fn find_unusable_reason(
+    client: &DaemonClient,
+    wanted: &CreateTokenRequest,
+) -> Option<String> {
     let (project, role) = (wanted.project.as_deref()?, wanted.role.as_deref()?);
-    let path = format!("/api/projects/{}/roles", segment(project));
+    let path = format!("/api/projects/{}/roles", encode_path_segment(project));
     // The token is made; that its roles could not be looked at is no reason to fail.
     let RoleList { roles, .. } = client.get(&path).await.ok()?;
-    let shown = plain(role);
+    let shown = sanitize_text(role);
     match roles.iter().find(|known| known.name == role) {
         Some(known) if known.trusted => None,
         Some(_) => Some(format!(
@@ -31,7 +34,7 @@ async fn useless(client: &Client, wanted: &CreateTokenRequest) -> Option<String>
 }
 
 pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
+    let client = DaemonClient::connect(config)?;
     match what {
         TokenCommand::Create { class, project, role, label, minutes, json } => {
             let wanted = CreateTokenRequest {
@@ -42,41 +45,46 @@ pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<E
                 ttl_minutes: minutes,
             };
             let created: CreatedToken = client.post("/api/tokens", &wanted).await?;
-            if let Some(why) = useless(&client, &wanted).await {
-                remark(&why);
+            if let Some(why) = find_unusable_reason(&client, &wanted).await {
+                print_stderr(&why);
             }
             if json.json {
-                output::json(&created)?;
+                output::print_json(&created)?;
             } else {
-                remark(&faint(&format!("{}; shown this once:", created.entry.id)));
-                line(&created.token)?;
+                print_stderr(&faint(&format!("{}; shown this once:", created.entry.id)));
+                print_line(&created.token)?;
             }
         }
         TokenCommand::List(JsonArgs { json }) => {
             let TokenList { tokens } = client.get("/api/tokens").await?;
             if json {
-                output::json(&tokens)?;
+                output::print_json(&tokens)?;
             } else {
                 for token in tokens {
                     let end = token.expires_at.map_or_else(
                         || "until revoked".to_owned(),
-                        |end| format!("until {}", output::time(end)),
+                        |end| format!("until {}", output::format_time(end)),
                     );
                     let class = serde_json::to_string(&token.class)?;
                     let role = token.role.map(|role| format!(":{role}")).unwrap_or_default();
-                    line(&format!(
+                    print_line(&format!(
                         "{}  {}  {}  {}",
                         token.id,
-                        bold(&format!("{}{}", class.trim_matches('"'), plain(&role))),
-                        plain(&token.label),
+                        bold(&format!("{}{}", class.trim_matches('"'), sanitize_text(&role))),
+                        sanitize_text(&token.label),
                         faint(&end)
                     ))?;
                 }
             }
         }
         TokenCommand::Revoke { id } => {
-            client.tell(Method::DELETE, &format!("/api/tokens/{}", segment(&id))).await?;
-            line("It no longer works.")?;
+            client
+                .send_no_content(
+                    Method::DELETE,
+                    &format!("/api/tokens/{}", encode_path_segment(&id)),
+                )
+                .await?;
+            print_line("It no longer works.")?;
         }
     }
     Ok(ExitCode::SUCCESS)

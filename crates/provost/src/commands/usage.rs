@@ -7,15 +7,15 @@ use provost_proto::session::UsageReport;
 use provost_proto::{ProjectId, ProjectList};
 
 use crate::args::JsonArgs;
-use crate::client::Client;
+use crate::client::DaemonClient;
 use crate::config::Config;
-use crate::output::{self, bold, faint, line, plain};
+use crate::output::{self, bold, faint, print_line, sanitize_text};
 
 pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let client = Client::connect(config)?;
+    let client = DaemonClient::connect(config)?;
     let report: UsageReport = client.get("/api/usage").await?;
     if args.json {
-        output::json(&report)?;
+        output::print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
     }
     let ProjectList { projects } = client.get("/api/projects?all=true").await?;
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
         found.map_or_else(|| id.to_string(), |project| project.slug.clone())
     };
     if report.rows.is_empty() {
-        line("No model was asked yet.")?;
+        print_line("No model was asked yet.")?;
     }
     for row in &report.rows {
         let when = match report.today.saturating_sub(row.day) {
@@ -32,22 +32,22 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
             1 => "yesterday".to_owned(),
             days => format!("{days} days ago"),
         };
-        line(&format!(
+        print_line(&format!(
             "{when:<12}  {:<16}  {:<36}  {:>9} in  {:>8} out  {}",
-            plain(&name(row.project)),
-            plain(&row.model),
+            sanitize_text(&name(row.project)),
+            sanitize_text(&row.model),
             row.usage.input,
             row.usage.output,
-            cost(row.cost, row.unpriced),
+            format_cost(row.cost, row.unpriced),
         ))?;
     }
-    line(&format!("{} {}", bold("in all"), cost(report.cost, report.unpriced)))?;
-    line(&faint(&format!("Prices as of {}.", plain(&report.prices_as_of))))?;
+    print_line(&format!("{} {}", bold("in all"), format_cost(report.cost, report.unpriced)))?;
+    print_line(&faint(&format!("Prices as of {}.", sanitize_text(&report.prices_as_of))))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is known of the cost; an unknown price never looks like nothing to pay.
-fn cost(nanos: u64, unpriced: u64) -> String {
+fn format_cost(nanos: u64, unpriced: u64) -> String {
     match unpriced {
         0 => format_dollars(nanos),
         n => format!("{} and {n} answers of unknown price", format_dollars(nanos)),

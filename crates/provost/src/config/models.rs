@@ -33,20 +33,20 @@ use provost_runner::session::SessionSettings;
 use provost_runner::tour;
 use serde::{Deserialize, Serialize};
 
-use super::TelemetryFile;
+use super::TelemetrySection;
 
 /// As it is written. A typo is an error where it is read.
 #[derive(Debug, Default)]
-pub(super) struct ModelsFile {
+pub(super) struct ModelsSection {
     pub(super) providers: BTreeMap<String, toml::Value>,
     pub(super) prices: Option<PathBuf>,
-    pub(super) budget: BudgetFile,
-    pub(super) turn: TurnFile,
+    pub(super) budget: BudgetSection,
+    pub(super) turn: TurnSection,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default, rename_all(serialize = "camelCase"))]
-pub(super) struct BudgetFile {
+pub(super) struct BudgetSection {
     session_usd: Option<f64>,
     session_tokens: Option<u64>,
     project_usd: Option<f64>,
@@ -55,7 +55,7 @@ pub(super) struct BudgetFile {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default, rename_all(serialize = "camelCase"))]
-pub(super) struct TurnFile {
+pub(super) struct TurnSection {
     calls: Option<u32>,
     tokens: Option<u64>,
     usd: Option<f64>,
@@ -70,15 +70,15 @@ pub(crate) struct ModelsConfig {
     /// The providers that can be asked.
     pub(crate) ready: Vec<String>,
     prices: Option<PathBuf>,
-    budget: BudgetFile,
-    turn: TurnFile,
+    budget: BudgetSection,
+    turn: TurnSection,
     #[serde(skip)]
     registry: ProviderRegistry,
 }
 
-impl ModelsFile {
+impl ModelsSection {
     /// The keys that stand in the file, which are secrets like those of the environment.
-    pub(super) fn keys(&self, telemetry: Option<&TelemetryFile>) -> Vec<String> {
+    pub(super) fn collect_secrets(&self, telemetry: Option<&TelemetrySection>) -> Vec<String> {
         let headers = |provider: &toml::Value| {
             let table = provider.get("headers").and_then(toml::Value::as_table).cloned();
             table.into_iter().flatten().map(|(_, value)| value).collect::<Vec<_>>()
@@ -88,12 +88,13 @@ impl ModelsFile {
             .values()
             .flat_map(|provider| provider.get("key").cloned().into_iter().chain(headers(provider)));
         let all = all.filter_map(|value| value.as_str().map(str::to_owned));
-        all.chain(telemetry.into_iter().flat_map(TelemetryFile::keys).cloned()).collect()
+        all.chain(telemetry.into_iter().flat_map(TelemetrySection::secret_values).cloned())
+            .collect()
     }
 }
 
 impl ModelsConfig {
-    pub(super) fn resolve(written: ModelsFile, file: &Path) -> anyhow::Result<Self> {
+    pub(super) fn resolve(written: ModelsSection, file: &Path) -> anyhow::Result<Self> {
         let mut providers = BTreeMap::new();
         for (name, value) in written.providers {
             let read: ProviderConfig = value.try_into().map_err(|error: toml::de::Error| {
@@ -113,18 +114,18 @@ impl ModelsConfig {
         let beside = |prices: PathBuf| file.parent().map_or(prices.clone(), |at| at.join(prices));
         let (prices, budget, turn) = (written.prices.map(beside), written.budget, written.turn);
         let config = Self { ready, prices, budget, turn, registry };
-        config.settings(None)?;
+        config.build_session_settings(None)?;
         Ok(config)
     }
 
     /// The models, ready to be asked.
-    pub(crate) fn models(&self) -> anyhow::Result<ModelClient> {
+    pub(crate) fn build_models(&self) -> anyhow::Result<ModelClient> {
         let (retry, timeouts) = (RetryPolicy::default(), ModelTimeouts::default());
         Ok(ModelClient::new(self.registry.clone(), retry, timeouts)?)
     }
 
     /// The prices: those of the program, and above them the person's own.
-    pub(crate) fn prices(&self) -> anyhow::Result<PriceTable> {
+    pub(crate) fn load_prices(&self) -> anyhow::Result<PriceTable> {
         let built_in = PriceTable::built_in()?;
         let Some(file) = &self.prices else { return Ok(built_in) };
         let text = std::fs::read_to_string(file)
@@ -134,7 +135,10 @@ impl ModelsConfig {
     }
 
     /// How sessions are set up.
-    pub(crate) fn settings(&self, model: Option<String>) -> anyhow::Result<SessionSettings> {
+    pub(crate) fn build_session_settings(
+        &self,
+        model: Option<String>,
+    ) -> anyhow::Result<SessionSettings> {
         let nanos = |name: &str, dollars: Option<f64>| match dollars {
             None => Ok(None),
             Some(dollars) => Usd::from_dollars(dollars)

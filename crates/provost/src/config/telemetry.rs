@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// As it is written. Serialized without the values of the headers, which may be keys.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TelemetryFile {
+pub(crate) struct TelemetrySection {
     endpoint: String,
     #[serde(default)]
     content: bool,
@@ -25,14 +25,14 @@ pub(crate) struct TelemetryFile {
     headers: BTreeMap<String, String>,
 }
 
-impl TelemetryFile {
+impl TelemetrySection {
     /// What must not be stored or shown.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn secret_values(&self) -> impl Iterator<Item = &String> {
         self.headers.values()
     }
 
     /// What it means.
-    pub(crate) fn settings(&self) -> TelemetrySettings {
+    pub(crate) fn to_settings(&self) -> TelemetrySettings {
         TelemetrySettings {
             endpoint: self.endpoint.clone(),
             headers: self.headers.clone().into_iter().collect(),

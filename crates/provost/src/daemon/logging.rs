@@ -9,13 +9,13 @@ use tracing_subscriber::EnvFilter;
 use crate::config::Config;
 
 /// Lines for people on a terminal, JSON everywhere else.
-pub(crate) fn log_to_stderr(config: &Config) -> anyhow::Result<()> {
+pub(crate) fn init_stderr_logging(config: &Config) -> anyhow::Result<()> {
     let filter = &config.log.value;
     let filter = EnvFilter::try_new(filter).with_context(|| {
         format!("`{filter}` is no log filter; try info, debug or provost=debug")
     })?;
     let redactor: &'static Redactor = Box::leak(Box::new(Redactor::new(&config.secrets)?));
-    let to = move || Lines { redactor };
+    let to = move || RedactedStderr { redactor };
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(to);
     if io::stderr().is_terminal() {
         lines.with_target(false).init();
@@ -29,11 +29,11 @@ pub(crate) fn log_to_stderr(config: &Config) -> anyhow::Result<()> {
 ///
 /// That it cannot be written, on a full disk or to a reader who is gone, is not told on:
 /// tracing would say so on the same standard error, and panic when that fails too.
-struct Lines {
+struct RedactedStderr {
     redactor: &'static Redactor,
 }
 
-impl Write for Lines {
+impl Write for RedactedStderr {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         drop(io::stderr().write_all(&self.redactor.redact_bytes(line)));
         Ok(line.len())

@@ -1,7 +1,7 @@
 //! The daemon: takes the data folder, opens the log and the door, and ends in
 //! good order.
 
-pub(crate) mod folder;
+pub(crate) mod data_folder;
 mod logging;
 
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use provost_proto::{Fact, Seq};
 use provost_runner::session::Runner;
 use provost_runner::telemetry::TelemetryExporter;
 use provost_sandbox::launch;
-use provost_server::{PreviewPorts, Settings};
+use provost_server::{PreviewPortSettings, ServerSettings};
 use provost_store::{Clock, EventStore, SqliteStore, StoreOptions};
 use rustix::fs::Mode;
 use tokio::net::TcpListener;
@@ -24,14 +24,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use crate::memory_trim;
 use crate::output;
-use crate::thrift;
-use folder::{Folder, Running};
-pub(crate) use logging::log_to_stderr;
+use data_folder::{DataFolder, RunningDaemon};
+pub(crate) use logging::init_stderr_logging;
 
 /// Runs the daemon until it is told to stop.
 pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
-    log_to_stderr(&config)?;
+    init_stderr_logging(&config)?;
     if config.secrets.omitted_count() > 0 {
         let n = config.secrets.omitted_count();
         tracing::warn!(n, "there are more secrets in the environment than are redacted");
@@ -39,19 +39,19 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     // Whatever the daemon makes is its owner's alone.
     // What commands make is as the person who started it wants it.
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let folder = Folder::create(&config.data.value)?;
+    let folder = DataFolder::create(&config.data.value)?;
     let _lock = folder.lock()?;
-    let token = folder.token_or_new()?;
+    let token = folder.read_or_create_token()?;
     let clock = Clock::system();
-    let listener = listen(&config).await?;
+    let listener = bind_listener(&config).await?;
     let address = listener.local_addr()?;
-    let previews = previews_from(&config).await?;
+    let previews = resolve_preview_address(&config).await?;
 
-    let options = StoreOptions { path: folder.log(), clock: clock.clone() };
+    let options = StoreOptions { path: folder.log_path(), clock: clock.clone() };
     let store: Arc<dyn EventStore> =
         Arc::new(SqliteStore::open(options).context("cannot open the log")?);
     let owner = DaemonOwner { principal: format!("local:{}", config.user), digest: token.digest() };
-    let places = places(&config, &folder, &token, umask)?;
+    let places = build_gateway_config(&config, &folder, &token, umask)?;
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
     if let Err(error) = launch::protect_own_memory() {
         tracing::warn!(%error, "the daemon's memory is not protected");
@@ -64,25 +64,26 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         .await?;
     gateway.reattach_kernels().await?;
     let before = *gateway.store().watch_head().borrow();
-    let settings = config.models.settings(config.model.value.clone())?;
-    let (models, prices) = (config.models.models()?, config.models.prices()?);
+    let settings = config.models.build_session_settings(config.model.value.clone())?;
+    let (models, prices) = (config.models.build_models()?, config.models.load_prices()?);
     let runner = Runner::open(Arc::clone(&gateway), models, prices, settings).await?;
-    let (telling, told) = (CancellationToken::new(), tell(&config, &runner, before)?);
+    let (telling, told) = (CancellationToken::new(), build_telemetry(&config, &runner, before)?);
     let ended = telling.clone();
     let told = told.map(|told| tokio::spawn(told.run(ended.cancelled_owned())));
     let mut watches = JoinSet::new();
     watches.spawn(Arc::clone(&gateway).run_expiry_loop());
     watches.spawn(Arc::clone(&gateway).run_file_watch_loop());
-    watches.spawn(thrift::practise());
-    folder.announce(&Running { pid, address, version, started_at: clock.now() })?;
+    watches.spawn(memory_trim::run_trim_loop());
+    folder.write_daemon_info(&RunningDaemon { pid, address, version, started_at: clock.now() })?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
-    greet(&gateway, &token, address)?;
+    print_login_link(&gateway, &token, address)?;
 
     let closing = CancellationToken::new();
-    let reason = tokio::spawn(wait_for_a_signal(closing.clone()));
+    let reason = tokio::spawn(wait_for_shutdown_signal(closing.clone()));
     let file = folder.path().join("previews.json");
-    let previews = previews.map(|first| PreviewPorts { first, file });
-    let settings = Settings { listen: address, allowed_hosts: config.allow_hosts.value, previews };
+    let previews = previews.map(|first| PreviewPortSettings { first, file });
+    let settings =
+        ServerSettings { listen: address, allowed_hosts: config.allow_hosts.value, previews };
     provost_server::serve(listener, Arc::clone(&runner), settings, closing).await?;
 
     let reason = reason.await.unwrap_or("asked to stop").to_owned();
@@ -93,16 +94,16 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     if let Some(told) = told {
         told.await.context("telemetry ended badly")?;
     }
-    folder.withdraw();
+    folder.remove_daemon_info();
     gateway.record_daemon_event(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost is down");
     Ok(ExitCode::SUCCESS)
 }
 
 /// Where things are on this machine, and what is kept from everybody.
-fn places(
+fn build_gateway_config(
     config: &Config,
-    folder: &Folder,
+    folder: &DataFolder,
     token: &provost_gateway::Secret,
     umask: Mode,
 ) -> anyhow::Result<GatewayConfig> {
@@ -122,36 +123,36 @@ fn places(
 }
 
 /// The telemetry of sessions, if somebody wants it.
-fn tell(
+fn build_telemetry(
     config: &Config,
     runner: &Arc<Runner>,
     after: Seq,
 ) -> anyhow::Result<Option<TelemetryExporter>> {
     let Some(wanted) = &config.telemetry else { return Ok(None) };
-    let telemetry = TelemetryExporter::new(runner, &wanted.settings(), after);
+    let telemetry = TelemetryExporter::new(runner, &wanted.to_settings(), after);
     telemetry.map(Some).with_context(|| format!("[telemetry] in {}", config.file.display()))
 }
 
 /// Shows a login link to a person who watches. Never to a file: a link is a key.
-fn greet(
+fn print_login_link(
     gateway: &Gateway,
     token: &provost_gateway::Secret,
     address: SocketAddr,
 ) -> anyhow::Result<()> {
-    if !output::on_terminal() {
+    if !output::is_stdout_terminal() {
         return Ok(());
     }
     let operator =
         gateway.authenticate(RequestCredentials::Header(token.reveal()))?.into_operator()?;
     let (code, minutes) = gateway.create_login_code(&operator)?;
-    output::line(&format!(
+    output::print_line(&format!(
         "Provost listens on http://{address}\nLog in: {} {}",
         output::bold(&format!("http://{address}/login?code={}", code.reveal())),
         output::faint(&format!("(works once, for {minutes} minutes)")),
     ))
 }
 
-async fn listen(config: &Config) -> anyhow::Result<TcpListener> {
+async fn bind_listener(config: &Config) -> anyhow::Result<TcpListener> {
     let address = config.listen.value;
     TcpListener::bind(address).await.with_context(|| {
         format!(
@@ -162,7 +163,7 @@ async fn listen(config: &Config) -> anyhow::Result<TcpListener> {
 }
 
 /// From where on the previews have ports, on the same address as the rest.
-async fn previews_from(config: &Config) -> anyhow::Result<Option<SocketAddr>> {
+async fn resolve_preview_address(config: &Config) -> anyhow::Result<Option<SocketAddr>> {
     let Some(port) = config.preview_port.value else { return Ok(None) };
     let address = SocketAddr::new(config.listen.value.ip(), port);
     if port != 0 {
@@ -173,7 +174,7 @@ async fn previews_from(config: &Config) -> anyhow::Result<Option<SocketAddr>> {
     Ok(Some(free.local_addr()?))
 }
 
-async fn wait_for_a_signal(closing: CancellationToken) -> &'static str {
+async fn wait_for_shutdown_signal(closing: CancellationToken) -> &'static str {
     let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hang_up)) = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),

@@ -93,7 +93,7 @@ fn parse_heading(line: &str) -> Option<DiagnosticLine<'_>> {
         .then_some(DiagnosticLine::Heading(DiagnosticHeading::File(line)))
 }
 
-/// `  3:5  error  Missing semicolon  semi`.
+/// `  3:5  error  MissingFilePolicy semicolon  semi`.
 fn parse_listed(line: &str) -> Option<DiagnosticLine<'_>> {
     let text = line.strip_prefix("  ")?.trim_start();
     let (at, rest) = text.split_once(' ')?;
@@ -107,7 +107,7 @@ fn parse_listed(line: &str) -> Option<DiagnosticLine<'_>> {
     Some(DiagnosticLine::Listed { severity, line: row, column, message: message.trim() })
 }
 
-/// `  File "a.py", line 3, in f` and `ValueError: no`.
+/// `  ConfigFile "a.py", line 3, in f` and `ValueError: no`.
 fn parse_python_traceback(line: &str) -> Option<DiagnosticLine<'_>> {
     if let Some(rest) = line.trim_start().strip_prefix("File \"") {
         let (file, rest) = rest.split_once("\", line ")?;

@@ -11,7 +11,7 @@
 //!
 //! There is at most one dev server and at most one build. A build on its own
 //! may run beside the dev server; a run that needs one joins it. Time comes in
-//! as an argument; what is to be done goes out as [`Effect`]s, in their order.
+//! as an argument; what is to be done goes out as [`PromptQueueEffect`]s, in their order.
 
 mod apply_input;
 mod build_job;

@@ -10,38 +10,41 @@ use provost_store::Clock;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::Here;
-use super::desk::{Desk, Effect};
-use crate::client::{Client, Refused};
-use crate::commands::events::{newest, take_events};
+use super::ApprovalsCommandContext;
+use super::prompt_queue::{ApprovalPromptQueue, PromptQueueEffect};
+use crate::client::{DaemonClient, RequestRejected};
+use crate::commands::events::{drain_sse_events, fetch_latest_seq};
 use crate::config::Config;
-use crate::output::{error_line, faint, line, plain, remark};
+use crate::output::{faint, print_error, print_line, print_stderr, sanitize_text};
 
 /// Lines that may wait to be read.
-const TYPED: usize = 8;
+const LINE_CHANNEL_CAPACITY: usize = 8;
 
 /// How often to look at the clock.
-const TICK: Duration = Duration::from_secs(5);
+const REMINDER_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long to wait before looking for the daemon again.
-const AGAIN: Duration = Duration::from_millis(500);
+const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(super) async fn run(mut here: Here, config: &Config) -> anyhow::Result<ExitCode> {
-    let mut lines = typed();
-    let mut desk = Desk::new();
-    line(&faint("Watching; Ctrl-C ends."))?;
+pub(super) async fn run(
+    mut here: ApprovalsCommandContext,
+    config: &Config,
+) -> anyhow::Result<ExitCode> {
+    let mut lines = spawn_line_reader();
+    let mut desk = ApprovalPromptQueue::new();
+    print_line(&faint("Watching; Ctrl-C ends."))?;
     loop {
         tokio::select! {
-            ended = follow(&here, &mut desk, &mut lines) => match ended {
-                Err(error) if error.is::<Refused>() => return Err(error),
-                Err(error) if error.is::<crate::output::Closed>() => return Err(error),
+            ended = run_until_disconnected(&here, &mut desk, &mut lines) => match ended {
+                Err(error) if error.is::<RequestRejected>() => return Err(error),
+                Err(error) if error.is::<crate::output::OutputClosed>() => return Err(error),
                 Ok(()) | Err(_) => {}
             },
             _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
         }
-        remark(&faint("Lost the daemon; waiting for it."));
+        print_stderr(&faint("Lost the daemon; waiting for it."));
         tokio::select! {
-            client = come_back(config) => here.client = client?,
+            client = wait_for_daemon(config) => here.client = client?,
             _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
         }
     }
@@ -49,8 +52,8 @@ pub(super) async fn run(mut here: Here, config: &Config) -> anyhow::Result<ExitC
 
 /// What the person types. The thread ends with the process: a read from a
 /// terminal cannot be called off.
-fn typed() -> mpsc::Receiver<String> {
-    let (send, lines) = mpsc::channel(TYPED);
+fn spawn_line_reader() -> mpsc::Receiver<String> {
+    let (send, lines) = mpsc::channel(LINE_CHANNEL_CAPACITY);
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if send.blocking_send(line).is_err() {
@@ -61,40 +64,40 @@ fn typed() -> mpsc::Receiver<String> {
     lines
 }
 
-async fn come_back(config: &Config) -> anyhow::Result<Client> {
+async fn wait_for_daemon(config: &Config) -> anyhow::Result<DaemonClient> {
     loop {
-        if let Some(client) = Client::find(config)?
+        if let Some(client) = DaemonClient::connect_if_running(config)?
             && client.get::<Health>("/api/health").await.is_ok()
         {
             return Ok(client);
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RECONNECT_INTERVAL).await;
     }
 }
 
 /// Shows what is asked and takes answers, until the daemon is gone.
-async fn follow(
-    here: &Here,
-    desk: &mut Desk,
+async fn run_until_disconnected(
+    here: &ApprovalsCommandContext,
+    desk: &mut ApprovalPromptQueue,
     lines: &mut mpsc::Receiver<String>,
 ) -> anyhow::Result<()> {
     let clock = Clock::system();
     // The place comes first: what is asked in between is then met twice, never not at all.
-    let place = newest(&here.client).await?;
+    let place = fetch_latest_seq(&here.client).await?;
     let stream = here
         .only
         .as_ref()
         .map_or_else(String::new, |project| format!("&stream=project/{}", project.id.uuid()));
-    let follow = here.client.stream(&format!("/api/events?after={place}{stream}")).await?;
-    let open = here.approvals(false).await?;
-    desk.learn(here.names().await?);
-    carry_out(here, desk.still_open(&open, clock.now()), desk).await?;
+    let follow = here.client.get_stream(&format!("/api/events?after={place}{stream}")).await?;
+    let open = here.fetch_approvals(false).await?;
+    desk.set_project_names(here.fetch_project_names().await?);
+    apply_effects(here, desk.retain_open(&open, clock.now()), desk).await?;
     for approval in open {
-        carry_out(here, desk.asked(approval, clock.now()), desk).await?;
+        apply_effects(here, desk.add_approval(approval, clock.now()), desk).await?;
     }
     let mut chunks = follow.bytes_stream();
     let mut rest = Vec::new();
-    let mut tick = interval(TICK);
+    let mut tick = interval(REMINDER_CHECK_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut typing = true;
     loop {
@@ -102,30 +105,34 @@ async fn follow(
             chunk = chunks.next() => {
                 let Some(chunk) = chunk else { return Ok(()) };
                 rest.extend_from_slice(&chunk?);
-                for event in take_events(&mut rest)? {
-                    let effects = happened(here, desk, &event).await?;
-                    carry_out(here, effects, desk).await?;
+                for event in drain_sse_events(&mut rest)? {
+                    let effects = handle_event(here, desk, &event).await?;
+                    apply_effects(here, effects, desk).await?;
                 }
                 Vec::new()
             }
             typed = lines.recv(), if typing => {
                 typing = typed.is_some();
-                typed.map(|line| desk.typed(&line, clock.now())).unwrap_or_default()
+                typed.map(|line| desk.handle_line(&line, clock.now())).unwrap_or_default()
             }
-            _ = tick.tick() => desk.tick(clock.now()),
+            _ = tick.tick() => desk.remind_expiring(clock.now()),
         };
-        carry_out(here, effects, desk).await?;
+        apply_effects(here, effects, desk).await?;
     }
 }
 
-async fn happened(here: &Here, desk: &mut Desk, event: &Event) -> anyhow::Result<Vec<Effect>> {
+async fn handle_event(
+    here: &ApprovalsCommandContext,
+    desk: &mut ApprovalPromptQueue,
+    event: &Event,
+) -> anyhow::Result<Vec<PromptQueueEffect>> {
     let now = Clock::system().now();
     if event.kind == "APPROVAL_ASKED" {
         // Its body may be kept beside the log, so what is open is asked for.
         let mut effects = Vec::new();
-        desk.learn(here.names().await?);
-        for approval in here.approvals(false).await? {
-            effects.extend(desk.asked(approval, now));
+        desk.set_project_names(here.fetch_project_names().await?);
+        for approval in here.fetch_approvals(false).await? {
+            effects.extend(desk.add_approval(approval, now));
         }
         return Ok(effects);
     }
@@ -135,32 +142,39 @@ async fn happened(here: &Here, desk: &mut Desk, event: &Event) -> anyhow::Result
                 ApprovalAnswer::Allow => "was allowed",
                 ApprovalAnswer::Deny => "was denied",
             };
-            let message = message.map(|text| format!(": {}", plain(&text))).unwrap_or_default();
-            let how = format!("{how} by {}{message}", plain(&event.principal));
-            desk.resolved(approval, &how, now)
+            let message =
+                message.map(|text| format!(": {}", sanitize_text(&text))).unwrap_or_default();
+            let how = format!("{how} by {}{message}", sanitize_text(&event.principal));
+            desk.remove_resolved(approval, &how, now)
         }
         Some(Fact::ApprovalExpired { approval, .. }) => {
-            desk.resolved(approval, "expired: it was denied", now)
+            desk.remove_resolved(approval, "expired: it was denied", now)
         }
         Some(Fact::ApprovalWithdrawn { approval, why, .. }) => {
-            desk.resolved(approval, &format!("fell away: {}", plain(&why)), now)
+            desk.remove_resolved(approval, &format!("fell away: {}", sanitize_text(&why)), now)
         }
         Some(_) | None => Vec::new(),
     })
 }
 
-async fn carry_out(here: &Here, effects: Vec<Effect>, desk: &mut Desk) -> anyhow::Result<()> {
+async fn apply_effects(
+    here: &ApprovalsCommandContext,
+    effects: Vec<PromptQueueEffect>,
+    desk: &mut ApprovalPromptQueue,
+) -> anyhow::Result<()> {
     for effect in effects {
         match effect {
-            Effect::Say(text) => line(&text)?,
-            Effect::Send(approval, answer) => match here.answer(&approval, &answer).await {
-                Ok(resolved) => remark(&faint(&resolved.told())),
-                Err(error) if error.is::<Refused>() => {
-                    desk.refused();
-                    error_line(&error);
+            PromptQueueEffect::Print(text) => print_line(&text)?,
+            PromptQueueEffect::SendAnswer(approval, answer) => {
+                match here.submit_answer(&approval, &answer).await {
+                    Ok(resolved) => print_stderr(&faint(&resolved.describe_outcome())),
+                    Err(error) if error.is::<RequestRejected>() => {
+                        desk.mark_answer_rejected();
+                        print_error(&error);
+                    }
+                    Err(error) => return Err(error),
                 }
-                Err(error) => return Err(error),
-            },
+            }
         }
     }
     Ok(())

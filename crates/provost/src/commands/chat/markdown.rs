@@ -6,20 +6,20 @@
 
 mod inline;
 
-use crate::output::plain;
-use inline::Slant;
+use crate::output::sanitize_text;
+use inline::PendingItalic;
 
-const OFF: &str = "\x1b[0m";
+const RESET: &str = "\x1b[0m";
 const BOLD: &str = "\x1b[1m";
-const SLANTED: &str = "\x1b[3m";
+const ITALIC: &str = "\x1b[3m";
 const FAINT: &str = "\x1b[2m";
 const CODE: &str = "\x1b[36m";
 
 /// Where in a line we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum MarkdownLineKind {
     /// At its beginning: it is not known yet what it is.
-    Start,
+    Undecided,
     /// In a text or a list.
     Text,
     /// In a heading.
@@ -32,7 +32,7 @@ enum At {
 
 /// How letters look.
 #[derive(Debug, Clone, Copy, Default)]
-struct Look {
+struct InlineStyle {
     is_bold: bool,
     is_slanted: bool,
     is_code: bool,
@@ -40,24 +40,24 @@ struct Look {
 
 /// Text as it comes, and what was held back of it.
 #[derive(Debug)]
-pub(super) struct Markdown {
-    at: At,
+pub(super) struct MarkdownRenderer {
+    at: MarkdownLineKind,
     held: String,
     in_block: bool,
-    look: Look,
+    look: InlineStyle,
     /// The letter before what is held back.
     last: char,
     /// What follows an asterisk that may begin something slanted.
-    slant: Option<Slant>,
+    slant: Option<PendingItalic>,
 }
 
-impl Markdown {
+impl MarkdownRenderer {
     pub(super) fn new() -> Self {
         Self {
-            at: At::Start,
+            at: MarkdownLineKind::Undecided,
             held: String::new(),
             in_block: false,
-            look: Look::default(),
+            look: InlineStyle::default(),
             last: ' ',
             slant: None,
         }
@@ -70,86 +70,96 @@ impl Markdown {
             match (c, self.at) {
                 ('\r', _) => {}
                 ('\n', _) => self.end_line(&mut out),
-                (c, At::Start) => {
+                (c, MarkdownLineKind::Undecided) => {
                     self.held.push(c);
-                    self.begin_line(&mut out);
+                    self.classify_line(&mut out);
                 }
-                (c, At::Text | At::Heading) => self.inline(c, &mut out),
-                (c, At::Fence | At::Code) => out.push_str(&harmless(c)),
+                (c, MarkdownLineKind::Text | MarkdownLineKind::Heading) => {
+                    self.push_inline(c, &mut out)
+                }
+                (c, MarkdownLineKind::Fence | MarkdownLineKind::Code) => {
+                    out.push_str(&sanitize_char(c))
+                }
             }
         }
         out
     }
 
     /// The rest, at the end of all.
-    pub(super) fn end(&mut self) -> String {
+    pub(super) fn finish(&mut self) -> String {
         let mut out = String::new();
-        self.release(&mut out);
+        self.flush_held(&mut out);
         if self.is_styled() {
-            out.push_str(OFF);
+            out.push_str(RESET);
         }
         *self = Self::new();
         out
     }
 
     fn is_styled(&self) -> bool {
-        let is_block = matches!(self.at, At::Heading | At::Fence | At::Code);
+        let is_block = matches!(
+            self.at,
+            MarkdownLineKind::Heading | MarkdownLineKind::Fence | MarkdownLineKind::Code
+        );
         is_block || self.look.is_bold || self.look.is_code
     }
 
     fn end_line(&mut self, out: &mut String) {
-        let was_blank = self.at == At::Start && self.held.trim().is_empty();
-        self.release(out);
+        let was_blank = self.at == MarkdownLineKind::Undecided && self.held.trim().is_empty();
+        self.flush_held(out);
         if self.is_styled() && !was_blank {
-            out.push_str(OFF);
+            out.push_str(RESET);
         }
         out.push('\n');
-        if self.at == At::Fence {
+        if self.at == MarkdownLineKind::Fence {
             self.in_block = !self.in_block;
         }
-        (self.at, self.look, self.last) = (At::Start, Look::default(), ' ');
+        (self.at, self.look, self.last) =
+            (MarkdownLineKind::Undecided, InlineStyle::default(), ' ');
     }
 
     /// Shows what was held back, as what it is now known to be.
-    fn release(&mut self, out: &mut String) {
+    fn flush_held(&mut self, out: &mut String) {
         let held = std::mem::take(&mut self.held);
         match self.at {
-            At::Start if held.is_empty() => {}
-            At::Start if self.in_block => self.code_line(&held, out),
-            At::Start => {
-                self.text_line(&held, out);
-                self.release(out);
+            MarkdownLineKind::Undecided if held.is_empty() => {}
+            MarkdownLineKind::Undecided if self.in_block => self.begin_code_line(&held, out),
+            MarkdownLineKind::Undecided => {
+                self.begin_text_line(&held, out);
+                self.flush_held(out);
             }
-            At::Text | At::Heading => {
-                self.stars(held.len(), ' ', out);
+            MarkdownLineKind::Text | MarkdownLineKind::Heading => {
+                self.push_asterisks(held.len(), ' ', out);
                 // Nothing more comes that could end it.
                 while self.slant.is_some() {
-                    self.give_up(out);
+                    self.abandon_italic(out);
                 }
             }
-            At::Fence | At::Code => held.chars().for_each(|c| out.push_str(&harmless(c))),
+            MarkdownLineKind::Fence | MarkdownLineKind::Code => {
+                held.chars().for_each(|c| out.push_str(&sanitize_char(c)))
+            }
         }
     }
 
-    fn text_line(&mut self, held: &str, out: &mut String) {
-        self.at = At::Text;
+    fn begin_text_line(&mut self, held: &str, out: &mut String) {
+        self.at = MarkdownLineKind::Text;
         for c in held.chars() {
-            self.inline(c, out);
+            self.push_inline(c, out);
         }
     }
 
-    fn code_line(&mut self, held: &str, out: &mut String) {
-        self.at = At::Code;
+    fn begin_code_line(&mut self, held: &str, out: &mut String) {
+        self.at = MarkdownLineKind::Code;
         out.push_str(CODE);
-        held.chars().for_each(|c| out.push_str(&harmless(c)));
+        held.chars().for_each(|c| out.push_str(&sanitize_char(c)));
     }
 
     /// Decides what a line is, as soon as it can be.
-    fn begin_line(&mut self, out: &mut String) {
+    fn classify_line(&mut self, out: &mut String) {
         let held = self.held.clone();
         let text = held.trim_start();
         if text.starts_with("```") {
-            self.at = At::Fence;
+            self.at = MarkdownLineKind::Fence;
             out.push_str(FAINT);
             out.push_str(&held);
             self.held.clear();
@@ -160,7 +170,7 @@ impl Markdown {
         }
         if self.in_block {
             self.held.clear();
-            return self.code_line(&held, out);
+            return self.begin_code_line(&held, out);
         }
         let indent = &held[..held.len() - text.len()];
         let hashes = text.trim_start_matches('#');
@@ -169,9 +179,9 @@ impl Markdown {
             return;
         }
         self.held.clear();
-        self.at = At::Text;
+        self.at = MarkdownLineKind::Text;
         if hashes == " " && text.len() <= 7 {
-            self.at = At::Heading;
+            self.at = MarkdownLineKind::Heading;
             out.push_str(BOLD);
         } else if matches!(text, "- " | "* " | "+ ") {
             out.push_str(indent);
@@ -180,17 +190,17 @@ impl Markdown {
             out.push_str(indent);
             out.push_str("│ ");
         } else {
-            self.text_line(&held, out);
+            self.begin_text_line(&held, out);
         }
     }
 
-    fn style(&self, out: &mut String) {
-        out.push_str(OFF);
-        if self.at == At::Heading || self.look.is_bold {
+    fn write_style(&self, out: &mut String) {
+        out.push_str(RESET);
+        if self.at == MarkdownLineKind::Heading || self.look.is_bold {
             out.push_str(BOLD);
         }
         if self.look.is_slanted {
-            out.push_str(SLANTED);
+            out.push_str(ITALIC);
         }
         if self.look.is_code {
             out.push_str(CODE);
@@ -198,8 +208,8 @@ impl Markdown {
     }
 }
 
-fn harmless(c: char) -> String {
-    if c == '\t' { c.to_string() } else { plain(c.encode_utf8(&mut [0; 4])) }
+fn sanitize_char(c: char) -> String {
+    if c == '\t' { c.to_string() } else { sanitize_text(c.encode_utf8(&mut [0; 4])) }
 }
 
 #[cfg(test)]

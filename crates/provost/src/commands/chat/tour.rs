@@ -5,56 +5,56 @@ use provost_proto::session::{ModelList, SessionView, StartTourRequest, StartTour
 pub(super) use provost_runner::tour::TOUR_MODEL;
 
 use crate::args::ChatArgs;
-use crate::client::Client;
-use crate::output::{can_answer, confirmed, faint, plain, remark};
+use crate::client::DaemonClient;
+use crate::output::{ask_confirmation, faint, is_interactive, print_stderr, sanitize_text};
 
 /// The tour, if it is what the person wants.
-pub(super) async fn wanted(
+pub(super) async fn start_tour_if_wanted(
     args: &ChatArgs,
-    client: &Client,
+    client: &DaemonClient,
 ) -> anyhow::Result<Option<(SessionView, Project)>> {
-    if args.role.is_some() || !(is_named(args) || is_offered(args, client).await?) {
+    if args.role.is_some() || !(is_tour_requested(args) || offer_tour(args, client).await?) {
         return Ok(None);
     }
     let take = StartTourRequest { path: None, silent: true };
     let StartTourResponse { project, session } = client.post("/api/tour", &take).await?;
-    remark(&faint(&format!(
+    print_stderr(&faint(&format!(
         "The tour is a script, not a model; what it does is real, in {}. Say anything to begin.",
-        plain(&project.path)
+        sanitize_text(&project.path)
     )));
     Ok(Some((session, project)))
 }
 
-pub(super) fn is_named(args: &ChatArgs) -> bool {
+pub(super) fn is_tour_requested(args: &ChatArgs) -> bool {
     args.model.as_deref() == Some(TOUR_MODEL)
 }
 
 /// Whether a person who could ask no model takes the tour instead.
-async fn is_offered(args: &ChatArgs, client: &Client) -> anyhow::Result<bool> {
-    if args.model.is_some() || args.prompt.is_some() || !can_answer() {
+async fn offer_tour(args: &ChatArgs, client: &DaemonClient) -> anyhow::Result<bool> {
+    if args.model.is_some() || args.prompt.is_some() || !is_interactive() {
         return Ok(false);
     }
     if has_model(client).await? {
         return Ok(false);
     }
-    confirmed(
+    ask_confirmation(
         "No model can be asked: there is no key in the environment or in config.toml, and neither \
          Ollama nor llama.cpp runs here.\nTake the tour instead? It needs no account, and makes \
          the folder `provost-tour` in your home.",
     )
 }
 
-async fn has_model(client: &Client) -> anyhow::Result<bool> {
+async fn has_model(client: &DaemonClient) -> anyhow::Result<bool> {
     let ModelList { models, providers, .. } = client.get("/api/models").await?;
     let has_model = models.iter().any(|model| !model.scripted);
     Ok(has_model || providers.iter().any(|provider| provider.ready))
 }
 
 /// Why no session could begin; with the tour as a way out, for who could ask no model.
-pub(super) async fn hinted(
+pub(super) async fn add_tour_hint(
     error: anyhow::Error,
     args: &ChatArgs,
-    client: &Client,
+    client: &DaemonClient,
 ) -> anyhow::Error {
     let said = format!("{error:#}");
     let is_new = args.session.is_none() && args.model.is_none() && !said.contains(TOUR_MODEL);

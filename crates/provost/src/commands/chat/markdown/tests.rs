@@ -3,12 +3,12 @@
 use super::*;
 
 fn shown(text: &str) -> String {
-    let mut markdown = Markdown::new();
+    let mut markdown = MarkdownRenderer::new();
     let shown = markdown.push(text);
     // As people see it: the styles by short names.
-    let all = shown + &markdown.end();
-    let all = all.replace(OFF, "<>").replace(BOLD, "<b>");
-    all.replace(FAINT, "<f>").replace(CODE, "<c>").replace(SLANTED, "<i>")
+    let all = shown + &markdown.finish();
+    let all = all.replace(RESET, "<>").replace(BOLD, "<b>");
+    all.replace(FAINT, "<f>").replace(CODE, "<c>").replace(ITALIC, "<i>")
 }
 
 #[test]
@@ -51,21 +51,21 @@ fn what_people_write_in_markdown_is_shown_as_they_mean_it() {
 #[test]
 fn however_it_is_cut_it_looks_the_same() {
     let text = "# A **b** `c`\n- *x* **y z**\n**a *b*** *c **d*** *.x\n```\n**no** `no`\n```\n> q\n\n12 ** 3\tend";
-    let mut whole = Markdown::new();
-    let all = whole.push(text) + &whole.end();
+    let mut whole = MarkdownRenderer::new();
+    let all = whole.push(text) + &whole.finish();
     let chars: Vec<char> = text.chars().collect();
     for size in 1..=chars.len() {
-        let mut cut = Markdown::new();
+        let mut cut = MarkdownRenderer::new();
         let mut seen: String =
             chars.chunks(size).map(|part| cut.push(&part.iter().collect::<String>())).collect();
-        seen.push_str(&cut.end());
+        seen.push_str(&cut.finish());
         assert_eq!(seen, all, "in pieces of {size}");
     }
 }
 
 #[test]
 fn what_is_not_slanted_in_the_end_is_not_waited_for_without_end() {
-    let mut markdown = Markdown::new();
+    let mut markdown = MarkdownRenderer::new();
     assert_eq!(markdown.push("a *b"), "a ");
     let shown = markdown.push(&" and more".repeat(40));
     assert!(shown.starts_with("*b and more and more"), "{shown}");
@@ -74,13 +74,13 @@ fn what_is_not_slanted_in_the_end_is_not_waited_for_without_end() {
 }
 
 fn shown_len(text: &str) -> usize {
-    let mut markdown = Markdown::new();
-    markdown.push(text).len() + markdown.end().len()
+    let mut markdown = MarkdownRenderer::new();
+    markdown.push(text).len() + markdown.finish().len()
 }
 
 #[test]
 fn a_word_is_shown_before_its_line_ends() {
-    let mut markdown = Markdown::new();
+    let mut markdown = MarkdownRenderer::new();
     assert_eq!(markdown.push("Hello"), "Hello");
     assert_eq!(markdown.push(" you"), " you");
 }

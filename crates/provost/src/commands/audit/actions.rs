@@ -1,0 +1,191 @@
+//! Looking back: the latest actions, and the story of one.
+
+use std::process::ExitCode;
+
+use provost_proto::{ActionId, ActionStatus, ActionView, AuditPage, Event, Fact, Grant, GrantList};
+use serde_json::Value;
+
+use crate::action_report::{ActionReportStep, build_action_report};
+use crate::client::DaemonClient;
+use crate::commands::lookup::{find_by_short_id, resolve_project, short_id};
+use crate::config::Config;
+use crate::output::{self, bold, faint, print_line, sanitize_text};
+
+/// Where an action begins in the log.
+const FIRST_EVENT_KINDS: [&str; 2] = ["ACTION_REQUESTED", "ACTION_READ"];
+
+/// How many of the latest actions are looked through for a shortened id.
+const SHORT_ID_SEARCH_LIMIT: usize = 1000;
+
+/// Lists the latest actions, the newest first.
+pub(super) async fn list_recent_actions(
+    named: Option<&str>,
+    limit: usize,
+    json: bool,
+    config: &Config,
+) -> anyhow::Result<ExitCode> {
+    let client = DaemonClient::connect(config)?;
+    let stream = match named {
+        Some(name) => {
+            format!("&stream=project/{}", resolve_project(Some(name), &client).await?.id.uuid())
+        }
+        None => String::new(),
+    };
+    let mut actions: Vec<ActionView> = Vec::new();
+    for id in fetch_recent_action_ids(&client, &stream, limit).await? {
+        actions.push(client.get(&format!("/api/actions/{}", id.uuid())).await?);
+    }
+    if json {
+        output::print_json(&actions)?;
+    } else if actions.is_empty() {
+        print_line("Nothing was asked for yet.")?;
+    } else {
+        for action in &actions {
+            print_line(&format_action_row(action))?;
+        }
+        print_line(&faint("`provost audit --action ID` tells the whole story of one."))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn format_action_row(action: &ActionView) -> String {
+    let fault = action.outcome.as_ref().and_then(|outcome| outcome.fault.as_ref());
+    let exit = action.outcome.as_ref().and_then(|outcome| outcome.exit_code);
+    let state = match (action.status, fault, exit) {
+        (ActionStatus::Requested, _, _) => "asked".to_owned(),
+        (ActionStatus::Waiting, _, _) => "waits for a person".to_owned(),
+        (ActionStatus::Denied, Some(fault), _) => format!("denied ({})", fault.code),
+        (ActionStatus::Denied, None, _) => "denied".to_owned(),
+        (ActionStatus::Allowed, _, _) => "allowed".to_owned(),
+        (ActionStatus::Running, _, _) => "runs".to_owned(),
+        (ActionStatus::Finished, Some(fault), _) => format!("failed ({})", fault.code),
+        (ActionStatus::Finished, None, Some(code)) => format!("exit {code}"),
+        (ActionStatus::Finished, None, None) => "done".to_owned(),
+    };
+    let role = action.role.as_deref().map(|role| format!("{role}: ")).unwrap_or_default();
+    format!(
+        "{}  {}  {}{}  {}",
+        bold(&short_id(&action.id.to_string())),
+        output::format_time(action.requested_at),
+        sanitize_text(&role),
+        sanitize_text(&action.what),
+        faint(&sanitize_text(&state))
+    )
+}
+
+/// The latest actions, the newest first.
+async fn fetch_recent_action_ids(
+    client: &DaemonClient,
+    stream: &str,
+    limit: usize,
+) -> anyhow::Result<Vec<ActionId>> {
+    let kinds = FIRST_EVENT_KINDS.join(",");
+    let (mut found, mut before) = (Vec::new(), Some(u64::MAX >> 1));
+    while let Some(place) = before.filter(|_| found.len() < limit) {
+        let path =
+            format!("/api/audit?before={place}&kind={kinds}&limit={}{stream}", limit.min(500));
+        let page: AuditPage = client.get(&path).await?;
+        for event in &page.events {
+            found.extend(extract_action_id(&hydrate_event(client, event).await?));
+        }
+        before = page.next;
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// The action that this is the beginning of.
+fn extract_action_id(event: &Event) -> Option<ActionId> {
+    match event.fact() {
+        Some(Fact::ActionRequested { action, .. } | Fact::ActionRead { action, .. }) => {
+            Some(action)
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// Tells the whole story of one action.
+pub(super) async fn show_action_report(
+    wanted: &str,
+    json: bool,
+    config: &Config,
+) -> anyhow::Result<ExitCode> {
+    let client = DaemonClient::connect(config)?;
+    let id = if let Ok(id) = wanted.parse::<ActionId>() {
+        id
+    } else {
+        let latest = fetch_recent_action_ids(&client, "", SHORT_ID_SEARCH_LIMIT).await?;
+        find_by_short_id("action among the latest", wanted, latest, ToString::to_string)?
+    };
+    let action: ActionView = client.get(&format!("/api/actions/{}", id.uuid())).await?;
+    let events = fetch_action_events(&client, id).await?;
+    if json {
+        output::print_json(&events)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let grants = fetch_referenced_grants(&client, &action, &events).await?;
+    let step = |event: &Event| {
+        let (principal, actor) = (event.principal.clone(), event.actor.clone());
+        Some(ActionReportStep { at: event.at, principal, actor, fact: event.fact()? })
+    };
+    let steps: Vec<_> = events.iter().filter_map(step).collect();
+    print_line(&format!(
+        "{}  {}",
+        bold(&sanitize_text(&action.what)),
+        faint(&action.id.to_string())
+    ))?;
+    for told in build_action_report(&steps, &grants) {
+        let mut time = output::format_time(told.at);
+        for text in told.lines {
+            print_line(&format!("{}  {text}", faint(&time)))?;
+            time = " ".repeat(time.len());
+        }
+    }
+    if action.status == ActionStatus::Waiting {
+        print_line("It still waits for a person: `provost approvals`.")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The events of an action in order. They are looked for from the newest back,
+/// since nothing of an action comes before its beginning.
+async fn fetch_action_events(client: &DaemonClient, id: ActionId) -> anyhow::Result<Vec<Event>> {
+    let (mut found, mut before) = (Vec::new(), Some(u64::MAX >> 1));
+    while let Some(place) = before {
+        let path = format!("/api/audit?before={place}&action={}", id.uuid());
+        let page: AuditPage = client.get(&path).await?;
+        before = page.next;
+        for event in &page.events {
+            if FIRST_EVENT_KINDS.contains(&event.kind.as_str()) {
+                before = None;
+            }
+            found.push(hydrate_event(client, event).await?);
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// The event with its body, wherever that is kept.
+async fn hydrate_event(client: &DaemonClient, event: &Event) -> anyhow::Result<Event> {
+    let mut event = event.clone();
+    if let Some(hash) = event.body["$blob"].as_str() {
+        let body: Value = client.get(&format!("/api/blobs/{hash}")).await?;
+        event.body = body;
+    }
+    Ok(event)
+}
+
+/// What was granted in the project, if a grant allowed this.
+async fn fetch_referenced_grants(
+    client: &DaemonClient,
+    action: &ActionView,
+    events: &[Event],
+) -> anyhow::Result<Vec<Grant>> {
+    if !events.iter().any(|event| event.body["why"]["kind"] == "grant") {
+        return Ok(Vec::new());
+    }
+    let path = format!("/api/projects/{}/grants?all=true", action.project.uuid());
+    let GrantList { grants } = client.get(&path).await?;
+    Ok(grants)
+}
