@@ -1,5 +1,7 @@
 //! The arguments, and the help that teaches them.
 
+#[cfg(test)]
+mod golden;
 mod govern;
 mod look;
 mod runtime;

@@ -104,3 +104,29 @@ fn show(status: &Status, config: &Config) -> anyhow::Result<()> {
     }
     line(&faint(&format!("Data: {}", config.data.value.display())))
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn the_printed_status_keeps_its_fields() {
+        let json = |value: &Status| serde_json::to_string(value).unwrap();
+        expect![[r#"{"status":"stopped"}"#]].assert_eq(&json(&Status::Stopped));
+        let daemon = Running {
+            pid: 7,
+            address: "127.0.0.1:3001".parse().unwrap(),
+            version: "0.1.0".to_owned(),
+            started_at: 9,
+        };
+        expect![[r#"{"status":"running","daemon":{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9},"projects":[]}"#]].assert_eq(&json(&Status::Running { daemon, projects: Vec::new() }));
+        let kernels = [
+            Kernel::None,
+            Kernel::Connected { pid: 7, heartbeat_ms: 1 },
+            Kernel::Unresponsive { pid: 7 },
+        ];
+        expect![[r#"[{"status":"none"},{"status":"connected","pid":7,"heartbeatMs":1},{"status":"unresponsive","pid":7}]"#]].assert_eq(&serde_json::to_string(&kernels).unwrap());
+    }
+}
