@@ -258,6 +258,9 @@ fn parse<T: DeserializeOwned>(payload: &[u8]) -> io::Result<T> {
 }
 
 #[cfg(test)]
+mod golden;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

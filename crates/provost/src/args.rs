@@ -2,6 +2,8 @@
 
 mod audit;
 mod chat;
+#[cfg(test)]
+mod golden;
 mod governance;
 mod runtime;
 mod token;

@@ -433,6 +433,7 @@ fn detect_browser() -> BrowserConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn the_home_of_this_user_is_found_in_passwd() {
@@ -444,5 +445,59 @@ mod tests {
         assert_eq!(parse_passwd_home(&passwd), Some(PathBuf::from("/home/me")));
         assert_eq!(parse_passwd_home(&format!("me:x:{uid}:9::/:/bin/sh")), None, "a service's");
         assert_eq!(parse_passwd_home(""), None);
+    }
+
+    /// The keys that would have been taken in place of an unknown one.
+    #[track_caller]
+    fn keys(text: &str) -> String {
+        let error = toml::from_str::<ConfigFile>(text).unwrap_err().to_string();
+        let (_, expected) = error.split_once("expected ").unwrap();
+        expected.split('`').skip(1).step_by(2).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_configuration_file_keeps_its_keys() {
+        expect!["data listen allow_hosts preview_port log kernel_idle_minutes policy approval_minutes model providers prices budget turn telemetry"].assert_eq(&keys("zzz = 1"));
+        expect!["session_usd session_tokens project_usd day_usd"]
+            .assert_eq(&keys("[budget]\nzzz = 1"));
+        expect!["calls tokens usd minutes compact_at"].assert_eq(&keys("[turn]\nzzz = 1"));
+        expect!["endpoint content headers"].assert_eq(&keys("[telemetry]\nzzz = 1"));
+    }
+
+    fn value<T>(value: T, source: ConfigSource) -> ConfigValue<T> {
+        ConfigValue { value, source }
+    }
+
+    #[test]
+    fn the_printed_configuration_keeps_its_fields() {
+        let text = "prices = 'p'\n[budget]\nday_usd = 1.5\n[turn]\ncompact_at = 7\n\
+                    [telemetry]\nendpoint = 'http://x'\nheaders = { A = 'secret' }";
+        let mut file: ConfigFile = toml::from_str(text).unwrap();
+        let mut models =
+            ModelsConfig::resolve(file.take_models(), Path::new("config.toml")).unwrap();
+        // Which are ready depends on the keys in the environment.
+        models.ready = vec!["anthropic".to_owned()];
+        let config = Config {
+            file: PathBuf::from("config.toml"),
+            data: value(PathBuf::from("data"), ConfigSource::Default),
+            listen: value("127.0.0.1:3001".parse().unwrap(), ConfigSource::File),
+            allow_hosts: value(vec!["h".to_owned()], ConfigSource::Environment),
+            preview_port: value(Some(4000), ConfigSource::Flag),
+            log: value("info".to_owned(), ConfigSource::Default),
+            kernel_idle_minutes: value(1, ConfigSource::Default),
+            policy: value(PathBuf::from("policy.toml"), ConfigSource::Default),
+            approval_minutes: value(2, ConfigSource::Default),
+            model: value(None, ConfigSource::Default),
+            models,
+            telemetry: file.telemetry,
+            home: None,
+            passwd_home: None,
+            user: String::new(),
+            browser: BrowserConfig::default(),
+            secrets: Secrets::default(),
+            path: None,
+            daemon: false,
+        };
+        expect![[r#"{"file":"config.toml","data":{"value":"data","source":"default"},"listen":{"value":"127.0.0.1:3001","source":"file"},"allowHosts":{"value":["h"],"source":"environment"},"previewPort":{"value":4000,"source":"flag"},"log":{"value":"info","source":"default"},"kernelIdleMinutes":{"value":1,"source":"default"},"policy":{"value":"policy.toml","source":"default"},"approvalMinutes":{"value":2,"source":"default"},"model":{"value":null,"source":"default"},"models":{"ready":["anthropic"],"prices":"p","budget":{"sessionUsd":null,"sessionTokens":null,"projectUsd":null,"dayUsd":1.5},"turn":{"calls":null,"tokens":null,"usd":null,"minutes":null,"compactAt":7}},"telemetry":{"endpoint":"http://x","content":false}}"#]].assert_eq(&serde_json::to_string(&config).unwrap());
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "requests are written where they are made")]
 
 mod edit;
+mod golden;
 mod hostile;
 mod list;
 mod model;

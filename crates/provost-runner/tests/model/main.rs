@@ -5,6 +5,7 @@ mod any;
 mod breaks;
 mod decode;
 mod faults;
+mod golden;
 mod models;
 mod other_model;
 mod prices;

@@ -5,6 +5,7 @@ mod audit;
 mod auth;
 mod events;
 mod expiry;
+mod golden;
 mod login;
 mod projects;
 mod refusals;

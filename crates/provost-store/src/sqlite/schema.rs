@@ -216,6 +216,21 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_of_a_new_file_is_the_golden_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = open_and_migrate(&folder.path().join("log.db")).unwrap();
+        let pragma = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        let mut text = format!("user_version {}\n", pragma("user_version"));
+        let mut all = db
+            .prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name")
+            .unwrap();
+        for sql in all.query_map([], |row| row.get::<_, String>(0)).unwrap() {
+            writeln!(text, "\n{};", sql.unwrap()).unwrap();
+        }
+        expect_test::expect_file!["../../tests/golden/schema.sql"].assert_eq(&text);
+    }
+
+    #[test]
     fn the_documents_of_an_older_file_are_carried_over_and_how_far_it_reached_too() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log.db");

@@ -172,3 +172,32 @@ fn print_row(name: &str, found: &Result<String, String>) -> anyhow::Result<()> {
     };
     print_line(&format!("  {mark} {name:<20} {text}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_report_keeps_its_fields() {
+        let report = DoctorReport {
+            version: "0.1.0",
+            machine: probe::probe_machine(),
+            wall: None,
+            wall_missing: None,
+            data: DataFolderReport {
+                path: PathBuf::new(),
+                exists: true,
+                private: true,
+                log_bytes: 7,
+            },
+            browser: None,
+            daemon: None,
+        };
+        let value = serde_json::to_value(&report).unwrap();
+        let names: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        expect_test::expect!["browser daemon data machine version wall wallMissing"]
+            .assert_eq(&names.join(" "));
+        expect_test::expect![[r#"{"exists":true,"logBytes":7,"path":"","private":true}"#]]
+            .assert_eq(&value["data"].to_string());
+    }
+}

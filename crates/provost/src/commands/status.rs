@@ -110,3 +110,29 @@ fn print_status(status: &DaemonStatus, config: &Config) -> anyhow::Result<()> {
     }
     print_line(&faint(&format!("Data: {}", config.data.value.display())))
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn the_printed_status_keeps_its_fields() {
+        let json = |value: &DaemonStatus| serde_json::to_string(value).unwrap();
+        expect![[r#"{"status":"stopped"}"#]].assert_eq(&json(&DaemonStatus::Stopped));
+        let daemon = RunningDaemon {
+            pid: 7,
+            address: "127.0.0.1:3001".parse().unwrap(),
+            version: "0.1.0".to_owned(),
+            started_at: 9,
+        };
+        expect![[r#"{"status":"running","daemon":{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9},"projects":[]}"#]].assert_eq(&json(&DaemonStatus::Running { daemon, projects: Vec::new() }));
+        let kernels = [
+            KernelHealth::None,
+            KernelHealth::Connected { pid: 7, heartbeat_ms: 1 },
+            KernelHealth::Unresponsive { pid: 7 },
+        ];
+        expect![[r#"[{"status":"none"},{"status":"connected","pid":7,"heartbeatMs":1},{"status":"unresponsive","pid":7}]"#]].assert_eq(&serde_json::to_string(&kernels).unwrap());
+    }
+}

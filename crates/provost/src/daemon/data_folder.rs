@@ -268,4 +268,20 @@ mod tests {
         assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
         drop(lock);
     }
+
+    #[test]
+    fn the_file_of_a_running_daemon_keeps_its_fields() {
+        let running = RunningDaemon {
+            pid: 7,
+            address: "127.0.0.1:3001".parse().unwrap(),
+            version: "0.1.0".to_owned(),
+            started_at: 9,
+        };
+        let json = serde_json::to_string(&running).unwrap();
+        expect_test::expect![[
+            r#"{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9}"#
+        ]]
+        .assert_eq(&json);
+        assert_eq!(serde_json::from_str::<RunningDaemon>(&json).unwrap(), running);
+    }
 }

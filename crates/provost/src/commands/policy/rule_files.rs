@@ -134,4 +134,19 @@ mod tests {
         assert_eq!(count_examples(text), 3);
         assert_eq!(count_examples("= no toml"), 0);
     }
+
+    #[test]
+    fn what_is_printed_of_a_file_keeps_its_fields() {
+        let checked = RuleFileReport {
+            file: "policy.toml".to_owned(),
+            rules: 1,
+            examples: 2,
+            failed: 3,
+            errors: vec!["line 1".to_owned()],
+        };
+        expect_test::expect![[
+            r#"{"file":"policy.toml","rules":1,"examples":2,"failed":3,"errors":["line 1"]}"#
+        ]]
+        .assert_eq(&serde_json::to_string(&checked).unwrap());
+    }
 }

@@ -1,0 +1,41 @@
+user_version 4
+
+CREATE INDEX events_of_stream ON events (stream);
+
+CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL);
+
+CREATE TABLE commands (
+        principal TEXT NOT NULL,
+        key       TEXT NOT NULL,
+        request   BLOB NOT NULL,
+        first     INTEGER NOT NULL,
+        count     INTEGER NOT NULL,
+        PRIMARY KEY (principal, key)
+    ) WITHOUT ROWID;
+
+CREATE TABLE cuts (seq INTEGER NOT NULL, reached INTEGER NOT NULL);
+
+CREATE TABLE docs (
+        view INTEGER NOT NULL,
+        key  BLOB NOT NULL,
+        seq  INTEGER NOT NULL,
+        doc  BLOB NOT NULL,
+        PRIMARY KEY (view, key)
+    ) WITHOUT ROWID;
+
+CREATE TABLE events (
+        seq    INTEGER PRIMARY KEY,
+        stream INTEGER NOT NULL,
+        hash   BLOB NOT NULL,
+        record BLOB NOT NULL
+    );
+
+CREATE TABLE reached (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, folded INTEGER NOT NULL DEFAULT 0);
+
+CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+
+CREATE TRIGGER events_remain BEFORE DELETE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
+
+CREATE TRIGGER events_stay BEFORE UPDATE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
