@@ -1,7 +1,8 @@
 //! The server: it keeps what it is asked and sends what it is told to.
 
+use parking_lot::Mutex;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -165,7 +166,7 @@ impl FakeModelServer {
 
     /// All requests so far.
     pub fn received_requests(&self) -> Vec<ReceivedRequest> {
-        self.shared.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.received.lock().clone()
     }
 
     /// Waits until no answer is being sent: all were read to the end, or given up.
@@ -210,7 +211,7 @@ async fn handle_request(
     let received = ReceivedRequest { path, headers, body };
     let format = received.wire_format();
     let reply = {
-        let mut all = shared.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = shared.received.lock();
         let reply = (shared.rule)(all.len(), &received);
         // Whoever looks which models there are does not use up what a model would say.
         if matches!(reply, FakeReply::Completion(_)) && format.is_none() {

@@ -4,8 +4,8 @@
 //! else came out is kept in memory only, for a while: what a file holds has no
 //! place in the log.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use provost_core::fold::{EventMetadata, ViewDocument, ViewKind, read_action_view};
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
@@ -43,13 +43,13 @@ impl UnclaimedResults {
         if result.byte_len() > MAX_RESULT_BYTES {
             return;
         }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.truncate(MAX_KEPT_RESULTS - 1);
         kept.push_front((action, result.clone()));
     }
 
     fn get(&self, action: ActionId) -> Option<Value> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.iter().find(|(id, _)| *id == action).map(|(_, result)| result.to_value())
     }
 }

@@ -11,8 +11,9 @@ mod quota;
 mod resume;
 mod secret_actions;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use provost_core::action::Action;
 use provost_core::decide::{BoundAction, UnapprovedAction};
@@ -63,40 +64,40 @@ impl PendingApprovals {
     }
 
     fn get(&self, id: ApprovalId) -> Option<Arc<Approval>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        self.pending.lock().get(&id).cloned()
     }
 
     fn list(&self) -> Vec<Arc<Approval>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.pending.lock().values().cloned().collect()
     }
 
     fn add(&self, approval: Approval) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock();
         pending.insert(approval.id, Arc::new(approval));
         drop(pending);
         self.changed.notify_one();
     }
 
     fn remove(&self, id: ApprovalId) {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.pending.lock().remove(&id);
     }
 
     fn register_waiter(&self, action: ActionId) -> ExecutionResultReceiver {
         let (reply, end) = oneshot::channel();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(action, reply);
+        self.waiting.lock().insert(action, reply);
         end
     }
 
     /// Whether whoever asked still waits.
     fn is_waited_for(&self, action: ActionId) -> bool {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.waiting.lock();
         waiting.get(&action).is_some_and(|reply| !reply.is_closed())
     }
 
     /// Tells whoever waits how it ended.
     fn deliver_result(&self, action: ActionId, ended: Result<ExecutionResult, GatewayError>) {
-        self.unkept.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
-        let reply = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&action);
+        self.unkept.lock().remove(&action);
+        let reply = self.waiting.lock().remove(&action);
         // The request may have been answered with "it waits".
         let unheard = match reply {
             Some(reply) => reply.send(ended).err(),

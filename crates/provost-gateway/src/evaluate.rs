@@ -1,8 +1,8 @@
 //! Bringing together what a decision needs, and asking for it.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use provost_core::action::RelPath;
 use provost_core::decide::{ActingRole, BoundAction, Decision, PolicyContext, decide};
@@ -27,12 +27,12 @@ pub(crate) struct RepeatCounter(Mutex<HashMap<Principal, (Hash, u32)>>);
 
 impl RepeatCounter {
     fn consecutive_count(&self, asker: &str, hash: Hash) -> u32 {
-        let rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = self.0.lock();
         rows.get(asker).filter(|(last, _)| *last == hash).map_or(0, |(_, times)| *times)
     }
 
     fn increment(&self, asker: &str, hash: Hash) {
-        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = self.0.lock();
         if rows.len() >= MAX_TRACKED_PRINCIPALS && !rows.contains_key(asker) {
             rows.clear();
         }
@@ -41,7 +41,7 @@ impl RepeatCounter {
     }
 
     fn reset(&self, asker: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(asker);
+        self.0.lock().remove(asker);
     }
 }
 

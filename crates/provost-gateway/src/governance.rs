@@ -9,8 +9,9 @@ pub(crate) mod files;
 mod refresh;
 mod watch;
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::policy::{Policy, PolicyRules, RuleLayer};
@@ -162,7 +163,7 @@ impl GovernanceRegistry {
 
     /// What governs a project, if it is known.
     pub(crate) fn find_by_id(&self, project: ProjectId) -> Option<Arc<ProjectGovernance>> {
-        self.projects.read().unwrap_or_else(PoisonError::into_inner).get(&project).cloned()
+        self.projects.read().get(&project).cloned()
     }
 
     /// What governs the project with this id or slug.
@@ -170,24 +171,24 @@ impl GovernanceRegistry {
         if let Ok(id) = name.parse() {
             return self.find_by_id(id);
         }
-        let projects = self.projects.read().unwrap_or_else(PoisonError::into_inner);
+        let projects = self.projects.read();
         projects.values().find(|governed| governed.project.slug == name).cloned()
     }
 
     /// The projects that are open.
     fn list_open_projects(&self) -> Vec<ProjectId> {
-        let projects = self.projects.read().unwrap_or_else(PoisonError::into_inner);
+        let projects = self.projects.read();
         let open = projects.values().filter(|known| known.project.status == ProjectStatus::Open);
         open.map(|known| known.project.id).collect()
     }
 
     pub(crate) fn user_rules(&self) -> Arc<UserRules> {
-        Arc::clone(&self.user.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.user.read())
     }
 
     /// Takes what the log says now into the copy.
     pub(crate) fn apply_document(&self, doc: ViewDocument) {
-        let mut projects = self.projects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut projects = self.projects.write();
         if let ViewDocument::Project(project) = &doc
             && !projects.contains_key(&project.id)
         {
@@ -202,7 +203,7 @@ impl GovernanceRegistry {
     }
 
     fn update_project(&self, project: ProjectId, change: impl FnOnce(&mut ProjectGovernance)) {
-        let mut projects = self.projects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut projects = self.projects.write();
         if let Some(governed) = projects.get_mut(&project) {
             change(Arc::make_mut(governed));
         }

@@ -1,9 +1,9 @@
 //! What an action comes to, where its parameters do not say it: the commands that
 //! the project's files name, and what a process does with what is typed into it.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use provost_core::action::{Action, ProcessAction, RuntimeAction, WriteProcess};
 use provost_core::command::{StdinInterpretation, classify_stdin};
@@ -27,7 +27,7 @@ pub(crate) struct ProcessStdinRegistry(Mutex<HashMap<ActionId, StdinInterpretati
 
 impl ProcessStdinRegistry {
     fn add(&self, id: ActionId, hears: StdinInterpretation) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.len() >= MAX_TRACKED_PROCESSES {
             known.clear();
         }
@@ -35,7 +35,7 @@ impl ProcessStdinRegistry {
     }
 
     fn get(&self, id: ActionId) -> Option<StdinInterpretation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        self.0.lock().get(&id).cloned()
     }
 }
 

@@ -9,10 +9,11 @@ mod command_waiters;
 mod monitor;
 mod reattach;
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_kernel::{KernelClient, KernelDir, ReportReceiver};
@@ -91,17 +92,17 @@ struct KernelRestartBackoff {
 impl KernelRegistry {
     /// The kernel of a project, if it is connected.
     pub(crate) fn connected(&self, project: ProjectId) -> Option<KernelClient> {
-        let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let connected = self.connected.lock();
         connected.get(&project).map(|connected| connected.kernel.clone())
     }
 
     /// The kernel of a project, which is to end, with what is closed when it is gone.
     fn mark_ending(&self, project: ProjectId) -> Option<(KernelClient, mpsc::Sender<Infallible>)> {
-        let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let connected = self.connected.lock();
         let known = connected.get(&project)?;
         let (kernel, followed) = (known.kernel.clone(), known.followed.clone());
         let boot = kernel.welcome().boot;
-        self.ending.lock().unwrap_or_else(PoisonError::into_inner).insert(boot);
+        self.ending.lock().insert(boot);
         Some((kernel, followed))
     }
 
@@ -110,7 +111,7 @@ impl KernelRegistry {
         project: ProjectId,
         look: impl FnOnce(&mut KernelRestartBackoff) -> T,
     ) -> T {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.failures.lock();
         look(failures.entry(project).or_default())
     }
 }
@@ -122,7 +123,7 @@ impl Gateway {
 
     /// How a project's kernel is.
     pub fn kernel_state(&self, project: ProjectId) -> KernelState {
-        let connected = self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let connected = self.kernels.connected.lock();
         match connected.get(&project) {
             None => KernelState::NotRunning,
             Some(ConnectedKernel { kernel, beat, .. }) => {
@@ -226,11 +227,7 @@ impl Gateway {
         let (followed, follows) = mpsc::channel(1);
         let beat = Some(Duration::ZERO);
         let connected = ConnectedKernel { kernel: kernel.clone(), beat, followed };
-        self.kernels
-            .connected
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(project, connected);
+        self.kernels.connected.lock().insert(project, connected);
         let following = Arc::clone(self).run_report_loop(project, kernel.clone(), reports);
         tokio::spawn(async move {
             following.await;
@@ -266,7 +263,7 @@ impl Gateway {
     /// Stops all kernels.
     pub async fn stop_kernels(&self) {
         let projects: Vec<_> = {
-            let connected = self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
+            let connected = self.kernels.connected.lock();
             connected.keys().copied().collect()
         };
         for project in projects {

@@ -1,8 +1,8 @@
 //! Logging a browser in: a link that works once, then a cookie and what the page
 //! keeps. Neither is anybody alone.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use provost_proto::{CreateTokenRequest, Hash, TokenClass, UnixMicros, limits};
 
@@ -36,7 +36,7 @@ pub struct BrowserCredentials {
 
 impl LoginCodes {
     fn add(&self, link: PendingLogin) {
-        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = self.0.lock();
         if links.len() == limits::MAX_LOGIN_LINKS {
             links.pop_front();
         }
@@ -45,7 +45,7 @@ impl LoginCodes {
 
     /// Takes the link out, so that it works once.
     fn take(&self, code: &Hash, now: UnixMicros) -> Option<PendingLogin> {
-        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = self.0.lock();
         links.retain(|link| link.until > now);
         let mut taken = None;
         for link in std::mem::take(&mut *links) {

@@ -6,9 +6,9 @@
 //! memory and outlives a restart, but not that token; and it opens nothing but
 //! that one preview: it is no token of Provost.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
 
 use provost_core::hash_chain;
 use provost_proto::{Hash, Project, ProjectId, ProjectStatus, TokenId, UnixMicros};
@@ -91,7 +91,7 @@ impl Gateway {
         }
         let code = Secret::random("")?;
         let until = self.clock.now() + CODE_LIFETIME;
-        let mut codes = self.doors.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut codes = self.doors.0.lock();
         if codes.len() == MAX_PENDING_CODES {
             codes.pop_front();
         }
@@ -108,7 +108,7 @@ impl Gateway {
     /// Takes a code, which works no second time.
     pub fn redeem_preview_code(&self, code: &str) -> Option<IssuedPreviewCookie> {
         let (digest, now) = (secret::digest(code), self.clock.now());
-        let mut codes = self.doors.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut codes = self.doors.0.lock();
         codes.retain(|code| code.until > now);
         let place =
             codes.iter().position(|code| secret::constant_time_eq(&code.digest, &digest))?;

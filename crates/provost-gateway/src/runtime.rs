@@ -3,8 +3,9 @@
 //! The kernel is the truth; the log is what everybody folds. The status waits
 //! until the log has what the kernel told, so that both say the same.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::fold::{ViewDocument, ViewKind};
@@ -36,12 +37,12 @@ pub(crate) struct RuntimeViewCache(Mutex<HashMap<ProjectId, (Seq, Arc<RuntimeVie
 
 impl RuntimeViewCache {
     fn get_at_seq(&self, project: ProjectId, seq: Seq) -> Option<Arc<RuntimeView>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.get(&project).filter(|(at, _)| *at == seq).map(|(_, view)| Arc::clone(view))
     }
 
     fn insert(&self, project: ProjectId, seq: Seq, view: &Arc<RuntimeView>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.insert(project, (seq, Arc::clone(view)));
     }
 }

@@ -4,8 +4,8 @@
 //! session of another, and the log tells who did what in which, it is bound to
 //! the first principal that uses it.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::{Principal, SessionId};
@@ -57,7 +57,7 @@ impl SessionOwners {
 
     /// Fails if the session is another's.
     pub(crate) fn claim_session(&self, session: SessionId, by: &str) -> Result<(), GatewayError> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         match known.owners.get(&session) {
             Some(owner) if owner == by => return Ok(()),
             Some(_) => return Err(GatewayError::SessionOwnedByOther),
@@ -98,7 +98,7 @@ mod tests {
             sessions.claim_session(session(number), "b").unwrap();
         }
         assert!(sessions.claim_session(session(1), "b").is_err());
-        let known = sessions.0.lock().unwrap();
+        let known = sessions.0.lock();
         assert_eq!(known.owners.len(), MAX_SESSIONS_PER_PRINCIPAL + 1);
     }
 }

@@ -5,8 +5,9 @@
 //! the project's kernel; if it has no terminal, it is opened as everything is:
 //! by an action of that person, recorded and permitted.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use provost_kernel::{KernelError, TerminalReader, TerminalWriter, attach_terminal};
@@ -72,7 +73,7 @@ pub struct TerminalAttachOptions {
 
 impl TerminalTickets {
     fn add(&self, ticket: PendingTerminalTicket) {
-        let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tickets = self.0.lock();
         if tickets.len() == limits::MAX_TICKETS {
             tickets.pop_front();
         }
@@ -81,7 +82,7 @@ impl TerminalTickets {
 
     /// Takes the ticket out, so that it works once.
     fn take(&self, code: &Hash, now: UnixMicros) -> Option<TerminalAccess> {
-        let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tickets = self.0.lock();
         tickets.retain(|ticket| ticket.until > now);
         let mut taken = None;
         for ticket in std::mem::take(&mut *tickets) {

@@ -1,7 +1,7 @@
 //! Tokens: handing them out, taking them back, and knowing who holds one.
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use provost_core::fold::{ViewDocument, ViewKind};
@@ -42,24 +42,24 @@ impl TokenRegistry {
     }
 
     fn find(&self, digest: &Hash) -> Option<TokenView> {
-        self.tokens.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
+        self.tokens.read().get(digest).cloned()
     }
 
     fn find_by_id(&self, id: TokenId) -> Option<TokenView> {
-        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let tokens = self.tokens.read();
         tokens.values().find(|token| token.id == id).cloned()
     }
 
     fn has(&self, digest: &Hash) -> bool {
-        self.tokens.read().unwrap_or_else(PoisonError::into_inner).contains_key(digest)
+        self.tokens.read().contains_key(digest)
     }
 
     fn add(&self, token: TokenView) {
-        self.tokens.write().unwrap_or_else(PoisonError::into_inner).insert(token.digest, token);
+        self.tokens.write().insert(token.digest, token);
     }
 
     fn remove(&self, id: TokenId) {
-        let mut tokens = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.tokens.write();
         tokens.retain(|_, token| token.id != id);
         drop(tokens);
         self.revoked.send_modify(|n| *n += 1);
@@ -67,7 +67,7 @@ impl TokenRegistry {
 
     /// Whether a token that works speaks for this principal.
     pub(crate) fn has_valid_token(&self, principal: &str, now: UnixMicros) -> bool {
-        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let tokens = self.tokens.read();
         let own = principal.strip_prefix("token:").unwrap_or_default();
         tokens.values().any(|token| {
             token.id.uuid().to_string() == own && token.expires_at.is_none_or(|end| now < end)
@@ -75,8 +75,7 @@ impl TokenRegistry {
     }
 
     fn list(&self) -> Vec<TokenView> {
-        let mut list: Vec<_> =
-            self.tokens.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let mut list: Vec<_> = self.tokens.read().values().cloned().collect();
         list.sort_by_key(|token| token.id);
         list
     }

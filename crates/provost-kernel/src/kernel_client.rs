@@ -4,11 +4,12 @@
 //! and passes reports on. When the socket closes, the kernel is lost: every
 //! question that waits fails, and the reports end.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use provost_core::permit::Permit;
@@ -414,7 +415,7 @@ impl PendingRequests {
             let code = provost_proto::Code::TooLarge;
             KernelError::Fault(ErrorInfo { code, message, details: None })
         })?;
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let waiting = waiting.0.as_mut().ok_or(KernelError::Lost)?;
         if let Some(reply) = reply {
             waiting.insert(id, reply);
@@ -423,7 +424,7 @@ impl PendingRequests {
     }
 
     fn complete_request(&self, answer: RpcResponse) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let reply = waiting.0.as_mut().and_then(|waiting| waiting.remove(&answer.id));
         drop(waiting);
         if let Some(reply) = reply {
@@ -434,7 +435,7 @@ impl PendingRequests {
 
     /// The kernel is lost: whoever waits learns it.
     fn close(&self) {
-        drop(self.waiting.lock().unwrap_or_else(PoisonError::into_inner).0.take());
+        drop(self.waiting.lock().0.take());
     }
 }
 

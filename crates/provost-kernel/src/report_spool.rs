@@ -3,12 +3,12 @@
 //! Bounded: when it is full, whoever wants to add waits until the daemon has
 //! taken some, and so do the commands that print. Nothing is dropped.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use provost_proto::ActionId;
 use provost_proto::kernel::{KernelReport, ReportNumber, ReportPayload};
@@ -86,7 +86,7 @@ impl ReportSpool {
 
     /// Adds a report, or gives it back if there is no room.
     fn try_push(&self, mut report: KernelReport) -> io::Result<Result<ReportNumber, KernelReport>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if kept.bytes > MAX_SPOOL_BYTES {
             return Ok(Err(report));
         }
@@ -133,7 +133,7 @@ impl ReportSpool {
         enough: usize,
         buffer: &'a mut Vec<u8>,
     ) -> io::Result<(&'a [u8], ReportNumber)> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let Some(segment) = kept.segments.iter().find(|segment| segment.last_number() > number)
         else {
             return Ok((&[], number));
@@ -160,7 +160,7 @@ impl ReportSpool {
 
     /// Forgets the reports up to this one.
     pub(crate) fn acknowledge(&self, up_to: ReportNumber) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         while kept.segments.front().is_some_and(|segment| segment.last_number() <= up_to) {
             if let Some(segment) = kept.segments.pop_front() {
                 kept.bytes -= segment.size;

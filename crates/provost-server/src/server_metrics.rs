@@ -1,9 +1,10 @@
 //! What `/metrics` shows.
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::http::Method;
@@ -65,12 +66,12 @@ impl Default for ServerMetrics {
 impl ServerMetrics {
     pub(crate) fn record_request(&self, method: &Method, route: &str, status: u16, took: Duration) {
         let method = method_label(method);
-        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        let routes = self.routes.read();
         if routes.get(route).is_some_and(|route| route.count_request(method, status, took)) {
             return;
         }
         drop(routes);
-        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut routes = self.routes.write();
         let known = routes.entry(route.to_owned()).or_insert_with(|| {
             let labels = vec![Label::new("route", route.to_owned())];
             let key = Key::from_parts("provost_http_seconds", labels);

@@ -1,8 +1,9 @@
 //! The newest events, in memory, for the many readers that are nearly at the
 //! end of the log. A bounded window: whoever is behind it reads from disk.
 
+use parking_lot::RwLock;
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use provost_proto::Seq;
 
@@ -26,7 +27,7 @@ struct EventWindow {
 impl RecentEvents {
     /// Adds what was just committed.
     pub(crate) fn push(&self, events: impl IntoIterator<Item = Arc<RecordedEvent>>) {
-        let mut window = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.0.write();
         for event in events {
             window.bytes += event.record_bytes().len();
             window.events.push_back(event);
@@ -44,7 +45,7 @@ impl RecentEvents {
         after: Seq,
         limit: usize,
     ) -> Option<EventPage> {
-        let window = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let window = self.0.read();
         let first = window.events.front()?.seq;
         let last = window.events.back()?.seq;
         let next = after.saturating_add(1);

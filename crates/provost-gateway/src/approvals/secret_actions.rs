@@ -4,8 +4,6 @@
 //! answered like any other. After a restart the question is taken back: what is
 //! in the log is not what was asked for.
 
-use std::sync::PoisonError;
-
 use provost_core::action::Action;
 use provost_core::decide::{ActionRequest as Asked, BoundAction};
 use provost_proto::{ActionId, Approval, ApprovalPrompt, Code};
@@ -16,7 +14,7 @@ use crate::{Gateway, GatewayError};
 
 impl PendingApprovals {
     pub(super) fn keep_secret_action(&self, action: ActionId, unkept: Action) {
-        self.unkept.lock().unwrap_or_else(PoisonError::into_inner).insert(action, unkept);
+        self.unkept.lock().insert(action, unkept);
     }
 
     /// The action that a question is about, exactly as it was asked for.
@@ -24,7 +22,7 @@ impl PendingApprovals {
         &self,
         approval: &Approval,
     ) -> Result<BoundAction, GatewayError> {
-        let unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner);
+        let unkept = self.unkept.lock();
         let action = unkept.get(&approval.action).cloned();
         drop(unkept);
         bind_action_from_approval(approval, action)

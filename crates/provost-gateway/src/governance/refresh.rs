@@ -2,7 +2,7 @@
 //! event for each change.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use provost_proto::{Actor, Fact, GovernanceFileKind, ProjectId, Stream};
 use provost_store::{AppendRequest, Durability, NewEvent};
@@ -74,7 +74,7 @@ impl Gateway {
         files: Arc<GovernanceFiles>,
         user: &Arc<UserRules>,
     ) {
-        *self.governance.user.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(user);
+        *self.governance.user.write() = Arc::clone(user);
         self.governance.update_project(project, |governed| {
             let trusted = governed.find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH);
             let (rules, broken) = compile_rules(user, &files, trusted);

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::ProjectStatus;
@@ -70,7 +70,7 @@ impl Gateway {
     fn list_watched_folders(&self) -> BTreeSet<PathBuf> {
         let user = self.governance.user_rules().file.clone();
         let mut folders: BTreeSet<_> = user.parent().map(Path::to_owned).into_iter().collect();
-        let projects = self.governance.projects.read().unwrap_or_else(PoisonError::into_inner);
+        let projects = self.governance.projects.read();
         let open = projects.values().filter(|known| known.project.status == ProjectStatus::Open);
         for governed in open {
             let root = Path::new(&governed.project.path);

@@ -1,7 +1,5 @@
 //! Whoever waits for the end of a command, and what it printed until then.
 
-use std::sync::PoisonError;
-
 use provost_proto::ActionId;
 use provost_proto::kernel::{
     ActionOutcome, KernelReport, OutputChunk, OutputData, OutputStream, ReportPayload,
@@ -70,18 +68,18 @@ impl KernelRegistry {
     pub(crate) fn register_waiter(&self, id: ActionId) -> FinishedCommandReceiver {
         let (reply, end) = oneshot::channel();
         let waiter = CommandWaiter { output: CapturedCommandOutput::default(), reply };
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, waiter);
+        self.waiting.lock().insert(id, waiter);
         FinishedCommandReceiver(end)
     }
 
     /// Whoever asked has gone, or was told that it goes on.
     pub(crate) fn remove_waiter(&self, id: ActionId) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.waiting.lock().remove(&id);
     }
 
     /// Tells whoever waits what was written to the log.
     pub(super) fn notify_waiter(&self, report: &KernelReport) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         match &report.what {
             ReportPayload::Started { .. } | ReportPayload::Runtime(_) => {}
             ReportPayload::Output(output) => {

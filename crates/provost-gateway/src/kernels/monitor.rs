@@ -1,6 +1,6 @@
 //! Following a kernel: its reports into the log, its heartbeat, its end.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_core::fold::{ViewDocument, ViewKind};
@@ -71,8 +71,7 @@ impl Gateway {
             let beat = tokio::time::timeout(KERNEL_RESPONSE_TIMEOUT, kernel.ping()).await;
             let beat = beat.is_ok_and(|answer| answer.is_ok()).then(|| began.elapsed());
             let changed = {
-                let mut connected =
-                    self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut connected = self.kernels.connected.lock();
                 let boot = kernel.welcome().boot;
                 match connected.get_mut(&project) {
                     Some(known) if known.kernel.welcome().boot == boot && kernel.is_connected() => {
@@ -113,14 +112,13 @@ impl Gateway {
     async fn handle_kernel_loss(&self, project: ProjectId, kernel: &KernelClient, why: &str) {
         let boot = kernel.welcome().boot;
         {
-            let mut connected =
-                self.kernels.connected.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut connected = self.kernels.connected.lock();
             if connected.get(&project).is_some_and(|known| known.kernel.welcome().boot == boot) {
                 connected.remove(&project);
             }
         }
         self.kernel_dir(project).remove_stale_scratch();
-        let told = self.kernels.ending.lock().unwrap_or_else(PoisonError::into_inner).remove(&boot);
+        let told = self.kernels.ending.lock().remove(&boot);
         let fact = if told {
             Fact::KernelStopped { project, boot }
         } else {

@@ -4,11 +4,12 @@
 //! pieces (at most 32 KiB or 50 ms old), and obeys orders. Whoever
 //! wants something of the process sends an order or looks at what it last said.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_core::redact::Redactor;
@@ -84,8 +85,8 @@ impl ProcessHandle {
         (Arc::new(Self { id, what, pid, orders, seen, ended }), inbox)
     }
 
-    fn lock_state(&self) -> std::sync::MutexGuard<'_, ProcessHandleState> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> parking_lot::MutexGuard<'_, ProcessHandleState> {
+        self.seen.lock()
     }
 
     /// How it ended, if it has.

@@ -1,8 +1,9 @@
 //! What the kernel must not let out, as its daemon told it.
 
+use parking_lot::RwLock;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,13 +27,13 @@ impl SharedRedactor {
     pub(super) fn set_secrets(&self, values: Vec<KnownSecret>) -> Result<(), ActionError> {
         let redactor = Redactor::new(&Secrets::new(values))
             .map_err(|error| ActionError::new(Code::Internal, error.to_string()))?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(redactor));
+        *self.0.write() = Some(Arc::new(redactor));
         Ok(())
     }
 
     /// What to redact with. Nothing is executed before it is known.
     pub(super) fn redactor(&self) -> Result<Arc<Redactor>, ActionError> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.0.read().clone();
         known.ok_or_else(|| {
             let why = "the kernel was not told which secrets to keep; restart the daemon";
             ActionError::new(Code::Unavailable, why)

@@ -35,8 +35,9 @@ mod turn;
 mod turn_budget;
 mod write_throttle;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::session::turn_step::TurnLimits;
@@ -138,7 +139,7 @@ impl Runner {
     /// Ends all sessions' work as a crash would: at once, and to be taken up again.
     pub async fn stop(&self) {
         self.closing.cancel();
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.live.lock().clear();
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -267,7 +268,7 @@ impl Runner {
         self: &Arc<Self>,
         view: &SessionView,
     ) -> mpsc::Sender<SessionRequest> {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.live.lock();
         if let Some(inbox) = live.get(&view.id).filter(|inbox| !inbox.is_closed()) {
             return inbox.clone();
         }

@@ -1,6 +1,7 @@
 //! What was spent, what is reserved, and whether there is enough.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::fold::{ViewDocument, ViewKind};
@@ -96,7 +97,7 @@ impl SharedLedger {
     }
 
     pub(super) fn lock_accounts(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        self.books.lock()
     }
 
     /// Keeps what an answer may cost. Where others have what is missing, it waits for

@@ -3,13 +3,14 @@
 //! Making a memory group costs more than starting a program, so an emptied one
 //! is kept for the next run of the same policy.
 
+use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use super::ResourceLimits;
@@ -193,13 +194,13 @@ impl CgroupPool {
     }
 
     pub(super) fn acquire(&self) -> io::Result<RunCgroup> {
-        let kept = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self.free.lock().pop();
         kept.map_or_else(|| RunCgroup::new(&self.places, &self.limits), Ok)
     }
 
     /// Takes back an emptied group whose limits are as they were.
     pub(super) fn release(&self, group: RunCgroup) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         if free.len() < MAX_FREE_GROUPS {
             free.push(group);
         }

@@ -1,9 +1,10 @@
 //! A policy made ready.
 
+use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use libc::sock_filter;
@@ -91,7 +92,7 @@ impl Sandbox {
     /// Has the next run's warden made beforehand, which makes that run's start
     /// shorter. Where the warden must be a copy of our memory, it cannot be.
     pub fn start_standby(&self) -> Result<(), SandboxError> {
-        let mut held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.standby.lock();
         if held.is_none() && self.maps.is_none() && self.extra.pid {
             let mounts = self.applied.mount_namespace.then_some(self.applied.pid_namespace);
             let groups = self.groups.as_ref();
@@ -105,7 +106,7 @@ impl Sandbox {
     /// Ends one that has waited so long, or tells how much longer it may; `None` if
     /// none is left.
     pub fn expire_standby(&self, after: Duration) -> Option<Duration> {
-        let mut held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.standby.lock();
         let left = after.saturating_sub(held.as_ref()?.age());
         if left.is_zero() {
             *held = None;
@@ -117,18 +118,18 @@ impl Sandbox {
     /// The process that waits.
     #[cfg(test)]
     pub(super) fn standby_pid(&self) -> Option<u32> {
-        let held = self.standby.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.standby.lock();
         held.as_ref().map(|standby| standby.pid)
     }
 
     /// The one that waits, for the run that comes now.
     pub(super) fn take_standby(&self) -> Option<StandbySupervisor> {
-        self.standby.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.standby.lock().take()
     }
 
     /// What a run needs, as it must be now.
     pub(super) fn refresh_prepared_policy(&self) -> Result<PreparedPolicy, SandboxError> {
-        let mut held = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.ready.lock();
         held.refresh(&self.applied)?;
         held.runs += u32::from(self.extra.pid);
         Ok(held.clone())

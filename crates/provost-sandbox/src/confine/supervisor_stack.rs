@@ -1,8 +1,8 @@
 //! Memory for the warden to stand on when it shares ours.
 
+use parking_lot::Mutex;
 use std::io;
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Mutex, PoisonError};
 
 /// Enough for the warden and the command's child together.
 const STACK_SIZE: usize = 256 * 1024;
@@ -54,13 +54,13 @@ const MAX_FREE_STACKS: usize = 8;
 impl SupervisorStack {
     /// One that is free, or a new one.
     pub(super) fn acquire() -> io::Result<Self> {
-        let free = FREE_STACKS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let free = FREE_STACKS.lock().pop();
         free.map_or_else(Self::new, Ok)
     }
 
     /// Keeps it for the next run. Whoever stood on it must be gone.
     pub(super) fn release(self) {
-        let mut free = FREE_STACKS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = FREE_STACKS.lock();
         if free.len() < MAX_FREE_STACKS {
             free.push(self);
         }

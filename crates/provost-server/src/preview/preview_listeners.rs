@@ -6,11 +6,11 @@
 //! stored to whatever is at the same port later. Only when no other is left does it
 //! get one that was another's.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use provost_proto::ProjectId;
 use tokio::sync::mpsc;
@@ -85,7 +85,7 @@ impl PreviewListeners {
 
     /// The port of a project, if there is one left for it.
     pub(crate) fn ensure_listener(&self, project: ProjectId) -> Option<u16> {
-        let mut dealt = self.dealt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dealt = self.dealt.lock();
         if let Some(port) = dealt.open.get(&project) {
             return Some(*port);
         }

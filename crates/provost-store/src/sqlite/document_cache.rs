@@ -8,8 +8,8 @@
 //!
 //! Only the writer changes anything here.
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::Seq;
@@ -48,11 +48,11 @@ enum CachedDocumentState {
 
 impl DocumentCache {
     fn lock_read(&self) -> RwLockReadGuard<'_, CacheEntries> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     fn lock_write(&self) -> RwLockWriteGuard<'_, CacheEntries> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.write()
     }
 
     /// The newest state of a document; `None` if only the disk has it.

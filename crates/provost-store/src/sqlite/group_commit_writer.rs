@@ -9,10 +9,11 @@
 //! who brought them: waking the thread and being woken by it would cost several
 //! times what the commit does. See [`GroupCommitWriter::write_batched`].
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
@@ -43,7 +44,7 @@ pub(super) struct WriterSharedState {
 impl WriterSharedState {
     /// Notes whether the log can be written.
     fn set_failure(&self, failure: Option<StoreError>) {
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *self.failure.lock() = failure;
     }
 }
 
@@ -132,12 +133,8 @@ impl GroupCommitWriter {
     /// another who writes, nor for a program that has locked the file.
     pub(super) fn write_batched(&self) -> Handoff {
         loop {
-            let mut held = match self.writer.try_lock() {
-                Ok(held) => held,
-                // They look again when they have let it go.
-                Err(TryLockError::WouldBlock) => return Handoff::None,
-                Err(TryLockError::Poisoned(_)) => return Handoff::WriterThread,
-            };
+            // Whoever holds the writer checks for new appends after releasing it.
+            let Some(mut held) = self.writer.try_lock() else { return Handoff::None };
             let Some(writer) = held.as_mut() else { return Handoff::WriterThread };
             let mut group = std::mem::take(&mut *self.lock_batched());
             let committed = if group.is_empty() {
@@ -267,14 +264,14 @@ impl GroupCommitWriter {
     }
 
     fn lock_batched(&self) -> MutexGuard<'_, Vec<WriteRequest>> {
-        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gathered.lock()
     }
 
     /// The writer, when nobody else has it.
     fn lock_writer(&self) -> MutexGuard<'_, Option<LogWriter>> {
         // Of what somebody panicked in, nothing counts: what is in memory changes after
         // the commit, and the next transaction takes the open one back.
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 
     /// Answers a group. Waking many tasks from here would wake a sleeping thread of

@@ -17,7 +17,7 @@ mod write_request;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use futures::future::{self, BoxFuture};
@@ -271,7 +271,7 @@ impl EventStore for SqliteStore {
     }
 
     fn last_write_error(&self) -> Option<StoreError> {
-        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.failure.lock().clone()
     }
 
     fn find_command_events(

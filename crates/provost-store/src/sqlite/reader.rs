@@ -1,7 +1,8 @@
 //! Reading: a few connections of their own, on blocking threads.
 
+use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::hash_chain::EventRecord;
@@ -34,7 +35,7 @@ impl ReaderPool {
 
     /// Closes the connections that nobody uses.
     pub(super) fn close_idle(&self) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.idle.lock().clear();
     }
 
     /// Runs a read on a blocking thread with a connection of its own.
@@ -46,14 +47,14 @@ impl ReaderPool {
         let idle = Arc::clone(&self.idle);
         let path = self.path.clone();
         let task = tokio::task::spawn_blocking(move || {
-            let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let kept = idle.lock().pop();
             let mut db = match kept {
                 Some(db) => db,
                 None => schema::open_read_only(&path)?,
             };
             let result = read(&mut db)?;
             // A connection that failed is dropped with the error above.
-            let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = idle.lock();
             if idle.len() < MAX_IDLE_CONNECTIONS {
                 idle.push(db);
             }

@@ -1,8 +1,9 @@
 //! Which commands run, which ran, and what became of them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use provost_proto::kernel::{ActionOutcome, ErrorInfo};
@@ -36,7 +37,7 @@ struct ProcessTableState {
 
 impl ProcessTable {
     fn lock_state(&self) -> MutexGuard<'_, ProcessTableState> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     /// The actions that are running.

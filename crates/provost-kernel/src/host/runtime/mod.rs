@@ -8,10 +8,11 @@ mod runtime_log;
 pub(super) mod runtime_reporter;
 pub(super) mod tree_output_tail;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -98,8 +99,8 @@ impl ProjectRuntime {
         })
     }
 
-    fn lock_acting(&self) -> std::sync::MutexGuard<'_, HashMap<ActionId, Arc<Notify>>> {
-        self.acting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_acting(&self) -> parking_lot::MutexGuard<'_, HashMap<ActionId, Arc<Notify>>> {
+        self.acting.lock()
     }
 
     /// How it stands now.

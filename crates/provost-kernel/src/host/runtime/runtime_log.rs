@@ -4,11 +4,11 @@
 //! byte at offset `o` lies at `o % LOG_KEPT`, so the oldest make room for the
 //! newest, and no offset ever changes.
 
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use provost_proto::limits::{LOG_RETAINED_BYTES, MAX_LOG_PAGE_BYTES};
 use provost_proto::runtime::RuntimeLogPage;
@@ -38,13 +38,13 @@ impl RuntimeLog {
 
     /// Adds what was printed.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         self.write_to_ring(&mut kept, bytes)
     }
 
     /// Adds a line of our own, on a line of its own.
     pub(super) fn append_mark(&self, text: &str) -> io::Result<()> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let before = if kept.open_line { "\n" } else { "" };
         self.write_to_ring(&mut kept, format!("{before}── {text} ──\n").as_bytes())
     }
@@ -76,7 +76,7 @@ impl RuntimeLog {
     /// A piece from an offset on. Whoever asks for what is not there any more, or
     /// never was, gets the oldest there is.
     pub(super) fn read_page(&self, after: u64, limit: u64) -> io::Result<RuntimeLogPage> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let end = kept.end;
         let oldest = end.saturating_sub(LOG_RETAINED_BYTES);
         let mut offset = if after > end { oldest } else { after.max(oldest) };

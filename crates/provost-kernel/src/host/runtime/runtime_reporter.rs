@@ -3,9 +3,10 @@
 //! Whatever changes is told here, in one order: it becomes a numbered report, and
 //! it is folded with the very function that the log is folded with.
 
+use parking_lot::Mutex;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use provost_core::fold::runtime;
 use provost_proto::kernel::ReportPayload;
@@ -53,7 +54,7 @@ impl RuntimeReporter {
     ) -> io::Result<()> {
         let _turn = self.turn.acquire().await.map_err(io::Error::other)?;
         let number = self.spool.push(action, ReportPayload::Runtime(change.clone())).await?;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.reached = number;
         runtime::apply_runtime_change(&mut seen.runtime, (self.clock)(), action, change);
         Ok(())
@@ -61,6 +62,6 @@ impl RuntimeReporter {
 
     /// How it stands.
     pub(in crate::host) fn snapshot(&self) -> RuntimeSnapshot {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen.lock().clone()
     }
 }

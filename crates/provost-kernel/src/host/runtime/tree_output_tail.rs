@@ -1,7 +1,7 @@
 //! What one process printed lately, for reports, and the ports it named.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use provost_core::runtime::{ansi, local_address};
 use provost_proto::limits::{MAX_CRASH_LINE_BYTES, MAX_CRASH_LINES};
@@ -43,7 +43,7 @@ impl TreeOutputTail {
 
     /// Takes what was printed.
     pub(super) fn record_output(&self, bytes: &[u8]) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.said.lock();
         said.tail.extend(bytes);
         let over = said.tail.len().saturating_sub(self.limit);
         said.tail.drain(..over);
@@ -59,12 +59,12 @@ impl TreeOutputTail {
 
     /// The ports that were named, the first first.
     pub(in crate::host) fn printed_ports(&self) -> Vec<u16> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).ports.clone()
+        self.said.lock().ports.clone()
     }
 
     /// What was printed last.
     pub(super) fn tail_text(&self) -> String {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.said.lock();
         String::from_utf8_lossy(said.tail.make_contiguous()).into_owned()
     }
 

@@ -6,8 +6,9 @@
 //! for a second thread to wake up before anybody saw it. Neither waits for the
 //! other, nor for the client.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
@@ -38,18 +39,18 @@ impl ClientSender {
     }
 
     fn lock_send_state(&self) -> MutexGuard<'_, ClientSendState> {
-        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sending.lock()
     }
 
     /// Sends what was printed if the client waits for it; else its task does, in time.
     pub(super) fn try_send_output(&self, line: &SharedPtyState) {
         let step = match self.sending.try_lock() {
             // The task looks again before it rests.
-            Ok(sending) if sending.step() != SendStep::Idle => return,
-            Ok(mut sending) => {
+            Some(sending) if sending.step() != SendStep::Idle => return,
+            Some(mut sending) => {
                 sending.send_available(line, &self.write).unwrap_or(SendStep::Blocked)
             }
-            Err(_) => SendStep::Blocked,
+            None => SendStep::Blocked,
         };
         if step != SendStep::Idle {
             self.more.notify_one();

@@ -3,8 +3,8 @@
 //! The terminal has the size of whoever typed or resized last; when they leave,
 //! of whoever did before them. When nobody is left it stays as it is.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use provost_sandbox::pty::PtySize;
 use tokio::sync::watch;
@@ -71,7 +71,7 @@ impl ClientWindows {
     }
 
     fn update_windows<T>(&self, change: impl FnOnce(&mut ClientWindowsState) -> T) -> T {
-        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut book = self.book.lock();
         book.moments += 1;
         let out = change(&mut book);
         let last = book.windows.values().max_by_key(|window| window.active);

@@ -24,7 +24,8 @@ mod screen;
 mod screen_renderer;
 mod shared_pty_state;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::action::{OpenPty, ReadPty, WritePty};
@@ -116,7 +117,7 @@ impl ProjectTerminal {
     }
 
     fn current_session(&self) -> Option<Arc<PtySession>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.live.lock().clone()
     }
 
     /// Whether its shell runs.
@@ -158,7 +159,7 @@ impl ProjectTerminal {
             let beginning = PtyOpenOptions { places, size, start };
             let live =
                 pty_lifecycle::open_pty_session(&self.shell, &self.now, id, beginning).await?;
-            *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+            *self.live.lock() = Some(live);
         }
         let view = self.view();
         Ok(json!({
@@ -173,7 +174,7 @@ impl ProjectTerminal {
     /// Lets go of a terminal that has ended; returns where the next one begins.
     /// Not where the last one ended, so that nobody takes one for the other.
     fn clear_ended_session(&self) -> u64 {
-        let last = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let last = self.live.lock().take();
         last.map_or_else(random_start_offset, |last| last.line.lock_state().ring.end() + 1)
     }
 

@@ -4,10 +4,11 @@
 //! waits, up to a limit, and more is refused: nothing that was typed is dropped
 //! in silence.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use provost_proto::limits::MAX_TERMINAL_PENDING_BYTES;
 use provost_sandbox::pty::{PtyController, PtySize};
@@ -43,7 +44,7 @@ impl PtyInput {
     }
 
     fn lock_pending(&self) -> MutexGuard<'_, PendingInput> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Types. All of it, or nothing.

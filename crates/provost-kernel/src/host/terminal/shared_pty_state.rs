@@ -5,8 +5,9 @@
 //! the one that draws the screen ([`super::drawing`]). The reader waits for the
 //! other if that falls too far behind, and so the program that prints does.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use provost_proto::limits::TERMINAL_RING_BYTES;
@@ -121,7 +122,7 @@ impl SharedPtyState {
     }
 
     pub(super) fn lock_state(&self) -> MutexGuard<'_, PtyState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Changes something that others wait for.
@@ -138,13 +139,13 @@ impl SharedPtyState {
 
     /// From now on, what is printed is offered to this one, for as long as it is there.
     pub(super) fn add_client_sender(&self, outlet: &Arc<ClientSender>) {
-        let mut outlets = self.outlets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outlets = self.outlets.lock();
         outlets.push(Arc::downgrade(outlet));
     }
 
     /// Offers what was printed to all who look on.
     pub(super) fn offer_output(&self) {
-        let mut outlets = self.outlets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outlets = self.outlets.lock();
         outlets.retain(|outlet| {
             outlet.upgrade().inspect(|outlet| outlet.try_send_output(self)).is_some()
         });
@@ -173,7 +174,7 @@ impl SharedPtyState {
     pub(super) fn wait_for_screen(&self) {
         let mut state = self.lock_state();
         while is_ahead(&state) {
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.room.wait(&mut state);
         }
     }
 
@@ -188,10 +189,11 @@ impl SharedPtyState {
     /// Waits for the thread's next piece of work.
     pub(super) fn wait_for_work<'a>(
         &self,
-        state: MutexGuard<'a, PtyState>,
+        mut state: MutexGuard<'a, PtyState>,
         patience: std::time::Duration,
     ) -> MutexGuard<'a, PtyState> {
-        self.work.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0
+        self.work.wait_for(&mut state, patience);
+        state
     }
 
     /// The screen has come so far.
