@@ -4,35 +4,13 @@
 //! to [`Gateway`]; it checks, records and answers. What only a person may do
 //! takes an [`Operator`], which nothing but a check of the caller can make.
 
-mod action_results;
-mod actions;
-mod approval_prompt;
-mod approvals;
-mod audit;
+mod audit_log;
 mod caller;
 mod error;
-mod evaluate;
-mod execute;
-mod governance;
-mod governance_changes;
-mod implied_command;
-mod kernels;
-mod login;
-mod new_project;
-mod policy;
-mod preview;
-mod process_ownership;
-mod project_folder;
-mod projects;
-mod read_actions;
-mod redact;
-mod runtime;
+mod event_log;
+mod project;
 mod secret;
-mod session_log;
-mod session_owners;
-mod symlinks;
-mod terminal;
-mod tokens;
+mod team;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,33 +21,33 @@ use provost_core::redact::{Redactor, Secrets};
 use provost_proto::{Actor, Fact, Hash, Principal, Stream};
 use provost_store::{AppendRequest, Clock, EventStore, StoreError};
 
-pub use actions::{ActionSubmission, SubmissionOutcome};
-pub use audit::{AuditCursor, AuditFilter};
+pub use audit_log::{AuditCursor, AuditFilter};
 pub use caller::{AuthorizedReader, Caller, Operator};
 pub use error::GatewayError;
-pub use kernels::KernelState;
-pub use login::BrowserCredentials;
-pub use new_project::NewProjectFolder;
-pub use preview::{IssuedPreviewCookie, VerifiedPreviewCookie};
-pub use projects::{OpenProjectOutcome, OperatorRequest};
+pub use project::actions::{ActionSubmission, SubmissionOutcome};
+pub use project::kernels::KernelState;
+pub use project::preview::{IssuedPreviewCookie, VerifiedPreviewCookie};
+pub use project::sessions::{SessionAppend, SessionRole, session_principal};
+pub use project::terminal::{TerminalAccess, TerminalAttachOptions, TerminalAttachment};
 pub use provost_kernel::{TerminalReader, TerminalWriter};
 pub use secret::Secret;
-pub use session_log::{SessionAppend, SessionRole, session_principal};
-pub use terminal::{TerminalAccess, TerminalAttachOptions, TerminalAttachment};
-pub use tokens::{RequestCredentials, TokenLease};
+pub use team::login::BrowserCredentials;
+pub use team::new_project::NewProjectFolder;
+pub use team::projects::{OpenProjectOutcome, OperatorRequest};
+pub use team::tokens::{RequestCredentials, TokenLease};
 
-use approvals::PendingApprovals;
-use evaluate::RepeatCounter;
-use governance::GovernanceRegistry;
-use governance::files::UserRules;
-use implied_command::ProcessStdinRegistry;
-use kernels::KernelRegistry;
-use login::LoginCodes;
-use preview::PreviewCodes;
-use runtime::RuntimeViewCache;
-use session_owners::SessionOwners;
-use terminal::TerminalTickets;
-use tokens::TokenRegistry;
+use project::approvals::PendingApprovals;
+use project::decisions::RepeatCounter;
+use project::decisions::implied_command::ProcessStdinRegistry;
+use project::governance::GovernanceRegistry;
+use project::governance::files::UserRules;
+use project::kernels::KernelRegistry;
+use project::preview::PreviewCodes;
+use project::runtime::RuntimeViewCache;
+use project::sessions::owners::SessionOwners;
+use project::terminal::TerminalTickets;
+use team::login::LoginCodes;
+use team::tokens::TokenRegistry;
 
 /// The person whose daemon this is.
 #[derive(Debug, Clone)]
@@ -139,7 +117,7 @@ impl Gateway {
         places: GatewayConfig,
     ) -> Result<Self, GatewayError> {
         rebuild_damaged_views(&*store).await?;
-        let homes = project_folder::collect_home_folders(&places);
+        let homes = team::project_folder::collect_home_folders(&places);
         let redactor = Redactor::new(&places.secrets)?;
         let keyring = TokenRegistry::load(&*store).await?;
         let user = UserRules::read(&places.policy, clock.now());

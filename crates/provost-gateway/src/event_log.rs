@@ -1,0 +1,3 @@
+//! The only way to the log.
+
+mod redact;

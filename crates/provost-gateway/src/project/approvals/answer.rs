@@ -1,0 +1,368 @@
+//! Answering a question: re-verified and used up in one append with what it
+//! allows; only then is there a permit.
+
+use std::sync::Arc;
+
+use provost_core::action::Action;
+use provost_core::decide::{AllowedAction, Approver, Decision, Denial, UnapprovedAction};
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::{
+    AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer, ApprovalId, Code, Fact, GrantId,
+    PinnedFile, TokenClass, UnixMicros,
+};
+use provost_store::{AppendRequest, Durability};
+
+use super::resume::approval_withdrawn_fact;
+use super::{approval_resolved_error, hash_mismatch_error};
+use crate::project::actions::{
+    RequestContext, build_allowed_append, build_append, fault_from_denial, issue_permit,
+};
+use crate::project::approvals::prompt::describe_grant_scope;
+use crate::project::decisions::pin_scripts;
+use crate::project::governance::ProjectGovernance;
+use crate::project::governance::changes::file_trusted_fact;
+use crate::{Gateway, GatewayError, OperatorRequest};
+
+/// What has changed since a question was asked.
+const SCRIPT_CHANGED: &str = "a script it runs has changed";
+const FILES_CHANGED: &str = "a file it is about, or where a link leads, has changed";
+
+/// The longest that "until a time" may be, in minutes.
+const MAX_GRANT_MINUTES: u32 = 8 * 60;
+
+/// The longest message with a denial, in characters.
+const MAX_DENIAL_MESSAGE_CHARS: usize = 2000;
+
+impl Gateway {
+    /// Answers a question for a person. The first valid answer counts.
+    pub async fn answer_approval(
+        self: &Arc<Self>,
+        request: OperatorRequest<'_>,
+        id: &str,
+        answer: AnswerApprovalRequest,
+    ) -> Result<Approval, GatewayError> {
+        if let Some(command) = &request.command
+            && self.store.find_command_events(request.by.principal(), command).await?.is_some()
+        {
+            return self.get_approval(id).await;
+        }
+        validate_answer(&answer)?;
+        let turn = self.lock_governance().await?;
+        let parsed: Result<ApprovalId, _> = id.parse();
+        let Some(approval) = parsed.ok().and_then(|id| self.approvals.get(id)) else {
+            // One that is not there at all is another matter.
+            self.get_approval(id).await?;
+            return Err(approval_resolved_error());
+        };
+        let answerer = Approver { principal: request.by.principal(), class: TokenClass::Operator };
+        answerer
+            .check_may_answer(&approval)
+            .map_err(|denied| GatewayError::Fault(fault_from_denial(&denied)))?;
+        if approval.action_hash != answer.action_hash {
+            return Err(hash_mismatch_error());
+        }
+        if approval.expires_at <= self.clock.now() {
+            return Err(approval_resolved_error());
+        }
+        let person = RequestContext {
+            principal: request.by.principal().to_owned(),
+            actor: request.by.actor().clone(),
+            command: request.command,
+            ..self.context_from_approval(&approval)?
+        };
+        let answering = AnswerContext { person, approval, answer };
+        match answering.answer.decision {
+            ApprovalAnswer::Deny => self.apply_denial(&answering).await?,
+            ApprovalAnswer::Allow => {
+                let governed = self.refresh_governance(answering.approval.project, &turn).await?;
+                if answering.approval.question.trust.is_some() {
+                    self.apply_trust(&answering, &governed, &turn).await?;
+                } else {
+                    self.apply_approval(&answering, &governed, &turn).await?;
+                }
+            }
+        }
+        self.get_approval(id).await
+    }
+
+    async fn apply_denial(&self, answering: &AnswerContext) -> Result<(), GatewayError> {
+        let AnswerContext { person, approval, answer } = answering;
+        let said = answer.message.as_deref().filter(|message| !message.trim().is_empty());
+        let message = said.map_or_else(
+            || "a person said no".to_owned(),
+            |message| format!("a person said no: {message}"),
+        );
+        let fault = ErrorInfo { code: Code::ApprovalDenied, message, details: None };
+        let facts = vec![
+            answering.answered_fact(None),
+            Fact::ActionDenied { action: approval.action, fault: fault.clone() },
+        ];
+        let command = person.command.clone();
+        let append = AppendRequest { command, ..build_append(person, Durability::Synced, facts) };
+        self.resolve_approval(approval, append).await?;
+        self.reset_repeat_count(&approval.principal);
+        self.approvals.deliver_result(approval.action, Err(GatewayError::Fault(fault)));
+        Ok(())
+    }
+
+    async fn apply_approval(
+        self: &Arc<Self>,
+        answering: &AnswerContext,
+        governed: &ProjectGovernance,
+        turn: &crate::project::governance::GovernanceGuard<'_>,
+    ) -> Result<(), GatewayError> {
+        let AnswerContext { person, approval, answer } = answering;
+        let scope = answer.scope.unwrap_or(AnswerScope::Once);
+        if !approval.question.choices.iter().any(|choice| choice.scope == scope) {
+            return Err(GatewayError::InvalidField {
+                field: "scope",
+                why: "this question can be answered once and no further".to_owned(),
+            });
+        }
+        let behalf = self.context_from_approval(approval)?;
+        let matter = self
+            .resolve_implied_command(governed, self.approvals.restore_bound_action(approval)?)
+            .await?;
+        let seen = self.runtime_trusted_fact(governed, &matter).await?;
+        let covers = matter.grant_scope().map_err(provost_store::StoreError::from)?;
+        let words = describe_grant_scope(&matter);
+        let now = pin_scripts(&governed.project.path, &matter).await?;
+        let weighed = self.reevaluate(governed, approval, matter).await?;
+        let changed = self.detect_stale_prompt(governed, approval, &weighed, &now).await?;
+        let allowed = match (weighed, changed) {
+            (Decision::Deny(denied), _) => {
+                return self.deny_after_approval(answering, &denied).await;
+            }
+            (Decision::RequireApproval(asking), Some(why)) => {
+                return self.reopen_approval(answering, governed, &behalf, (asking, why)).await;
+            }
+            (Decision::RequireApproval(asking), None) => {
+                let answerer =
+                    Approver { principal: &person.principal, class: TokenClass::Operator };
+                let done = asking.approve(approval, answerer, &now, self.clock.now());
+                done.map_err(|denied| GatewayError::Fault(fault_from_denial(&denied)))?
+            }
+            // The person said yes to what they were shown, whatever the mode says by now.
+            (Decision::Allow(allowed), Some(why)) => {
+                let asking = allowed.into_unapproved(why);
+                return self.reopen_approval(answering, governed, &behalf, (asking, why)).await;
+            }
+            // Something allows it by now; that it was also answered does no harm.
+            (Decision::Allow(allowed), None) => allowed,
+        };
+        let mut added = None;
+        let mut facts = vec![answering.answered_fact(Some(scope))];
+        facts.extend(seen);
+        match scope {
+            AnswerScope::Once => {}
+            AnswerScope::Session | AnswerScope::Until => {
+                let minutes = u64::from(answer.minutes.unwrap_or(MAX_GRANT_MINUTES));
+                let until = self.clock.now() + minutes * 60_000_000;
+                let until = (scope == AnswerScope::Until).then_some(until);
+                facts.push(self.grant_created_fact(approval, covers, words, until));
+            }
+            AnswerScope::Always => {
+                let shown = approval.question.choices.iter().find_map(|choice| choice.rule.clone());
+                let rule = answer.rule.clone().or(shown).unwrap_or_default();
+                added = Some(self.prepare_user_rule(approval, rule).await?);
+            }
+        }
+        self.record_and_run(answering, behalf, allowed, facts).await?;
+        // Not before the answer is in the log: a rule that nobody answered for must
+        // not be there, while one that is missing only asks again.
+        match added {
+            Some(added) => self.persist_user_rule(added, approval.project, turn).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The person said yes, but by now something forbids it.
+    async fn deny_after_approval(
+        &self,
+        answering: &AnswerContext,
+        denied: &Denial,
+    ) -> Result<(), GatewayError> {
+        let AnswerContext { person, approval, .. } = answering;
+        let fault = fault_from_denial(denied);
+        let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
+        let facts = vec![answering.answered_fact(Some(AnswerScope::Once)), denied];
+        let command = person.command.clone();
+        let append = AppendRequest { command, ..build_append(person, Durability::Synced, facts) };
+        self.resolve_approval(approval, append).await?;
+        self.approvals.deliver_result(approval.action, Err(GatewayError::Fault(fault)));
+        Ok(())
+    }
+
+    /// Records that it may run, and runs it.
+    async fn record_and_run(
+        self: &Arc<Self>,
+        answering: &AnswerContext,
+        behalf: RequestContext,
+        allowed: AllowedAction,
+        facts: Vec<Fact>,
+    ) -> Result<(), GatewayError> {
+        let (action, same) = (answering.approval.action, allowed.bound_action().repeat_key());
+        let learned = facts.clone();
+        let append = AppendRequest {
+            command: answering.person.command.clone(),
+            durability: Durability::Synced,
+            ..build_allowed_append(&answering.person, &allowed, facts)
+        };
+        let recorded = self.resolve_approval(&answering.approval, append).await?;
+        self.apply_governance_facts(&learned).await?;
+        self.reset_repeat_count(&behalf.principal);
+        self.count_repeat(&behalf.principal, same);
+        let permit = issue_permit(allowed, &recorded)?;
+        let gateway = Arc::clone(self);
+        let waiting = self.register_waiter_if_awaited(&permit);
+        tokio::spawn(async move {
+            let ended = gateway.run_permitted_action(&behalf, permit, waiting).await;
+            gateway.approvals.deliver_result(action, ended);
+        });
+        Ok(())
+    }
+
+    /// Why what a person was shown is not so any more, if it is not: a script is another, a
+    /// link leads elsewhere, or what would be replaced is something else.
+    async fn detect_stale_prompt(
+        &self,
+        governed: &ProjectGovernance,
+        approval: &Approval,
+        weighed: &Decision,
+        pins: &[PinnedFile],
+    ) -> Result<Option<&'static str>, GatewayError> {
+        let matter = match weighed {
+            Decision::Deny(_) => return Ok(None),
+            Decision::RequireApproval(asking) => asking.bound_action(),
+            Decision::Allow(allowed) => allowed.bound_action(),
+        };
+        if approval.question.pins != pins {
+            return Ok(Some(SCRIPT_CHANGED));
+        }
+        let Action::File(_) = &matter.request().action else { return Ok(None) };
+        let now = self.redact_prompt(self.build_base_prompt(governed, matter).await?)?;
+        let shown = &approval.question;
+        Ok(if now.notes != shown.notes || now.diff != shown.diff {
+            Some(FILES_CHANGED)
+        } else {
+            None
+        })
+    }
+
+    /// What was shown changed since the question: that is another question.
+    async fn reopen_approval(
+        &self,
+        answering: &AnswerContext,
+        governed: &ProjectGovernance,
+        behalf: &RequestContext,
+        (asking, why): (UnapprovedAction, &str),
+    ) -> Result<(), GatewayError> {
+        let AnswerContext { approval, .. } = answering;
+        let why = format!("{why} since; it is asked again");
+        let question =
+            self.build_approval_prompt(governed, behalf.role.as_deref(), &asking).await?;
+        let (id, asked) = self.approval_asked_facts(behalf, asking.bound_action(), question);
+        let facts = std::iter::once(approval_withdrawn_fact(approval, why)).chain(asked).collect();
+        self.resolve_approval(approval, build_append(behalf, Durability::Synced, facts)).await?;
+        self.cache_approval(id, asking.bound_action()).await?;
+        Err(hash_mismatch_error())
+    }
+
+    /// Trusts the file, then goes on with the action, and with the others that
+    /// waited for the same.
+    async fn apply_trust(
+        self: &Arc<Self>,
+        answering: &AnswerContext,
+        governed: &ProjectGovernance,
+        turn: &crate::project::governance::GovernanceGuard<'_>,
+    ) -> Result<(), GatewayError> {
+        let Some(trust) = &answering.approval.question.trust else {
+            return Err(hash_mismatch_error());
+        };
+        let trusted = match file_trusted_fact(governed, trust.what, &trust.file, trust.hash) {
+            Err(error) if matches!(&error, GatewayError::Fault(fault) if fault.code == Code::HashMismatch) =>
+            {
+                self.reopen_trust_approval(&answering.approval, governed, turn).await?;
+                return Err(error);
+            }
+            trusted => trusted?,
+        };
+        let facts = vec![answering.answered_fact(Some(AnswerScope::Once)), trusted];
+        let learned = facts.clone();
+        let command = answering.person.command.clone();
+        let append =
+            AppendRequest { command, ..build_append(&answering.person, Durability::Synced, facts) };
+        self.resolve_approval(&answering.approval, append).await?;
+        self.apply_governance_facts(&learned).await?;
+        self.recompile_rules(governed.project.id);
+        self.resume_action(&answering.approval, turn).await?;
+        self.resume_trusted_actions(&answering.person, trust.hash, &trust.file, turn).await
+    }
+
+    fn grant_created_fact(
+        &self,
+        approval: &Approval,
+        covers: provost_proto::GrantScope,
+        what: String,
+        until: Option<UnixMicros>,
+    ) -> Fact {
+        let grant: GrantId = self.clock.new_id();
+        Fact::GrantCreated {
+            grant,
+            project: approval.project,
+            approval: approval.id,
+            grantee: approval.principal.clone(),
+            role: approval.role.clone(),
+            session: approval.session,
+            covers,
+            pins: approval.question.pins.clone(),
+            rules: approval.question.rules.clone(),
+            what,
+            until,
+        }
+    }
+}
+
+/// A person's answer to a question.
+pub(super) struct AnswerContext {
+    pub(super) person: RequestContext,
+    pub(super) approval: Arc<Approval>,
+    pub(super) answer: AnswerApprovalRequest,
+}
+
+impl AnswerContext {
+    fn answered_fact(&self, scope: Option<AnswerScope>) -> Fact {
+        Fact::ApprovalAnswered {
+            approval: self.approval.id,
+            project: self.approval.project,
+            action_hash: self.approval.action_hash,
+            decision: self.answer.decision,
+            scope,
+            message: self.answer.message.clone(),
+        }
+    }
+}
+
+fn validate_answer(answer: &AnswerApprovalRequest) -> Result<(), GatewayError> {
+    let invalid = |field, why: String| Err(GatewayError::InvalidField { field, why });
+    if answer
+        .message
+        .as_ref()
+        .is_some_and(|message| message.chars().count() > MAX_DENIAL_MESSAGE_CHARS)
+    {
+        return invalid("message", format!("has at most {MAX_DENIAL_MESSAGE_CHARS} characters"));
+    }
+    if answer.rule.is_some() && answer.scope != Some(AnswerScope::Always) {
+        return invalid("rule", "goes with the scope `always` only".to_owned());
+    }
+    match (answer.scope, answer.minutes) {
+        (Some(AnswerScope::Until), Some(minutes)) if (1..=MAX_GRANT_MINUTES).contains(&minutes) => {
+            Ok(())
+        }
+        (Some(AnswerScope::Until), _) => {
+            invalid("minutes", format!("is needed with `until`: 1 to {MAX_GRANT_MINUTES}"))
+        }
+        (_, Some(_)) => invalid("minutes", "goes with the scope `until` only".to_owned()),
+        (_, None) => Ok(()),
+    }
+}
