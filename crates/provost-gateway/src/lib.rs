@@ -91,10 +91,10 @@ pub struct Gateway {
     store: Arc<dyn EventStore>,
     clock: Clock,
     owner: DaemonOwner,
-    places: GatewayConfig,
+    config: GatewayConfig,
     /// Every folder that is someone's home, by all its names.
     homes: Vec<String>,
-    keyring: TokenRegistry,
+    registry: TokenRegistry,
     logins: LoginCodes,
     doors: PreviewCodes,
     tickets: TerminalTickets,
@@ -114,13 +114,13 @@ impl Gateway {
         store: Arc<dyn EventStore>,
         clock: Clock,
         owner: DaemonOwner,
-        places: GatewayConfig,
+        config: GatewayConfig,
     ) -> Result<Self, GatewayError> {
         rebuild_damaged_views(&*store).await?;
-        let homes = team::project_folder::collect_home_folders(&places);
-        let redactor = Redactor::new(&places.secrets)?;
-        let keyring = TokenRegistry::load(&*store).await?;
-        let user = UserRules::read(&places.policy, clock.now());
+        let homes = team::project_folder::collect_home_folders(&config);
+        let redactor = Redactor::new(&config.secrets)?;
+        let registry = TokenRegistry::load(&*store).await?;
+        let user = UserRules::read(&config.policy, clock.now());
         let governance = GovernanceRegistry::load(&*store, user).await?;
         let approvals = PendingApprovals::load(&*store).await?;
         let sessions = SessionOwners::load(&*store).await?;
@@ -128,9 +128,9 @@ impl Gateway {
             store,
             clock,
             owner,
-            places,
+            config,
             homes,
-            keyring,
+            registry,
             logins: LoginCodes::default(),
             doors: PreviewCodes::default(),
             tickets: TerminalTickets::default(),

@@ -32,11 +32,11 @@ impl Gateway {
     /// A question as the log would have it.
     pub(crate) fn redact_prompt(
         &self,
-        question: ApprovalPrompt,
+        prompt: ApprovalPrompt,
     ) -> Result<ApprovalPrompt, StoreError> {
         let unfit = |error: serde_json::Error| StoreError::NotCanonical(error.to_string());
-        let own = build_params_redactor(std::iter::once(&question.params))?;
-        let mut value = serde_json::to_value(question).map_err(unfit)?;
+        let own = build_params_redactor(std::iter::once(&prompt.params))?;
+        let mut value = serde_json::to_value(prompt).map_err(unfit)?;
         self.redactor.redact_json(&mut value);
         if let Some(own) = own {
             own.redact_json(&mut value);
@@ -52,8 +52,8 @@ impl Gateway {
     }
 
     /// The action of a question, if the log cannot keep it.
-    pub(crate) fn extract_secret_action(&self, matter: &BoundAction) -> Option<Action> {
-        let action = &matter.request().action;
+    pub(crate) fn extract_secret_action(&self, bound_action: &BoundAction) -> Option<Action> {
+        let action = &bound_action.request().action;
         self.holds_secret(action).then(|| action.clone())
     }
 
@@ -82,8 +82,8 @@ impl Gateway {
 fn find_fact_params(fact: &Fact) -> Option<&Value> {
     if let Fact::ActionRequested { params, .. } | Fact::ActionRead { params, .. } = fact {
         Some(params)
-    } else if let Fact::ApprovalAsked { question, .. } = fact {
-        Some(&question.params)
+    } else if let Fact::ApprovalAsked { question: prompt, .. } = fact {
+        Some(&prompt.params)
     } else {
         None
     }

@@ -93,7 +93,7 @@ impl Gateway {
         if let Some(session) = session_id {
             self.sessions.claim_session(session, caller.principal())?;
         }
-        let behalf = RequestContext {
+        let context = RequestContext {
             principal: caller.principal().to_owned(),
             actor: caller.actor().clone(),
             project: Arc::clone(&known.project),
@@ -103,89 +103,91 @@ impl Gateway {
         };
         let action = match Action::parse(&name, params) {
             Err(error) if caller.class() == TokenClass::Agent => {
-                let governed = self.load_governance(known.project.id).await?;
-                let denied = self.deny_malformed(&governed, &behalf, (id, &name), &error);
+                let governance = self.load_governance(known.project.id).await?;
+                let denied = self.deny_malformed(&governance, &context, (id, &name), &error);
                 return Box::pin(denied).await;
             }
             parsed => parsed?,
         };
-        let matter = BoundAction::new(Asked {
+        let bound_action = BoundAction::new(Asked {
             id,
             project: known.project.id,
-            principal: behalf.principal.clone(),
+            principal: context.principal.clone(),
             class: caller.class(),
             session: session_id,
             action,
         })
         .map_err(StoreError::from)?;
         // A person's own action needs nothing that governs agents.
-        let governed = if behalf.role.is_some() {
+        let governance = if context.role.is_some() {
             self.load_governance(known.project.id).await?
         } else {
             known
         };
-        if let Some(done) = self.try_read_fast(&governed, &behalf, &matter).await? {
+        if let Some(done) = self.try_read_fast(&governance, &context, &bound_action).await? {
             return Ok(done);
         }
         // What is waited for here is large, and mostly not needed: reads are most of it.
-        Box::pin(self.decide_and_execute(&governed, behalf, matter, wait)).await
+        Box::pin(self.decide_and_execute(&governance, context, bound_action, wait)).await
     }
 
     async fn decide_and_execute(
         self: &Arc<Self>,
-        governed: &ProjectGovernance,
-        behalf: RequestContext,
-        matter: BoundAction,
+        governance: &ProjectGovernance,
+        context: RequestContext,
+        bound_action: BoundAction,
         wait: Duration,
     ) -> Result<SubmissionOutcome, GatewayError> {
-        let (id, hash) = (matter.request().id, matter.hash());
-        if let Some(trust) = find_untrusted_role(governed, behalf.role.as_deref()) {
-            let asked = self.request_trust_approval(governed, &behalf, &matter, trust).await?;
+        let (id, hash) = (bound_action.request().id, bound_action.hash());
+        if let Some(trust) = find_untrusted_role(governance, context.role.as_deref()) {
+            let asked =
+                self.request_trust_approval(governance, &context, &bound_action, trust).await?;
             return self.await_approval(asked, (id, hash), wait).await;
         }
-        let requested = action_requested_fact(&behalf, &matter);
+        let requested = action_requested_fact(&context, &bound_action);
         // A person who runs the project has seen what it runs.
-        let seen = match behalf.role {
-            None => self.runtime_trusted_fact(governed, &matter).await?,
+        let seen = match context.role {
+            None => self.runtime_trusted_fact(governance, &bound_action).await?,
             Some(_) => None,
         };
-        match self.evaluate(governed, behalf.role.as_deref(), matter).await? {
+        match self.evaluate(governance, context.role.as_deref(), bound_action).await? {
             Decision::Deny(denied) => {
                 let fault = fault_from_denial(&denied);
                 let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-                self.append_facts(&behalf, Durability::Synced, vec![requested, denied]).await?;
+                self.append_facts(&context, Durability::Synced, vec![requested, denied]).await?;
                 Err(GatewayError::Fault(fault))
             }
-            Decision::RequireApproval(asking) => {
+            Decision::RequireApproval(unapproved) => {
                 if let Some(fault) =
-                    self.preflight_edit(governed, &behalf, asking.bound_action()).await?
+                    self.preflight_edit(governance, &context, unapproved.bound_action()).await?
                 {
                     let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-                    self.append_facts(&behalf, Durability::Synced, vec![requested, denied]).await?;
+                    self.append_facts(&context, Durability::Synced, vec![requested, denied])
+                        .await?;
                     return Err(GatewayError::Fault(fault));
                 }
                 let facts = vec![requested];
-                let asked = self.request_approval(governed, &behalf, asking, facts).await?;
+                let asked = self.request_approval(governance, &context, unapproved, facts).await?;
                 self.await_approval(asked, (id, hash), wait).await
             }
             Decision::Allow(allowed) => {
-                self.count_repeat(&behalf.principal, allowed.bound_action().repeat_key());
+                self.count_repeat(&context.principal, allowed.bound_action().repeat_key());
                 if is_read_action(allowed.bound_action()) {
-                    return self.execute_read(&behalf, allowed).await;
+                    return self.execute_read(&context, allowed).await;
                 }
-                let command = behalf.command.clone();
+                let command = context.command.clone();
                 // Nobody's answer is used up, so it may begin when it is in the log and
                 // before that is on disk; whoever asked learns nothing before it is.
-                let learned: Vec<Fact> = seen.into_iter().collect();
-                let facts = std::iter::once(requested).chain(learned.clone()).collect();
-                let append = build_allowed_append(&behalf, &allowed, facts);
+                let governance_facts: Vec<Fact> = seen.into_iter().collect();
+                let facts = std::iter::once(requested).chain(governance_facts.clone()).collect();
+                let append = build_allowed_append(&context, &allowed, facts);
                 let sure = append.durability;
                 let append = AppendRequest { command, durability: Durability::Buffered, ..append };
                 let recorded = self.append_once(append).await?;
-                self.apply_governance_facts(&learned).await?;
+                self.apply_governance_facts(&governance_facts).await?;
                 let on_disk = (sure == Durability::Synced).then(|| self.store.sync_all());
                 let permit = issue_permit(allowed, &recorded)?;
-                let done = self.spawn_permitted_action(behalf, permit, wait).await;
+                let done = self.spawn_permitted_action(context, permit, wait).await;
                 if let Some(on_disk) = on_disk {
                     on_disk.await?;
                 }
@@ -198,38 +200,39 @@ impl Gateway {
     /// one without a role learns no more than that it has no skill.
     async fn deny_malformed(
         &self,
-        governed: &ProjectGovernance,
-        behalf: &RequestContext,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
         (id, name): (ActionId, &str),
         error: &BadAction,
     ) -> Result<SubmissionOutcome, GatewayError> {
         let short: String = name.chars().take(limits::MAX_NAME_BYTES / 4).collect();
         let requested = Fact::ActionRequested {
             action: id,
-            project: behalf.project.id,
+            project: context.project.id,
             name: short,
             params: Value::Null,
             what: format!("something that is no action: {error}").chars().take(400).collect(),
             action_hash: Hash::ZERO,
-            role: behalf.role.clone(),
-            session: behalf.session,
+            role: context.role.clone(),
+            session: context.session,
         };
-        let fault =
-            if let ActingRole::Trusted(_) = resolve_acting_role(governed, behalf.role.as_deref()) {
-                ErrorInfo { code: Code::InvalidAction, message: error.to_string(), details: None }
-            } else {
-                let message = "this token has no skill for that".to_owned();
-                ErrorInfo { code: Code::SkillDenied, message, details: None }
-            };
+        let fault = if let ActingRole::Trusted(_) =
+            resolve_acting_role(governance, context.role.as_deref())
+        {
+            ErrorInfo { code: Code::InvalidAction, message: error.to_string(), details: None }
+        } else {
+            let message = "this token has no skill for that".to_owned();
+            ErrorInfo { code: Code::SkillDenied, message, details: None }
+        };
         let denied = Fact::ActionDenied { action: id, fault: fault.clone() };
-        self.append_facts(behalf, Durability::Synced, vec![requested, denied]).await?;
+        self.append_facts(context, Durability::Synced, vec![requested, denied]).await?;
         Err(GatewayError::Fault(fault))
     }
 
     /// Uses a permit up. Goes on when the caller is gone.
     async fn spawn_permitted_action(
         self: &Arc<Self>,
-        behalf: RequestContext,
+        context: RequestContext,
         permit: Permit,
         wait: Duration,
     ) -> Result<SubmissionOutcome, GatewayError> {
@@ -238,7 +241,7 @@ impl Gateway {
         let waiting = self.register_command_waiter(&permit);
         let (reply, work) = tokio::sync::oneshot::channel();
         tokio::spawn(async move {
-            let ended = gateway.run_permitted_action(&behalf, permit, waiting).await;
+            let ended = gateway.run_permitted_action(&context, permit, waiting).await;
             // Whoever asked may have been told that it goes on, and look later.
             if let Err(ended) = reply.send(ended) {
                 gateway.approvals.results.store_result(id, &ended);
@@ -297,11 +300,11 @@ impl Gateway {
 
     pub(crate) async fn append_facts(
         &self,
-        behalf: &RequestContext,
+        context: &RequestContext,
         sure: Durability,
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
-        self.append_redacted(build_append(behalf, sure, facts)).await?;
+        self.append_redacted(build_append(context, sure, facts)).await?;
         Ok(())
     }
 
@@ -336,24 +339,24 @@ impl Gateway {
 }
 
 /// Someone asks for this.
-pub(crate) fn action_requested_fact(behalf: &RequestContext, matter: &BoundAction) -> Fact {
-    let request = matter.request();
+pub(crate) fn action_requested_fact(context: &RequestContext, bound_action: &BoundAction) -> Fact {
+    let request = bound_action.request();
     Fact::ActionRequested {
         action: request.id,
         project: request.project,
         name: request.action.name().to_owned(),
         params: request.action.params(),
         what: request.action.describe(),
-        action_hash: matter.hash(),
-        role: behalf.role.clone(),
-        session: behalf.session,
+        action_hash: bound_action.hash(),
+        role: context.role.clone(),
+        session: context.session,
     }
 }
 
 /// What must be in the log before this may run, and for whoever used up an answer
 /// on disk too.
 pub(crate) fn build_allowed_append(
-    behalf: &RequestContext,
+    context: &RequestContext,
     allowed: &AllowedAction,
     mut facts: Vec<Fact>,
 ) -> AppendRequest {
@@ -364,7 +367,7 @@ pub(crate) fn build_allowed_append(
         ActionKind::Read | ActionKind::Process => Durability::Buffered,
         ActionKind::Write | ActionKind::Run | ActionKind::Start => Durability::Synced,
     };
-    build_append(behalf, durability, facts)
+    build_append(context, durability, facts)
 }
 
 /// The permit, given that the log says so.
@@ -377,14 +380,14 @@ pub(crate) fn issue_permit(
 }
 
 pub(crate) fn build_append(
-    behalf: &RequestContext,
+    context: &RequestContext,
     durability: Durability,
     facts: Vec<Fact>,
 ) -> AppendRequest {
-    let stream = Stream::Project(behalf.project.id);
+    let stream = Stream::Project(context.project.id);
     AppendRequest {
-        principal: behalf.principal.clone(),
-        actor: behalf.actor.clone(),
+        principal: context.principal.clone(),
+        actor: context.actor.clone(),
         command: None,
         expect: Vec::new(),
         unchanged: Vec::new(),

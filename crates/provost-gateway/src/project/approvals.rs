@@ -47,7 +47,7 @@ pub(crate) struct PendingApprovals {
     pending: Mutex<BTreeMap<ApprovalId, Arc<Approval>>>,
     waiting: Mutex<HashMap<ActionId, oneshot::Sender<Result<ExecutionResult, GatewayError>>>>,
     /// Actions that the log cannot keep as they are, because they hold a secret.
-    unkept: Mutex<HashMap<ActionId, Action>>,
+    secret_actions: Mutex<HashMap<ActionId, Action>>,
     /// What came out of actions that nobody waited for.
     pub(crate) results: UnclaimedResults,
     /// There is a new question, so the next to expire may be another.
@@ -99,7 +99,7 @@ impl PendingApprovals {
 
     /// Tells whoever waits how it ended.
     fn deliver_result(&self, action: ActionId, ended: Result<ExecutionResult, GatewayError>) {
-        self.unkept.lock().remove(&action);
+        self.secret_actions.lock().remove(&action);
         let reply = self.waiting.lock().remove(&action);
         // The request may have been answered with "it waits".
         let unheard = match reply {
@@ -116,77 +116,77 @@ impl Gateway {
     /// Asks a person about an action. `facts` come before the question.
     pub(crate) async fn request_approval(
         &self,
-        governed: &ProjectGovernance,
-        behalf: &RequestContext,
-        asking: UnapprovedAction,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
+        unapproved: UnapprovedAction,
         facts: Vec<Fact>,
     ) -> Result<ApprovalRequestOutcome, GatewayError> {
-        let question =
-            self.build_approval_prompt(governed, behalf.role.as_deref(), &asking).await?;
-        self.open_approval(behalf, asking.bound_action(), question, facts).await
+        let prompt =
+            self.build_approval_prompt(governance, context.role.as_deref(), &unapproved).await?;
+        self.open_approval(context, unapproved.bound_action(), prompt, facts).await
     }
 
     /// Asks a person whether the role's file may govern; the action waits for it.
     pub(crate) async fn request_trust_approval(
         &self,
-        governed: &ProjectGovernance,
-        behalf: &RequestContext,
-        matter: &BoundAction,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
+        bound_action: &BoundAction,
         trust: TrustPrompt,
     ) -> Result<ApprovalRequestOutcome, GatewayError> {
-        let question = self.build_trust_approval_prompt(governed, matter, trust).await?;
-        let facts = vec![action_requested_fact(behalf, matter)];
-        self.open_approval(behalf, matter, question, facts).await
+        let prompt = self.build_trust_approval_prompt(governance, bound_action, trust).await?;
+        let facts = vec![action_requested_fact(context, bound_action)];
+        self.open_approval(context, bound_action, prompt, facts).await
     }
 
     async fn open_approval(
         &self,
-        behalf: &RequestContext,
-        matter: &BoundAction,
-        question: ApprovalPrompt,
+        context: &RequestContext,
+        bound_action: &BoundAction,
+        prompt: ApprovalPrompt,
         facts: Vec<Fact>,
     ) -> Result<ApprovalRequestOutcome, GatewayError> {
         // With the turn in hand, so that many at once are not more than there may
         // be, and nothing is asked in a project that was closed just now.
-        let _turn = self.lock_governance().await?;
-        let now = self.governance.find_by_id(behalf.project.id);
+        let _guard = self.lock_governance().await?;
+        let now = self.governance.find_by_id(context.project.id);
         if now.is_none_or(|now| now.project.status != ProjectStatus::Open) {
             return Err(GatewayError::ProjectClosed);
         }
-        if let Some(open) = self.approvals.find_duplicate(behalf, matter) {
+        if let Some(open) = self.approvals.find_duplicate(context, bound_action) {
             return Ok(ApprovalRequestOutcome::AlreadyPending(open));
         }
-        self.approvals.check_quota(behalf)?;
-        let (id, asked) = self.approval_asked_facts(behalf, matter, question);
+        self.approvals.check_quota(context)?;
+        let (id, asked) = self.approval_asked_facts(context, bound_action, prompt);
         let facts = facts.into_iter().chain(asked).collect();
-        let command = behalf.command.clone();
-        let append = AppendRequest { command, ..build_append(behalf, Durability::Synced, facts) };
+        let command = context.command.clone();
+        let append = AppendRequest { command, ..build_append(context, Durability::Synced, facts) };
         self.append_once(append).await?;
         // Before anyone can answer, and not if nothing is asked.
-        let end = self.approvals.register_waiter(matter.request().id);
-        self.cache_approval(id, matter).await?;
+        let end = self.approvals.register_waiter(bound_action.request().id);
+        self.cache_approval(id, bound_action).await?;
         Ok(ApprovalRequestOutcome::Created(id, end))
     }
 
     /// The facts that ask.
     fn approval_asked_facts(
         &self,
-        behalf: &RequestContext,
-        matter: &BoundAction,
-        question: ApprovalPrompt,
+        context: &RequestContext,
+        bound_action: &BoundAction,
+        prompt: ApprovalPrompt,
     ) -> (ApprovalId, [Fact; 2]) {
         let approval: ApprovalId = self.clock.new_id();
-        let request = matter.request();
-        let patience = u64::try_from(self.places.approval_ttl.as_micros()).unwrap_or(u64::MAX);
+        let request = bound_action.request();
+        let patience = u64::try_from(self.config.approval_ttl.as_micros()).unwrap_or(u64::MAX);
         let asked = Fact::ApprovalAsked {
             approval,
             project: request.project,
             action: request.id,
-            action_hash: matter.hash(),
+            action_hash: bound_action.hash(),
             class: request.class,
-            role: behalf.role.clone(),
-            session: behalf.session,
-            question: Box::new(question),
+            role: context.role.clone(),
+            session: context.session,
+            question: Box::new(prompt),
             expires_at: self.clock.now().saturating_add(patience),
         };
         (approval, [asked, Fact::ActionWaiting { action: request.id, approval }])
@@ -196,10 +196,10 @@ impl Gateway {
     async fn cache_approval(
         &self,
         id: ApprovalId,
-        matter: &BoundAction,
+        bound_action: &BoundAction,
     ) -> Result<(), GatewayError> {
-        if let Some(action) = self.extract_secret_action(matter) {
-            self.approvals.keep_secret_action(matter.request().id, action);
+        if let Some(action) = self.extract_secret_action(bound_action) {
+            self.approvals.keep_secret_action(bound_action.request().id, action);
         }
         let doc = self.store.get_document(ViewKind::Approvals, id.uuid()).await?;
         if let Some(approval) = doc.and_then(ViewDocument::into_approval) {
@@ -242,7 +242,7 @@ impl Gateway {
         if !all {
             // Who has seen in the log that something is asked finds it here: the list has
             // it before the turn of whoever asked ends.
-            let _turn = self.lock_governance().await?;
+            let _guard = self.lock_governance().await?;
             let open = self.approvals.list();
             return Ok(open.iter().filter(|open| wanted(open)).map(|a| (**a).clone()).collect());
         }
@@ -264,16 +264,16 @@ impl Gateway {
         caller: &Caller,
         id: ApprovalId,
     ) -> Result<bool, GatewayError> {
-        let _turn = self.lock_governance().await?;
+        let _guard = self.lock_governance().await?;
         let Some(approval) = self.approvals.get(id) else { return Ok(false) };
         let why = "it was cancelled before anyone answered";
-        let behalf = self.context_from_approval(&approval)?;
-        let behalf = RequestContext {
+        let context = self.context_from_approval(&approval)?;
+        let context = RequestContext {
             principal: caller.principal().to_owned(),
             actor: caller.actor().clone(),
-            ..behalf
+            ..context
         };
-        self.withdraw_and_deny(&behalf, &approval, Code::Cancelled, why).await?;
+        self.withdraw_and_deny(&context, &approval, Code::Cancelled, why).await?;
         Ok(true)
     }
 
@@ -282,12 +282,12 @@ impl Gateway {
         &self,
         project: ProjectId,
     ) -> Result<(), GatewayError> {
-        let _turn = self.lock_governance().await?;
+        let _guard = self.lock_governance().await?;
         for approval in self.approvals.list() {
             if approval.project == project {
-                let behalf = self.daemon_context(&approval)?;
+                let context = self.daemon_context(&approval)?;
                 let why = "the project was closed";
-                self.withdraw_and_deny(&behalf, &approval, Code::Cancelled, why).await?;
+                self.withdraw_and_deny(&context, &approval, Code::Cancelled, why).await?;
             }
         }
         Ok(())
@@ -295,7 +295,7 @@ impl Gateway {
 
     async fn withdraw_and_deny(
         &self,
-        behalf: &RequestContext,
+        context: &RequestContext,
         approval: &Approval,
         code: Code,
         why: &str,
@@ -309,7 +309,7 @@ impl Gateway {
             },
             Fact::ActionDenied { action: approval.action, fault: fault.clone() },
         ];
-        self.resolve_approval(approval, build_append(behalf, Durability::Synced, facts)).await?;
+        self.resolve_approval(approval, build_append(context, Durability::Synced, facts)).await?;
         self.approvals.deliver_result(approval.action, Err(GatewayError::Fault(fault)));
         Ok(())
     }
@@ -325,11 +325,11 @@ impl Gateway {
     /// On whose behalf a question was asked.
     fn context_from_approval(&self, approval: &Approval) -> Result<RequestContext, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(approval.project.to_string());
-        let governed = self.governance.find_by_id(approval.project).ok_or_else(missing)?;
+        let governance = self.governance.find_by_id(approval.project).ok_or_else(missing)?;
         Ok(RequestContext {
             principal: approval.principal.clone(),
             actor: approval.actor.clone(),
-            project: governed.project.clone(),
+            project: governance.project.clone(),
             role: approval.role.clone(),
             session: approval.session,
             command: None,

@@ -33,22 +33,22 @@ const MAX_TRACKED_PRINCIPALS: usize = 4096;
 pub(crate) struct RepeatCounter(Mutex<HashMap<Principal, (Hash, u32)>>);
 
 impl RepeatCounter {
-    fn consecutive_count(&self, asker: &str, hash: Hash) -> u32 {
+    fn consecutive_count(&self, requester: &str, hash: Hash) -> u32 {
         let rows = self.0.lock();
-        rows.get(asker).filter(|(last, _)| *last == hash).map_or(0, |(_, times)| *times)
+        rows.get(requester).filter(|(last, _)| *last == hash).map_or(0, |(_, times)| *times)
     }
 
-    fn increment(&self, asker: &str, hash: Hash) {
+    fn increment(&self, requester: &str, hash: Hash) {
         let mut rows = self.0.lock();
-        if rows.len() >= MAX_TRACKED_PRINCIPALS && !rows.contains_key(asker) {
+        if rows.len() >= MAX_TRACKED_PRINCIPALS && !rows.contains_key(requester) {
             rows.clear();
         }
-        let row = rows.entry(asker.to_owned()).or_insert((hash, 0));
+        let row = rows.entry(requester.to_owned()).or_insert((hash, 0));
         *row = if row.0 == hash { (hash, row.1.saturating_add(1)) } else { (hash, 1) };
     }
 
-    fn reset(&self, asker: &str) {
-        self.0.lock().remove(asker);
+    fn reset(&self, requester: &str) {
+        self.0.lock().remove(requester);
     }
 }
 
@@ -56,59 +56,71 @@ impl Gateway {
     /// Decides about a matter as things stand.
     pub(crate) async fn evaluate(
         &self,
-        governed: &ProjectGovernance,
+        governance: &ProjectGovernance,
         role: Option<&str>,
-        matter: BoundAction,
+        bound_action: BoundAction,
     ) -> Result<Decision, GatewayError> {
-        let matter = self.resolve_implied_command(governed, matter).await?;
+        let bound_action = self.resolve_implied_command(governance, bound_action).await?;
         // A person's own action follows whatever links there are when it runs.
-        let matter =
-            if role.is_some() { resolve_command_links(governed, matter).await? } else { matter };
-        let stands =
-            self.collect_policy_inputs(governed, &matter, governed.mode(self.clock.now())).await?;
-        let matter = if role.is_some() {
-            let (programs, _) =
-                split_linked_programs(&governed.project.path, &matter, &stands.pins).await?;
-            let (links, pins) = (to_kernel_links(&stands.links), stands.pins.clone());
-            matter.with_preconditions(Preconditions { links, pins, programs })
+        let bound_action = if role.is_some() {
+            resolve_command_links(governance, bound_action).await?
         } else {
-            matter
+            bound_action
         };
-        let foreign = self.deny_foreign_process(matter.request()).await?;
-        let standing = stands.as_policy_context(governed, &governed.rules);
-        Ok(match (decide(matter, resolve_acting_role(governed, role), &standing), foreign) {
-            (denied @ Decision::Deny(_), _) => denied,
-            (Decision::Allow(_) | Decision::RequireApproval(_), Some(denied)) => {
-                Decision::Deny(denied)
-            }
-            (decided, None) => decided,
-        })
+        let inputs = self
+            .collect_policy_inputs(governance, &bound_action, governance.mode(self.clock.now()))
+            .await?;
+        let bound_action = if role.is_some() {
+            let (programs, _) =
+                split_linked_programs(&governance.project.path, &bound_action, &inputs.pins)
+                    .await?;
+            let (links, pins) = (to_kernel_links(&inputs.links), inputs.pins.clone());
+            bound_action.with_preconditions(Preconditions { links, pins, programs })
+        } else {
+            bound_action
+        };
+        let foreign = self.deny_foreign_process(bound_action.request()).await?;
+        let policy_context = inputs.as_policy_context(governance, &governance.rules);
+        Ok(
+            match (
+                decide(bound_action, resolve_acting_role(governance, role), &policy_context),
+                foreign,
+            ) {
+                (denied @ Decision::Deny(_), _) => denied,
+                (Decision::Allow(_) | Decision::RequireApproval(_), Some(denied)) => {
+                    Decision::Deny(denied)
+                }
+                (decided, None) => decided,
+            },
+        )
     }
 
     /// Decides about looking at files as if no path held a link: to be carried out where
     /// none is followed.
     pub(crate) fn evaluate_without_links(
         &self,
-        governed: &ProjectGovernance,
+        governance: &ProjectGovernance,
         role: &str,
-        matter: BoundAction,
+        bound_action: BoundAction,
     ) -> Decision {
         let now = self.clock.now();
-        let stands = PolicyInputs {
+        let inputs = PolicyInputs {
             homes: &self.homes,
             pins: Vec::new(),
             links: SymlinkSnapshot::default(),
             leads_to: Vec::new(),
             unseen: None,
-            again: self.rows.consecutive_count(&matter.request().principal, matter.repeat_key()),
-            mode: governed.mode(now),
+            again: self
+                .rows
+                .consecutive_count(&bound_action.request().principal, bound_action.repeat_key()),
+            mode: governance.mode(now),
             now,
         };
-        let standing = stands.as_policy_context(governed, &governed.rules);
+        let policy_context = inputs.as_policy_context(governance, &governance.rules);
         decide(
-            matter.with_preconditions(Preconditions::default()),
-            resolve_acting_role(governed, Some(role)),
-            &standing,
+            bound_action.with_preconditions(Preconditions::default()),
+            resolve_acting_role(governance, Some(role)),
+            &policy_context,
         )
     }
 
@@ -116,31 +128,33 @@ impl Gateway {
     /// for telling what it would be.
     pub(crate) async fn collect_policy_inputs(
         &self,
-        governed: &ProjectGovernance,
-        matter: &BoundAction,
+        governance: &ProjectGovernance,
+        bound_action: &BoundAction,
         mode: ProjectMode,
     ) -> Result<PolicyInputs<'_>, GatewayError> {
-        let links = collect_links(Path::new(&governed.project.path), matter);
+        let links = collect_links(Path::new(&governance.project.path), bound_action);
         Ok(PolicyInputs {
             homes: &self.homes,
-            pins: pin_scripts(&governed.project.path, matter).await?,
-            leads_to: apply_links(&links, matter),
+            pins: pin_scripts(&governance.project.path, bound_action).await?,
+            leads_to: apply_links(&links, bound_action),
             links,
-            unseen: self.explain_unreviewed_runtime(governed, matter).await?,
-            again: self.rows.consecutive_count(&matter.request().principal, matter.repeat_key()),
+            unseen: self.explain_unreviewed_runtime(governance, bound_action).await?,
+            again: self
+                .rows
+                .consecutive_count(&bound_action.request().principal, bound_action.repeat_key()),
             mode,
             now: self.clock.now(),
         })
     }
 
     /// Remembers that this was allowed, to notice the same again and again.
-    pub(crate) fn count_repeat(&self, asker: &str, hash: Hash) {
-        self.rows.increment(asker, hash);
+    pub(crate) fn count_repeat(&self, requester: &str, hash: Hash) {
+        self.rows.increment(requester, hash);
     }
 
     /// A person looked at it: the row begins anew.
-    pub(crate) fn reset_repeat_count(&self, asker: &str) {
-        self.rows.reset(asker);
+    pub(crate) fn reset_repeat_count(&self, requester: &str) {
+        self.rows.reset(requester);
     }
 }
 
@@ -160,15 +174,15 @@ impl PolicyInputs<'_> {
     /// All that a decision needs, under these rules.
     pub(crate) fn as_policy_context<'a>(
         &'a self,
-        governed: &'a ProjectGovernance,
+        governance: &'a ProjectGovernance,
         rules: &'a PolicyRules,
     ) -> PolicyContext<'a> {
         PolicyContext {
             rules,
-            broken: governed.broken.as_deref(),
-            folder: Some(&governed.project.path),
+            broken: governance.broken.as_deref(),
+            folder: Some(&governance.project.path),
             homes: self.homes,
-            grants: &governed.grants,
+            grants: &governance.grants,
             mode: self.mode,
             now: self.now,
             pins: &self.pins,
@@ -181,36 +195,36 @@ impl PolicyInputs<'_> {
 
 /// In which role something is asked for, if it can be used.
 pub(crate) fn resolve_acting_role<'a>(
-    governed: &'a ProjectGovernance,
+    governance: &'a ProjectGovernance,
     role: Option<&'a str>,
 ) -> ActingRole<'a> {
     let Some(role) = role else { return ActingRole::NoRole };
-    match governed.files.as_ref().and_then(|files| files.find_role(role)) {
+    match governance.files.as_ref().and_then(|files| files.find_role(role)) {
         None => ActingRole::Unusable { role, why: "is missing or cannot be read" },
-        Some(file) if is_trusted(governed, file) => ActingRole::Trusted(&file.role),
+        Some(file) if is_trusted(governance, file) => ActingRole::Trusted(&file.role),
         Some(_) => ActingRole::Unusable { role, why: "is not trusted as it is now" },
     }
 }
 
-pub(crate) fn is_trusted(governed: &ProjectGovernance, file: &RoleFile) -> bool {
-    let trusted = governed.find_trusted_file(GovernanceFileKind::Role, &file.role.file);
+pub(crate) fn is_trusted(governance: &ProjectGovernance, file: &RoleFile) -> bool {
+    let trusted = governance.find_trusted_file(GovernanceFileKind::Role, &file.role.file);
     trusted.is_some_and(|trusted| trusted.hash == file.hash)
 }
 
 /// The role's file, if it must be trusted before anything is decided.
 pub(crate) fn find_untrusted_role(
-    governed: &ProjectGovernance,
+    governance: &ProjectGovernance,
     role: Option<&str>,
 ) -> Option<TrustPrompt> {
-    let file = governed.files.as_ref()?.find_role(role?)?;
-    if is_trusted(governed, file) {
+    let file = governance.files.as_ref()?.find_role(role?)?;
+    if is_trusted(governance, file) {
         return None;
     }
-    Some(build_trust_prompt(governed, file))
+    Some(build_trust_prompt(governance, file))
 }
 
-pub(crate) fn build_trust_prompt(governed: &ProjectGovernance, file: &RoleFile) -> TrustPrompt {
-    let before = governed.find_trusted_file(GovernanceFileKind::Role, &file.role.file);
+pub(crate) fn build_trust_prompt(governance: &ProjectGovernance, file: &RoleFile) -> TrustPrompt {
+    let before = governance.find_trusted_file(GovernanceFileKind::Role, &file.role.file);
     let old = before.map_or("", |before| &before.text);
     TrustPrompt {
         what: GovernanceFileKind::Role,
@@ -225,10 +239,10 @@ pub(crate) fn build_trust_prompt(governed: &ProjectGovernance, file: &RoleFile) 
 /// it does, and behind a link, in the place of which another can be put.
 pub(crate) async fn split_linked_programs(
     folder: &str,
-    matter: &BoundAction,
+    bound_action: &BoundAction,
     pins: &[PinnedFile],
 ) -> Result<(Vec<String>, Vec<String>), GatewayError> {
-    let all = matter.pinned_programs(folder, pins);
+    let all = bound_action.pinned_programs(folder, pins);
     if all.is_empty() {
         return Ok((all, Vec::new()));
     }
@@ -243,13 +257,13 @@ pub(crate) async fn split_linked_programs(
 /// The scripts that a command would run, as they are now.
 pub(crate) async fn pin_scripts(
     folder: &str,
-    matter: &BoundAction,
+    bound_action: &BoundAction,
 ) -> Result<Vec<PinnedFile>, GatewayError> {
-    let scripts = matter.script_paths(folder);
+    let scripts = bound_action.script_paths(folder);
     if scripts.is_empty() {
         return Ok(Vec::new());
     }
-    let manifests = matter.manifests(folder);
+    let manifests = bound_action.manifests(folder);
     let folder = PathBuf::from(folder);
     let read = move || {
         let Ok(root) = RootDir::open(&folder) else { return Vec::new() };

@@ -18,12 +18,12 @@ use crate::project::kernels::{FinishedCommand, FinishedCommandReceiver};
 use crate::{Gateway, GatewayError};
 
 /// The profile under which a command runs, as its kernel will report it.
-pub(crate) fn select_sandbox_profile(matter: &BoundAction) -> Option<&'static str> {
-    match matter.request().action.kind() {
+pub(crate) fn select_sandbox_profile(bound_action: &BoundAction) -> Option<&'static str> {
+    match bound_action.request().action.kind() {
         ActionKind::Read | ActionKind::Write | ActionKind::Process => None,
-        ActionKind::Run if matter.needs_network() => Some("build+network"),
+        ActionKind::Run if bound_action.needs_network() => Some("build+network"),
         ActionKind::Run => Some("build"),
-        ActionKind::Start if matter.touches_user_shell() => Some("terminal"),
+        ActionKind::Start if bound_action.touches_user_shell() => Some("terminal"),
         ActionKind::Start => Some("serve"),
     }
 }
@@ -39,14 +39,14 @@ impl Gateway {
     /// Uses a permit up, to the end.
     pub(crate) async fn run_permitted_action(
         self: &Arc<Self>,
-        behalf: &RequestContext,
+        context: &RequestContext,
         permit: Permit,
         waiting: Option<FinishedCommandReceiver>,
     ) -> Result<ExecutionResult, GatewayError> {
         if permit.action().kind() == ActionKind::Run {
-            self.run_command(behalf, permit, waiting).await
+            self.run_command(context, permit, waiting).await
         } else {
-            self.run_immediate_action(behalf, permit).await
+            self.run_immediate_action(context, permit).await
         }
     }
 
@@ -62,17 +62,17 @@ impl Gateway {
     /// Hands a permit to the project's kernel.
     pub(crate) async fn execute_in_kernel(
         self: &Arc<Self>,
-        behalf: &RequestContext,
+        context: &RequestContext,
         permit: Permit,
     ) -> Result<RawJson, ErrorInfo> {
-        let kernel = self.ensure_kernel(&behalf.project).await?;
-        let limits = self.visibility_rules(behalf, permit.action());
+        let kernel = self.ensure_kernel(&context.project).await?;
+        let limits = self.visibility_rules(context, permit.action());
         let stops = matches!(permit.action(), Action::Runtime(RuntimeAction::Stop(_)));
         match kernel.execute_with_visibility(permit, limits).await {
             // A person who stops what hangs means all of it: nobody else could end it.
-            Err(KernelError::Unresponsive) if stops && behalf.role.is_none() => {
+            Err(KernelError::Unresponsive) if stops && context.role.is_none() => {
                 tracing::warn!("a kernel that does not answer is killed to stop what it runs");
-                self.kill_kernel(behalf.project.id).await;
+                self.kill_kernel(context.project.id).await;
                 let stopped = json!({ "stopped": true, "byForce": true });
                 encode_raw_result(&stopped).map_err(|error| kernel_lost_fault(&error.to_string()))
             }
@@ -81,56 +81,56 @@ impl Gateway {
     }
 
     /// What is left out of what an agent looks into. A person sees everything.
-    fn visibility_rules(&self, behalf: &RequestContext, action: &Action) -> Vec<VisibilityRule> {
-        let (Some(role), Some(governed)) =
-            (behalf.role.as_deref(), self.governance.find_by_id(behalf.project.id))
+    fn visibility_rules(&self, context: &RequestContext, action: &Action) -> Vec<VisibilityRule> {
+        let (Some(role), Some(governance)) =
+            (context.role.as_deref(), self.governance.find_by_id(context.project.id))
         else {
             return Vec::new();
         };
-        let mode = governed.mode(self.clock.now());
-        let asker =
-            PolicyRequester { role: Some(role), mode, project: Some(&governed.project.path) };
-        governed.rules.visibility_rules(asker, action)
+        let mode = governance.mode(self.clock.now());
+        let requester =
+            PolicyRequester { role: Some(role), mode, project: Some(&governance.project.path) };
+        governance.rules.visibility_rules(requester, action)
     }
 
     /// An action whose answer comes at once.
     async fn run_immediate_action(
         self: &Arc<Self>,
-        behalf: &RequestContext,
+        context: &RequestContext,
         permit: Permit,
     ) -> Result<ExecutionResult, GatewayError> {
-        let (id, effect, began) = (permit.id(), permit.action().kind(), Instant::now());
+        let (id, effect, started) = (permit.id(), permit.action().kind(), Instant::now());
         let lists = permit.action().name() == "terminal.list";
         let changes = matches!(permit.action(), Action::Runtime(_));
-        let mut result = self.execute_in_kernel(behalf, permit).await;
-        if let (true, Actor::Agent(_), Ok(listed)) = (lists, &behalf.actor, &mut result) {
+        let mut result = self.execute_in_kernel(context, permit).await;
+        if let (true, Actor::Agent(_), Ok(listed)) = (lists, &context.actor, &mut result) {
             *listed = encode_raw_result(
-                &self.retain_own_processes(&behalf.principal, listed.to_value()).await?,
+                &self.retain_own_processes(&context.principal, listed.to_value()).await?,
             )?;
         }
-        let outcome = outcome_from_result(effect, &result, began);
-        let project = behalf.project.id;
+        let outcome = outcome_from_result(effect, &result, started);
+        let project = context.project.id;
         if changes {
             self.wait_for_kernel_reports(project).await?;
         }
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
-        self.append_facts(behalf, Durability::Buffered, vec![finished]).await?;
+        self.append_facts(context, Durability::Buffered, vec![finished]).await?;
         result.map(ExecutionResult::Finished).map_err(GatewayError::Fault)
     }
 
     /// A command: its output and its end come as reports.
     async fn run_command(
         self: &Arc<Self>,
-        behalf: &RequestContext,
+        context: &RequestContext,
         permit: Permit,
         waiting: Option<FinishedCommandReceiver>,
     ) -> Result<ExecutionResult, GatewayError> {
         let id = permit.id();
-        match self.execute_in_kernel(behalf, permit).await {
+        match self.execute_in_kernel(context, permit).await {
             Err(fault) => {
-                let (project, outcome) = (behalf.project.id, failed_outcome(fault.clone()));
+                let (project, outcome) = (context.project.id, failed_outcome(fault.clone()));
                 let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
-                self.append_facts(behalf, Durability::Buffered, vec![finished]).await?;
+                self.append_facts(context, Durability::Buffered, vec![finished]).await?;
                 Err(GatewayError::Fault(fault))
             }
             Ok(process) => match waiting {
@@ -151,7 +151,7 @@ impl Gateway {
 pub(crate) fn outcome_from_result(
     effect: ActionKind,
     result: &Result<RawJson, ErrorInfo>,
-    began: Instant,
+    started: Instant,
 ) -> ActionOutcome {
     // Only what writes changes anything, and says so.
     let writes = result.as_ref().ok().filter(|_| effect == ActionKind::Write);
@@ -159,7 +159,7 @@ pub(crate) fn outcome_from_result(
     ActionOutcome {
         exit_code: None,
         signal: None,
-        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         fault: result.as_ref().err().cloned(),
         summary: json!({ "changed": changed }),
     }

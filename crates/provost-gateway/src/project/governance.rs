@@ -145,15 +145,15 @@ impl GovernanceRegistry {
         }
         for view in [ViewKind::Modes, ViewKind::Grants, ViewKind::Trusted] {
             for doc in store.list_documents(view).await? {
-                if let Some(governed) =
+                if let Some(governance) =
                     document_project_id(&doc).and_then(|id| projects.get_mut(&id))
                 {
-                    governed.apply_document(doc);
+                    governance.apply_document(doc);
                 }
             }
         }
         let projects =
-            projects.into_iter().map(|(id, governed)| (id, Arc::new(governed))).collect();
+            projects.into_iter().map(|(id, governance)| (id, Arc::new(governance))).collect();
         Ok(Self {
             projects: RwLock::new(projects),
             user: RwLock::new(Arc::new(user)),
@@ -173,7 +173,7 @@ impl GovernanceRegistry {
             return self.find_by_id(id);
         }
         let projects = self.projects.read();
-        projects.values().find(|governed| governed.project.slug == name).cloned()
+        projects.values().find(|governance| governance.project.slug == name).cloned()
     }
 
     /// The projects that are open.
@@ -198,15 +198,15 @@ impl GovernanceRegistry {
         if let ViewDocument::Project(_) = &doc {
             self.opened.notify_one();
         }
-        if let Some(governed) = document_project_id(&doc).and_then(|id| projects.get_mut(&id)) {
-            Arc::make_mut(governed).apply_document(doc);
+        if let Some(governance) = document_project_id(&doc).and_then(|id| projects.get_mut(&id)) {
+            Arc::make_mut(governance).apply_document(doc);
         }
     }
 
     fn update_project(&self, project: ProjectId, change: impl FnOnce(&mut ProjectGovernance)) {
         let mut projects = self.projects.write();
-        if let Some(governed) = projects.get_mut(&project) {
-            change(Arc::make_mut(governed));
+        if let Some(governance) = projects.get_mut(&project) {
+            change(Arc::make_mut(governance));
         }
     }
 }

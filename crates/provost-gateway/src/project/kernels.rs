@@ -118,7 +118,7 @@ impl KernelRegistry {
 
 impl Gateway {
     pub(crate) fn kernel_dir(&self, project: ProjectId) -> KernelDir {
-        KernelDir::new(&self.places.data.join("kernels").join(project.uuid().simple().to_string()))
+        KernelDir::new(&self.config.data.join("kernels").join(project.uuid().simple().to_string()))
     }
 
     /// How a project's kernel is.
@@ -148,7 +148,7 @@ impl Gateway {
     }
 
     async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<KernelClient, ErrorInfo> {
-        let _turn = self
+        let _guard = self
             .kernels
             .turn
             .0
@@ -167,8 +167,8 @@ impl Gateway {
             )));
         }
         let place = self.kernel_dir(project.id);
-        let (args, secrets) = (self.kernel_args(project), &self.places.secrets);
-        let started = KernelClient::start(&place, &self.places.program, &args, secrets).await;
+        let (args, secrets) = (self.kernel_args(project), &self.config.secrets);
+        let started = KernelClient::start(&place, &self.config.program, &args, secrets).await;
         match started {
             Ok((kernel, reports)) => {
                 let welcome = kernel.welcome();
@@ -197,7 +197,7 @@ impl Gateway {
 
     fn kernel_args(&self, project: &Project) -> Vec<OsString> {
         let place = self.kernel_dir(project.id);
-        let home = self.places.home.clone().unwrap_or_else(|| "/".into());
+        let home = self.config.home.clone().unwrap_or_else(|| "/".into());
         vec![
             "kernel".into(),
             "--place".into(),
@@ -207,11 +207,11 @@ impl Gateway {
             "--home".into(),
             home.into(),
             "--data".into(),
-            self.places.data.clone().into(),
+            self.config.data.clone().into(),
             "--umask".into(),
-            self.places.umask.to_string().into(),
+            self.config.umask.to_string().into(),
             "--idle-seconds".into(),
-            self.places.kernel_idle.as_secs().to_string().into(),
+            self.config.kernel_idle.as_secs().to_string().into(),
         ]
     }
 

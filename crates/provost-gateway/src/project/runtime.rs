@@ -61,8 +61,9 @@ impl Gateway {
         let mut view = RuntimeView::clone(&view);
         // Only the kernel knows how much its terminal has printed.
         view.terminal.offset = now.and_then(|now| now.runtime.terminal.offset);
-        let standing = self.governance.find_by_id(project.id);
-        let mode = standing.map_or_else(Default::default, |known| known.mode(self.clock.now()));
+        let policy_context = self.governance.find_by_id(project.id);
+        let mode =
+            policy_context.map_or_else(Default::default, |known| known.mode(self.clock.now()));
         let kernel = self.runtime_kernel(project.id).await?;
         let RuntimeView { status: whole, terminal, dev_server, build, preview, .. } = view;
         Ok(RuntimeStatusResponse {

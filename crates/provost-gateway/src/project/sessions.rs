@@ -82,9 +82,9 @@ impl Gateway {
     pub async fn append_session_events(
         &self,
         session: SessionId,
-        saying: SessionAppend,
+        append: SessionAppend,
     ) -> Result<AppendOutcome, GatewayError> {
-        let SessionAppend { principal, actor, command, durability, facts } = saying;
+        let SessionAppend { principal, actor, command, durability, facts } = append;
         let stream = |fact: &Fact| {
             Stream::Session(if let Fact::TaskUsed(used) = fact { used.session } else { session })
         };
@@ -113,8 +113,8 @@ impl Gateway {
 
     /// The mode of a project.
     pub fn current_mode(&self, project: ProjectId) -> ProjectMode {
-        let governed = self.governance.find_by_id(project);
-        governed.map_or(ProjectMode::Sandbox, |governed| governed.mode(self.clock.now()))
+        let governance = self.governance.find_by_id(project);
+        governance.map_or(ProjectMode::Sandbox, |governance| governance.mode(self.clock.now()))
     }
 
     /// The roles of a project that a person trusted, as they are now.
@@ -122,9 +122,9 @@ impl Gateway {
         &self,
         project: &Project,
     ) -> Result<Vec<SessionRole>, GatewayError> {
-        let governed = self.load_governance(project.id).await?;
-        let files = governed.files.iter().flat_map(|files| &files.roles);
-        let trusted = files.filter(|file| is_trusted(&governed, file));
+        let governance = self.load_governance(project.id).await?;
+        let files = governance.files.iter().flat_map(|files| &files.roles);
+        let trusted = files.filter(|file| is_trusted(&governance, file));
         Ok(trusted
             .map(|file| SessionRole {
                 name: file.role.name.clone(),

@@ -35,7 +35,7 @@ pub(crate) struct TerminalTickets(Mutex<VecDeque<PendingTerminalTicket>>);
 struct PendingTerminalTicket {
     code: Hash,
     until: UnixMicros,
-    seat: TerminalAccess,
+    access: TerminalAccess,
 }
 
 /// The right to sit at a project's terminal, as long as the token behind it works.
@@ -87,7 +87,7 @@ impl TerminalTickets {
         let mut taken = None;
         for ticket in std::mem::take(&mut *tickets) {
             if secret::constant_time_eq(&ticket.code, code) {
-                taken = Some(ticket.seat);
+                taken = Some(ticket.access);
             } else {
                 tickets.push_back(ticket);
             }
@@ -107,7 +107,7 @@ impl Gateway {
     /// A ticket for one connection to the terminal of a project.
     pub async fn create_terminal_ticket(
         &self,
-        seat: TerminalAccess,
+        access: TerminalAccess,
         name: &str,
     ) -> Result<Secret, GatewayError> {
         let project = Some(self.get_project(name).await?.id);
@@ -116,28 +116,28 @@ impl Gateway {
         self.tickets.add(PendingTerminalTicket {
             code: code.digest(),
             until,
-            seat: TerminalAccess { project, ..seat },
+            access: TerminalAccess { project, ..access },
         });
         Ok(code)
     }
 
     /// Uses a ticket up.
     pub fn redeem_terminal_ticket(&self, ticket: &str) -> Result<TerminalAccess, GatewayError> {
-        let seat = self.tickets.take(&secret::digest(ticket), self.clock().now());
-        let seat = seat.filter(|seat| self.is_lease_valid(&seat.pass));
-        seat.ok_or(GatewayError::Unauthenticated("this ticket was used already or is too old"))
+        let access = self.tickets.take(&secret::digest(ticket), self.clock().now());
+        let access = access.filter(|access| self.is_lease_valid(&access.pass));
+        access.ok_or(GatewayError::Unauthenticated("this ticket was used already or is too old"))
     }
 
     /// Brings a person to the terminal of a project. Whoever comes anew has it
     /// opened if it is not; whoever was there before finds it as it is.
     pub async fn connect_terminal(
         self: &Arc<Self>,
-        seat: &TerminalAccess,
+        access: &TerminalAccess,
         name: &str,
         view: TerminalAttachOptions,
     ) -> Result<TerminalAttachment, GatewayError> {
         let project = self.get_project(name).await?;
-        if seat.project.is_some_and(|only| only != project.id) {
+        if access.project.is_some_and(|only| only != project.id) {
             return Err(GatewayError::Unauthenticated("this ticket is for another project"));
         }
         if project.status != ProjectStatus::Open {
@@ -145,10 +145,10 @@ impl Gateway {
         }
         match self.attach_terminal(project.id, view).await {
             Err(error) if view.after.is_none() && is_closed(&error) => {
-                self.open_terminal(&seat.by, name, view).await?;
+                self.open_terminal(&access.by, name, view).await?;
                 self.attach_terminal(project.id, view).await
             }
-            seated => seated,
+            attached => attached,
         }
         .map_err(|error| GatewayError::Fault(fault_from_kernel_error(&error)))
     }

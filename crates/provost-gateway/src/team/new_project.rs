@@ -33,8 +33,8 @@ impl Gateway {
         request: OperatorRequest<'_>,
         folder: NewProjectFolder,
     ) -> Result<Project, GatewayError> {
-        let places = self.places.clone();
-        let made = tokio::task::spawn_blocking(move || create_project_folder(&folder, &places));
+        let config = self.config.clone();
+        let made = tokio::task::spawn_blocking(move || create_project_folder(&folder, &config));
         let path = made.await.map_err(|_| GatewayError::Stopping)??;
         match self.open_project(request, &path.to_string_lossy()).await? {
             OpenProjectOutcome::Opened(project) | OpenProjectOutcome::AlreadyOpen(project) => {
@@ -51,9 +51,9 @@ impl Gateway {
         &self,
         folder: NewProjectFolder,
     ) -> Result<Option<String>, GatewayError> {
-        let places = self.places.clone();
+        let config = self.config.clone();
         let found = tokio::task::spawn_blocking(move || {
-            let names = places.home.iter().flat_map(|home| candidate_paths(home, folder.name));
+            let names = config.home.iter().flat_map(|home| candidate_paths(home, folder.name));
             names.into_iter().find(|path| is_unmodified(path, folder.files))
         });
         let found = found.await.map_err(|_| GatewayError::Stopping)?;
@@ -80,18 +80,18 @@ fn candidate_paths(home: &Path, name: &str) -> Vec<PathBuf> {
 
 fn create_project_folder(
     folder: &NewProjectFolder,
-    places: &GatewayConfig,
+    config: &GatewayConfig,
 ) -> Result<PathBuf, GatewayError> {
     let path = match &folder.path {
         Some(text) => {
-            let path = project_folder::parse_folder_path(text, places)?;
+            let path = project_folder::parse_folder_path(text, config)?;
             fs::create_dir(&path).map_err(|error| create_folder_error(&path, &error))?;
             path
         }
-        None => create_numbered_folder(folder.name, places)?,
+        None => create_numbered_folder(folder.name, config)?,
     };
     // Not fit to be a project: nothing was written yet, and nothing stays behind.
-    let checked = project_folder::resolve_project_folder(&path.to_string_lossy(), places);
+    let checked = project_folder::resolve_project_folder(&path.to_string_lossy(), config);
     let path = checked.inspect_err(|_| {
         if let Err(error) = fs::remove_dir(&path) {
             tracing::warn!(%error, "an empty folder stays behind");
@@ -113,9 +113,9 @@ fn create_project_folder(
 }
 
 /// A new folder in the home folder, under the first name that is free.
-fn create_numbered_folder(name: &str, places: &GatewayConfig) -> Result<PathBuf, GatewayError> {
+fn create_numbered_folder(name: &str, config: &GatewayConfig) -> Result<PathBuf, GatewayError> {
     let why = || "there is no home folder; name one".to_owned();
-    let home = places
+    let home = config
         .home
         .as_ref()
         .ok_or_else(|| GatewayError::InvalidField { field: "path", why: why() })?;
@@ -155,15 +155,15 @@ mod tests {
         let base = temp.path().canonicalize().unwrap();
         let (home, data) = (base.join("home"), base.join("home/.data"));
         fs::create_dir_all(&data).unwrap();
-        let places = GatewayConfig {
+        let config = GatewayConfig {
             home: Some(home.clone()),
             data: data.clone(),
             ..GatewayConfig::default()
         };
 
-        assert_eq!(create_project_folder(&folder(None), &places).unwrap(), home.join("tour"));
+        assert_eq!(create_project_folder(&folder(None), &config).unwrap(), home.join("tour"));
         fs::write(home.join("tour/c.txt"), "mine").unwrap();
-        assert_eq!(create_project_folder(&folder(None), &places).unwrap(), home.join("tour-2"));
+        assert_eq!(create_project_folder(&folder(None), &config).unwrap(), home.join("tour-2"));
         assert_eq!(fs::read_to_string(home.join("tour/c.txt")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(home.join("tour-2/a/b.txt")).unwrap(), "b");
 
@@ -173,12 +173,12 @@ mod tests {
 
         let path = |path: PathBuf| Some(path.to_str().unwrap().to_owned());
         assert_eq!(
-            create_project_folder(&folder(Some("~/mine".to_owned())), &places).unwrap(),
+            create_project_folder(&folder(Some("~/mine".to_owned())), &config).unwrap(),
             home.join("mine")
         );
-        let error = create_project_folder(&folder(path(home.join("tour"))), &places).unwrap_err();
+        let error = create_project_folder(&folder(path(home.join("tour"))), &config).unwrap_err();
         assert!(error.to_string().contains("is there already"), "{error}");
-        let error = create_project_folder(&folder(path(data.join("tour"))), &places).unwrap_err();
+        let error = create_project_folder(&folder(path(data.join("tour"))), &config).unwrap_err();
         assert!(error.to_string().contains("Provost keeps its own data"), "{error}");
         assert!(!data.join("tour").exists(), "it stayed behind");
         let error = create_project_folder(

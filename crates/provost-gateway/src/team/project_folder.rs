@@ -30,9 +30,9 @@ const USER_FOLDERS_IN_VAR: &[&str] =
 /// it, and fit to be a project. Touches the disk; call it on a blocking thread.
 pub(crate) fn resolve_project_folder(
     text: &str,
-    places: &GatewayConfig,
+    config: &GatewayConfig,
 ) -> Result<PathBuf, GatewayError> {
-    let wanted = parse_folder_path(text, places)?;
+    let wanted = parse_folder_path(text, config)?;
     let folder = wanted.canonicalize().map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
             GatewayError::PathNotFound(text.to_owned())
@@ -51,7 +51,7 @@ pub(crate) fn resolve_project_folder(
     if folder.as_os_str().len() > limits::MAX_PROJECT_PATH_BYTES {
         return Err(path_refused_error(text, "its path is longer than 1024 bytes"));
     }
-    match find_refusal_reason(&folder, places) {
+    match find_refusal_reason(&folder, config) {
         Some(why) => Err(path_refused_error(&folder.display().to_string(), why)),
         None => Ok(folder),
     }
@@ -59,7 +59,7 @@ pub(crate) fn resolve_project_folder(
 
 pub(crate) fn parse_folder_path(
     text: &str,
-    places: &GatewayConfig,
+    config: &GatewayConfig,
 ) -> Result<PathBuf, GatewayError> {
     let invalid = |why: &str| GatewayError::InvalidField { field: "path", why: why.to_owned() };
     if text.is_empty() {
@@ -71,7 +71,7 @@ pub(crate) fn parse_folder_path(
     if text.chars().any(char::is_control) {
         return Err(invalid("it holds control characters"));
     }
-    match (text.strip_prefix('~'), &places.home) {
+    match (text.strip_prefix('~'), &config.home) {
         (Some(""), Some(home)) => Ok(home.clone()),
         (Some(rest), Some(home)) if rest.starts_with('/') => {
             Ok(home.join(rest.trim_start_matches('/')))
@@ -82,8 +82,8 @@ pub(crate) fn parse_folder_path(
 }
 
 /// Every folder that is someone's home: as it is called, and where it really is.
-pub(crate) fn collect_home_folders(places: &GatewayConfig) -> Vec<String> {
-    let called = places.home.iter().chain(&places.homes);
+pub(crate) fn collect_home_folders(config: &GatewayConfig) -> Vec<String> {
+    let called = config.home.iter().chain(&config.homes);
     let both = called.flat_map(|home| [Some(home.clone()), home.canonicalize().ok()]);
     let mut homes: Vec<String> =
         both.flatten().filter_map(|home| home.to_str().map(str::to_owned)).collect();
@@ -92,12 +92,12 @@ pub(crate) fn collect_home_folders(places: &GatewayConfig) -> Vec<String> {
     homes
 }
 
-fn find_refusal_reason(folder: &Path, places: &GatewayConfig) -> Option<&'static str> {
+fn find_refusal_reason(folder: &Path, config: &GatewayConfig) -> Option<&'static str> {
     if folder.parent().is_none() {
         return Some("it is the root of the whole file system; open a folder in it");
     }
     let homes: Vec<_> =
-        places.home.iter().chain(&places.homes).map(|home| resolve_symlinks(home)).collect();
+        config.home.iter().chain(&config.homes).map(|home| resolve_symlinks(home)).collect();
     for home in &homes {
         if folder == home {
             return Some(
@@ -108,11 +108,11 @@ fn find_refusal_reason(folder: &Path, places: &GatewayConfig) -> Option<&'static
             return Some("your home folder is inside it; open a folder further down");
         }
     }
-    let data = resolve_symlinks(&places.data);
+    let data = resolve_symlinks(&config.data);
     if folder.starts_with(&data) || data.starts_with(folder) {
         return Some("Provost keeps its own data there");
     }
-    if [&places.policy, &places.config].into_iter().any(|file| contains_file_or_link(folder, file))
+    if [&config.policy, &config.config].into_iter().any(|file| contains_file_or_link(folder, file))
     {
         return Some("your own rules or settings for Provost are in it");
     }
@@ -126,7 +126,7 @@ fn find_refusal_reason(folder: &Path, places: &GatewayConfig) -> Option<&'static
     if SHARED_FOLDERS.iter().any(|shelf| folder == Path::new(shelf)) {
         return Some("it holds what belongs to many; open a folder in it");
     }
-    let lies_in = |places: &[&str]| places.iter().any(|place| folder.starts_with(place));
+    let lies_in = |config: &[&str]| config.iter().any(|place| folder.starts_with(place));
     let at_home = homes.iter().any(|home| folder.starts_with(home));
     if lies_in(SYSTEM_FOLDERS)
         || (folder.starts_with("/var") && !lies_in(USER_FOLDERS_IN_VAR) && !at_home)
@@ -167,7 +167,7 @@ mod tests {
         std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
         let deep = vec!["deep".repeat(50); 6].join("/");
         fs::create_dir_all(at(&deep)).unwrap();
-        let places = GatewayConfig {
+        let config = GatewayConfig {
             home: Some(at("home/me")),
             homes: vec![at("passwd/me"), at("passwd/gone")],
             data: at("data"),
@@ -204,12 +204,12 @@ mod tests {
             (format!("/{}", "x".repeat(limits::MAX_PATH_BYTES)), "longer than 4096"),
             (text(&deep), "longer than 1024"),
         ] {
-            let error = resolve_project_folder(&path, &places).unwrap_err().to_string();
+            let error = resolve_project_folder(&path, &config).unwrap_err().to_string();
             assert!(error.contains(expected), "{path}: {error}");
         }
         for path in [text("home/me/app"), text("link-to-app"), "~/app".to_owned()] {
             assert_eq!(
-                resolve_project_folder(&path, &places).unwrap(),
+                resolve_project_folder(&path, &config).unwrap(),
                 at("home/me/app"),
                 "{path}"
             );
@@ -231,7 +231,7 @@ mod tests {
         }
         std::os::unix::fs::symlink(at("me/dotfiles/aws"), at("me/.aws")).unwrap();
         std::os::unix::fs::symlink(at("me/dotfiles/provost"), at("me/links/to/provost")).unwrap();
-        let places = GatewayConfig {
+        let config = GatewayConfig {
             home: Some(at("me")),
             homes: vec![at("passwd")],
             data: at("data"),
@@ -241,7 +241,7 @@ mod tests {
         };
         let check = |folder: &Path, expected: &str| {
             let error =
-                resolve_project_folder(folder.to_str().unwrap(), &places).unwrap_err().to_string();
+                resolve_project_folder(folder.to_str().unwrap(), &config).unwrap_err().to_string();
             assert!(error.contains(expected), "{}: {error}", folder.display());
         };
         for name in ["links", "links/to", "links/to/provost", "dotfiles", "dotfiles/provost"] {
@@ -254,6 +254,6 @@ mod tests {
         for name in ["me/.ssh", "me/.config", "me/.local", "me/.aws", "passwd/.kube"] {
             check(&at(name), "keys, tokens or logins");
         }
-        assert_eq!(resolve_project_folder("~/app", &places).unwrap(), at("me/app"));
+        assert_eq!(resolve_project_folder("~/app", &config).unwrap(), at("me/app"));
     }
 }

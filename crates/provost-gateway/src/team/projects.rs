@@ -48,9 +48,9 @@ impl Gateway {
         {
             return Ok(OpenProjectOutcome::AlreadyOpen(self.find_opened_project(&done).await?));
         }
-        let (text, places) = (path.to_owned(), self.places.clone());
+        let (text, config) = (path.to_owned(), self.config.clone());
         let folder = tokio::task::spawn_blocking(move || {
-            project_folder::resolve_project_folder(&text, &places)
+            project_folder::resolve_project_folder(&text, &config)
         })
         .await
         .map_err(|_| StoreError::Closed)??;
@@ -154,7 +154,7 @@ impl Gateway {
     /// Takes a project as the log has it into the copy that decisions are made on.
     async fn reload_project_governance(&self, id: ProjectId) -> Result<(), GatewayError> {
         // With the turn in hand, so that what is older never comes after what is newer.
-        let _turn = self.lock_governance().await?;
+        let _guard = self.lock_governance().await?;
         if let Some(doc) = self.store.get_document(ViewKind::Projects, id.uuid()).await? {
             self.governance.apply_document(doc);
         }

@@ -137,22 +137,25 @@ pub struct TokenLease {
 
 impl Gateway {
     /// Who holds this token.
-    pub fn authenticate(&self, bearer: RequestCredentials<'_>) -> Result<Caller, GatewayError> {
-        let digest = bearer.digest();
-        if self.is_owner(bearer, &digest) {
+    pub fn authenticate(
+        &self,
+        credentials: RequestCredentials<'_>,
+    ) -> Result<Caller, GatewayError> {
+        let digest = credentials.digest();
+        if self.is_owner(credentials, &digest) {
             let principal = self.owner.principal.clone();
             return Ok(Caller::new(principal, Actor::Cli, TokenClass::Operator, None, None));
         }
         let token = self
-            .keyring
+            .registry
             .find(&digest)
             .filter(|token| secret::constant_time_eq(&token.digest, &digest))
             .ok_or(GatewayError::Unauthenticated("this token is unknown or was revoked"))?;
         if token.expires_at.is_some_and(|end| end <= self.clock.now()) {
             return Err(GatewayError::Unauthenticated("this token has expired"));
         }
-        check_credential_halves(&token, bearer)?;
-        let actor = match (token.class, bearer) {
+        check_credential_halves(&token, credentials)?;
+        let actor = match (token.class, credentials) {
             (TokenClass::Agent, _) => Actor::Agent(token.role.clone().unwrap_or_default()),
             (TokenClass::Runtime, _) => Actor::Runtime(token.id.uuid().to_string()),
             (TokenClass::Operator | TokenClass::Viewer, RequestCredentials::Browser { .. }) => {
@@ -168,38 +171,41 @@ impl Gateway {
     }
 
     /// The owner's token is for programs; a browser gets one of its own.
-    fn is_owner(&self, bearer: RequestCredentials<'_>, digest: &Hash) -> bool {
-        matches!(bearer, RequestCredentials::Header(_))
+    fn is_owner(&self, credentials: RequestCredentials<'_>, digest: &Hash) -> bool {
+        matches!(credentials, RequestCredentials::Header(_))
             && secret::constant_time_eq(digest, &self.owner.digest)
     }
 
     /// A pass for something that lasts longer than a request.
-    pub fn lease_token(&self, bearer: RequestCredentials<'_>) -> Result<TokenLease, GatewayError> {
-        self.authenticate(bearer)?;
-        let revoked = self.keyring.revoked.subscribe();
-        let digest = bearer.digest();
-        if self.is_owner(bearer, &digest) {
+    pub fn lease_token(
+        &self,
+        credentials: RequestCredentials<'_>,
+    ) -> Result<TokenLease, GatewayError> {
+        self.authenticate(credentials)?;
+        let revoked = self.registry.revoked.subscribe();
+        let digest = credentials.digest();
+        if self.is_owner(credentials, &digest) {
             return Ok(TokenLease { digest: None, expires_at: None, revoked });
         }
-        let expires_at = self.keyring.find(&digest).and_then(|token| token.expires_at);
+        let expires_at = self.registry.find(&digest).and_then(|token| token.expires_at);
         Ok(TokenLease { digest: Some(digest), expires_at, revoked })
     }
 
     /// A pass for what this token was used to open; `None` names the owner's. There is
     /// none for a token that works no more.
     pub(crate) fn lease_token_by_id(&self, token: Option<TokenId>) -> Option<TokenLease> {
-        let revoked = self.keyring.revoked.subscribe();
+        let revoked = self.registry.revoked.subscribe();
         let Some(id) = token else {
             return Some(TokenLease { digest: None, expires_at: None, revoked });
         };
-        let TokenView { digest, expires_at, .. } = self.keyring.find_by_id(id)?;
+        let TokenView { digest, expires_at, .. } = self.registry.find_by_id(id)?;
         let pass = TokenLease { digest: Some(digest), expires_at, revoked };
         self.is_lease_valid(&pass).then_some(pass)
     }
 
     /// Whether the token behind a pass still works.
     pub fn is_lease_valid(&self, pass: &TokenLease) -> bool {
-        pass.digest.as_ref().is_none_or(|digest| self.keyring.has(digest))
+        pass.digest.as_ref().is_none_or(|digest| self.registry.has(digest))
             && pass.expires_at.is_none_or(|end| end > self.clock.now())
     }
 
@@ -270,7 +276,7 @@ impl Gateway {
             // The secret that was shown then is stored nowhere; this one was never valid.
             AppendOutcome::Replayed(_) => Err(GatewayError::TokenAlreadyShown),
             AppendOutcome::Appended(_) => {
-                self.keyring.add(token.clone());
+                self.registry.add(token.clone());
                 Ok((secret, token))
             }
         }
@@ -279,7 +285,7 @@ impl Gateway {
     /// The tokens that still work.
     pub fn list_tokens(&self, _by: &Operator) -> Vec<TokenView> {
         let now = self.clock.now();
-        let mut list = self.keyring.list();
+        let mut list = self.registry.list();
         list.retain(|token| token.expires_at.is_none_or(|end| end > now));
         list
     }
@@ -311,7 +317,7 @@ impl Gateway {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {
-                    self.keyring.remove(token);
+                    self.registry.remove(token);
                     return Ok(());
                 }
             }
@@ -324,10 +330,10 @@ impl Gateway {
 /// of its halves.
 fn check_credential_halves(
     token: &TokenView,
-    bearer: RequestCredentials<'_>,
+    credentials: RequestCredentials<'_>,
 ) -> Result<(), GatewayError> {
     let no = |why| Err(GatewayError::Unauthenticated(why));
-    match (bearer, &token.page) {
+    match (credentials, &token.page) {
         // Whoever has seen the cookie could send it as if it were a program's token.
         (RequestCredentials::Header(_), _) if token.holder.is_some() => {
             no("what a browser was given works in that browser only")

@@ -20,8 +20,8 @@ use crate::project::governance::ProjectGovernance;
 use crate::{Gateway, GatewayError};
 
 /// Whether an action is one of those.
-pub(crate) fn is_read_action(matter: &BoundAction) -> bool {
-    matches!(matter.request().action.name(), "fs.readFile" | "fs.stat" | "fs.listFiles")
+pub(crate) fn is_read_action(bound_action: &BoundAction) -> bool {
+    matches!(bound_action.request().action.name(), "fs.readFile" | "fs.stat" | "fs.listFiles")
 }
 
 impl Gateway {
@@ -31,49 +31,50 @@ impl Gateway {
     /// the links lead to is to be decided about.
     pub(crate) async fn try_read_fast(
         self: &Arc<Self>,
-        governed: &ProjectGovernance,
-        behalf: &RequestContext,
-        matter: &BoundAction,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
+        bound_action: &BoundAction,
     ) -> Result<Option<SubmissionOutcome>, GatewayError> {
-        let Some(role) = behalf.role.as_deref().filter(|_| is_read_action(matter)) else {
+        let Some(role) = context.role.as_deref().filter(|_| is_read_action(bound_action)) else {
             return Ok(None);
         };
-        let Decision::Allow(allowed) = self.evaluate_without_links(governed, role, matter.clone())
+        let Decision::Allow(allowed) =
+            self.evaluate_without_links(governance, role, bound_action.clone())
         else {
             return Ok(None);
         };
-        let sameness = allowed.bound_action().repeat_key();
-        let (looking, permit) = ReadLogEntry::from_allowed(allowed)?;
-        let underway = ReadLogGuard { gateway: self, behalf, looking: Some(looking) };
-        let result = self.execute_in_kernel(behalf, permit).await;
-        let looking = underway.disarm()?;
+        let repeat_key = allowed.bound_action().repeat_key();
+        let (entry, permit) = ReadLogEntry::from_allowed(allowed)?;
+        let log_guard = ReadLogGuard { gateway: self, context, entry: Some(entry) };
+        let result = self.execute_in_kernel(context, permit).await;
+        let entry = log_guard.disarm()?;
         if result.as_ref().is_err_and(|fault| fault.code == Code::Conflict) {
             return Ok(None);
         }
-        self.count_repeat(&behalf.principal, sameness);
-        self.record_read(behalf, looking, result).await.map(Some)
+        self.count_repeat(&context.principal, repeat_key);
+        self.record_read(context, entry, result).await.map(Some)
     }
 
     /// Looks, and records that with what came of it.
     pub(crate) async fn execute_read(
         self: &Arc<Self>,
-        behalf: &RequestContext,
+        context: &RequestContext,
         allowed: AllowedAction,
     ) -> Result<SubmissionOutcome, GatewayError> {
-        let (looking, permit) = ReadLogEntry::from_allowed(allowed)?;
-        let underway = ReadLogGuard { gateway: self, behalf, looking: Some(looking) };
-        let result = self.execute_in_kernel(behalf, permit).await;
-        self.record_read(behalf, underway.disarm()?, result).await
+        let (entry, permit) = ReadLogEntry::from_allowed(allowed)?;
+        let log_guard = ReadLogGuard { gateway: self, context, entry: Some(entry) };
+        let result = self.execute_in_kernel(context, permit).await;
+        self.record_read(context, log_guard.disarm()?, result).await
     }
 
     async fn record_read(
         &self,
-        behalf: &RequestContext,
-        looking: ReadLogEntry,
+        context: &RequestContext,
+        entry: ReadLogEntry,
         result: Result<RawJson, ErrorInfo>,
     ) -> Result<SubmissionOutcome, GatewayError> {
-        let (id, hash) = (looking.action, looking.hash);
-        self.append_read_event(behalf, looking, &result).await?;
+        let (id, hash) = (entry.action, entry.hash);
+        self.append_read_event(context, entry, &result).await?;
         let value = result.map_err(GatewayError::Fault)?;
         Ok(SubmissionOutcome::Finished(build_action_response(
             id,
@@ -85,13 +86,13 @@ impl Gateway {
 
     async fn append_read_event(
         &self,
-        behalf: &RequestContext,
-        looking: ReadLogEntry,
+        context: &RequestContext,
+        entry: ReadLogEntry,
         result: &Result<RawJson, ErrorInfo>,
     ) -> Result<(), GatewayError> {
-        let fact = looking.into_fact(behalf, result);
-        let append = build_append(behalf, Durability::Buffered, vec![fact]);
-        self.append_once(AppendRequest { command: behalf.command.clone(), ..append }).await?;
+        let fact = entry.into_fact(context, result);
+        let append = build_append(context, Durability::Buffered, vec![fact]);
+        self.append_once(AppendRequest { command: context.command.clone(), ..append }).await?;
         Ok(())
     }
 }
@@ -100,28 +101,28 @@ impl Gateway {
 /// they looked is recorded all the same.
 struct ReadLogGuard<'a> {
     gateway: &'a Arc<Gateway>,
-    behalf: &'a RequestContext,
-    looking: Option<ReadLogEntry>,
+    context: &'a RequestContext,
+    entry: Option<ReadLogEntry>,
 }
 
 impl ReadLogGuard<'_> {
     fn disarm(mut self) -> Result<ReadLogEntry, GatewayError> {
-        self.looking.take().ok_or(GatewayError::Stopping)
+        self.entry.take().ok_or(GatewayError::Stopping)
     }
 }
 
 impl Drop for ReadLogGuard<'_> {
     fn drop(&mut self) {
-        let Some(looking) = self.looking.take() else { return };
+        let Some(entry) = self.entry.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            tracing::warn!(action = %looking.action, "a look was given up while the daemon ended");
+            tracing::warn!(action = %entry.action, "a look was given up while the daemon ended");
             return;
         };
-        let (gateway, behalf) = (Arc::clone(self.gateway), self.behalf.clone());
+        let (gateway, context) = (Arc::clone(self.gateway), self.context.clone());
         let message = "whoever asked hung up before it was answered".to_owned();
         let fault = ErrorInfo { code: Code::Cancelled, message, details: None };
         drop(runtime.spawn(async move {
-            if let Err(error) = gateway.append_read_event(&behalf, looking, &Err(fault)).await {
+            if let Err(error) = gateway.append_read_event(&context, entry, &Err(fault)).await {
                 tracing::warn!(%error, "that somebody looked could not be recorded");
             }
         }));
@@ -136,7 +137,7 @@ struct ReadLogEntry {
     what: String,
     hash: Hash,
     by: AllowedBy,
-    began: Instant,
+    started: Instant,
 }
 
 impl ReadLogEntry {
@@ -145,22 +146,22 @@ impl ReadLogEntry {
         let (name, params, what) = (action.name(), action.params(), action.describe());
         let (permit, by) = Permit::for_read(allowed).map_err(|_| GatewayError::Stopping)?;
         let (action, hash) = (permit.id(), permit.hash());
-        let began = Instant::now();
-        Ok((Self { action, name, params, what, hash, by, began }, permit))
+        let started = Instant::now();
+        Ok((Self { action, name, params, what, hash, by, started }, permit))
     }
 
-    fn into_fact(self, behalf: &RequestContext, result: &Result<RawJson, ErrorInfo>) -> Fact {
+    fn into_fact(self, context: &RequestContext, result: &Result<RawJson, ErrorInfo>) -> Fact {
         Fact::ActionRead {
             action: self.action,
-            project: behalf.project.id,
+            project: context.project.id,
             name: self.name.to_owned(),
             params: self.params,
             what: self.what,
             action_hash: self.hash,
-            role: behalf.role.clone(),
-            session: behalf.session,
+            role: context.role.clone(),
+            session: context.session,
             why: self.by,
-            outcome: outcome_from_result(ActionKind::Read, result, self.began),
+            outcome: outcome_from_result(ActionKind::Read, result, self.started),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Gateway {
             return self.get_approval(id).await;
         }
         validate_answer(&answer)?;
-        let turn = self.lock_governance().await?;
+        let guard = self.lock_governance().await?;
         let parsed: Result<ApprovalId, _> = id.parse();
         let Some(approval) = parsed.ok().and_then(|id| self.approvals.get(id)) else {
             // One that is not there at all is another matter.
@@ -70,23 +70,24 @@ impl Gateway {
             command: request.command,
             ..self.context_from_approval(&approval)?
         };
-        let answering = AnswerContext { person, approval, answer };
-        match answering.answer.decision {
-            ApprovalAnswer::Deny => self.apply_denial(&answering).await?,
+        let answer_context = AnswerContext { person, approval, answer };
+        match answer_context.answer.decision {
+            ApprovalAnswer::Deny => self.apply_denial(&answer_context).await?,
             ApprovalAnswer::Allow => {
-                let governed = self.refresh_governance(answering.approval.project, &turn).await?;
-                if answering.approval.question.trust.is_some() {
-                    self.apply_trust(&answering, &governed, &turn).await?;
+                let governance =
+                    self.refresh_governance(answer_context.approval.project, &guard).await?;
+                if answer_context.approval.question.trust.is_some() {
+                    self.apply_trust(&answer_context, &governance, &guard).await?;
                 } else {
-                    self.apply_approval(&answering, &governed, &turn).await?;
+                    self.apply_approval(&answer_context, &governance, &guard).await?;
                 }
             }
         }
         self.get_approval(id).await
     }
 
-    async fn apply_denial(&self, answering: &AnswerContext) -> Result<(), GatewayError> {
-        let AnswerContext { person, approval, answer } = answering;
+    async fn apply_denial(&self, answer_context: &AnswerContext) -> Result<(), GatewayError> {
+        let AnswerContext { person, approval, answer } = answer_context;
         let said = answer.message.as_deref().filter(|message| !message.trim().is_empty());
         let message = said.map_or_else(
             || "a person said no".to_owned(),
@@ -94,7 +95,7 @@ impl Gateway {
         );
         let fault = ErrorInfo { code: Code::ApprovalDenied, message, details: None };
         let facts = vec![
-            answering.answered_fact(None),
+            answer_context.answered_fact(None),
             Fact::ActionDenied { action: approval.action, fault: fault.clone() },
         ];
         let command = person.command.clone();
@@ -107,11 +108,11 @@ impl Gateway {
 
     async fn apply_approval(
         self: &Arc<Self>,
-        answering: &AnswerContext,
-        governed: &ProjectGovernance,
-        turn: &crate::project::governance::GovernanceGuard<'_>,
+        answer_context: &AnswerContext,
+        governance: &ProjectGovernance,
+        guard: &crate::project::governance::GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
-        let AnswerContext { person, approval, answer } = answering;
+        let AnswerContext { person, approval, answer } = answer_context;
         let scope = answer.scope.unwrap_or(AnswerScope::Once);
         if !approval.question.choices.iter().any(|choice| choice.scope == scope) {
             return Err(GatewayError::InvalidField {
@@ -119,39 +120,43 @@ impl Gateway {
                 why: "this question can be answered once and no further".to_owned(),
             });
         }
-        let behalf = self.context_from_approval(approval)?;
-        let matter = self
-            .resolve_implied_command(governed, self.approvals.restore_bound_action(approval)?)
+        let context = self.context_from_approval(approval)?;
+        let bound_action = self
+            .resolve_implied_command(governance, self.approvals.restore_bound_action(approval)?)
             .await?;
-        let seen = self.runtime_trusted_fact(governed, &matter).await?;
-        let covers = matter.grant_scope().map_err(provost_store::StoreError::from)?;
-        let words = describe_grant_scope(&matter);
-        let now = pin_scripts(&governed.project.path, &matter).await?;
-        let weighed = self.reevaluate(governed, approval, matter).await?;
-        let changed = self.detect_stale_prompt(governed, approval, &weighed, &now).await?;
-        let allowed = match (weighed, changed) {
+        let seen = self.runtime_trusted_fact(governance, &bound_action).await?;
+        let covers = bound_action.grant_scope().map_err(provost_store::StoreError::from)?;
+        let words = describe_grant_scope(&bound_action);
+        let now = pin_scripts(&governance.project.path, &bound_action).await?;
+        let decision = self.reevaluate(governance, approval, bound_action).await?;
+        let changed = self.detect_stale_prompt(governance, approval, &decision, &now).await?;
+        let allowed = match (decision, changed) {
             (Decision::Deny(denied), _) => {
-                return self.deny_after_approval(answering, &denied).await;
+                return self.deny_after_approval(answer_context, &denied).await;
             }
-            (Decision::RequireApproval(asking), Some(why)) => {
-                return self.reopen_approval(answering, governed, &behalf, (asking, why)).await;
+            (Decision::RequireApproval(unapproved), Some(why)) => {
+                return self
+                    .reopen_approval(answer_context, governance, &context, (unapproved, why))
+                    .await;
             }
-            (Decision::RequireApproval(asking), None) => {
+            (Decision::RequireApproval(unapproved), None) => {
                 let answerer =
                     Approver { principal: &person.principal, class: TokenClass::Operator };
-                let done = asking.approve(approval, answerer, &now, self.clock.now());
+                let done = unapproved.approve(approval, answerer, &now, self.clock.now());
                 done.map_err(|denied| GatewayError::Fault(fault_from_denial(&denied)))?
             }
             // The person said yes to what they were shown, whatever the mode says by now.
             (Decision::Allow(allowed), Some(why)) => {
-                let asking = allowed.into_unapproved(why);
-                return self.reopen_approval(answering, governed, &behalf, (asking, why)).await;
+                let unapproved = allowed.into_unapproved(why);
+                return self
+                    .reopen_approval(answer_context, governance, &context, (unapproved, why))
+                    .await;
             }
             // Something allows it by now; that it was also answered does no harm.
             (Decision::Allow(allowed), None) => allowed,
         };
         let mut added = None;
-        let mut facts = vec![answering.answered_fact(Some(scope))];
+        let mut facts = vec![answer_context.answered_fact(Some(scope))];
         facts.extend(seen);
         match scope {
             AnswerScope::Once => {}
@@ -167,11 +172,11 @@ impl Gateway {
                 added = Some(self.prepare_user_rule(approval, rule).await?);
             }
         }
-        self.record_and_run(answering, behalf, allowed, facts).await?;
+        self.record_and_run(answer_context, context, allowed, facts).await?;
         // Not before the answer is in the log: a rule that nobody answered for must
         // not be there, while one that is missing only asks again.
         match added {
-            Some(added) => self.persist_user_rule(added, approval.project, turn).await,
+            Some(added) => self.persist_user_rule(added, approval.project, guard).await,
             None => Ok(()),
         }
     }
@@ -179,13 +184,13 @@ impl Gateway {
     /// The person said yes, but by now something forbids it.
     async fn deny_after_approval(
         &self,
-        answering: &AnswerContext,
+        answer_context: &AnswerContext,
         denied: &Denial,
     ) -> Result<(), GatewayError> {
-        let AnswerContext { person, approval, .. } = answering;
+        let AnswerContext { person, approval, .. } = answer_context;
         let fault = fault_from_denial(denied);
         let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
-        let facts = vec![answering.answered_fact(Some(AnswerScope::Once)), denied];
+        let facts = vec![answer_context.answered_fact(Some(AnswerScope::Once)), denied];
         let command = person.command.clone();
         let append = AppendRequest { command, ..build_append(person, Durability::Synced, facts) };
         self.resolve_approval(approval, append).await?;
@@ -196,27 +201,27 @@ impl Gateway {
     /// Records that it may run, and runs it.
     async fn record_and_run(
         self: &Arc<Self>,
-        answering: &AnswerContext,
-        behalf: RequestContext,
+        answer_context: &AnswerContext,
+        context: RequestContext,
         allowed: AllowedAction,
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
-        let (action, same) = (answering.approval.action, allowed.bound_action().repeat_key());
-        let learned = facts.clone();
+        let (action, same) = (answer_context.approval.action, allowed.bound_action().repeat_key());
+        let governance_facts = facts.clone();
         let append = AppendRequest {
-            command: answering.person.command.clone(),
+            command: answer_context.person.command.clone(),
             durability: Durability::Synced,
-            ..build_allowed_append(&answering.person, &allowed, facts)
+            ..build_allowed_append(&answer_context.person, &allowed, facts)
         };
-        let recorded = self.resolve_approval(&answering.approval, append).await?;
-        self.apply_governance_facts(&learned).await?;
-        self.reset_repeat_count(&behalf.principal);
-        self.count_repeat(&behalf.principal, same);
+        let recorded = self.resolve_approval(&answer_context.approval, append).await?;
+        self.apply_governance_facts(&governance_facts).await?;
+        self.reset_repeat_count(&context.principal);
+        self.count_repeat(&context.principal, same);
         let permit = issue_permit(allowed, &recorded)?;
         let gateway = Arc::clone(self);
         let waiting = self.register_waiter_if_awaited(&permit);
         tokio::spawn(async move {
-            let ended = gateway.run_permitted_action(&behalf, permit, waiting).await;
+            let ended = gateway.run_permitted_action(&context, permit, waiting).await;
             gateway.approvals.deliver_result(action, ended);
         });
         Ok(())
@@ -226,21 +231,21 @@ impl Gateway {
     /// link leads elsewhere, or what would be replaced is something else.
     async fn detect_stale_prompt(
         &self,
-        governed: &ProjectGovernance,
+        governance: &ProjectGovernance,
         approval: &Approval,
-        weighed: &Decision,
+        decision: &Decision,
         pins: &[PinnedFile],
     ) -> Result<Option<&'static str>, GatewayError> {
-        let matter = match weighed {
+        let bound_action = match decision {
             Decision::Deny(_) => return Ok(None),
-            Decision::RequireApproval(asking) => asking.bound_action(),
+            Decision::RequireApproval(unapproved) => unapproved.bound_action(),
             Decision::Allow(allowed) => allowed.bound_action(),
         };
         if approval.question.pins != pins {
             return Ok(Some(SCRIPT_CHANGED));
         }
-        let Action::File(_) = &matter.request().action else { return Ok(None) };
-        let now = self.redact_prompt(self.build_base_prompt(governed, matter).await?)?;
+        let Action::File(_) = &bound_action.request().action else { return Ok(None) };
+        let now = self.redact_prompt(self.build_base_prompt(governance, bound_action).await?)?;
         let shown = &approval.question;
         Ok(if now.notes != shown.notes || now.diff != shown.diff {
             Some(FILES_CHANGED)
@@ -252,19 +257,19 @@ impl Gateway {
     /// What was shown changed since the question: that is another question.
     async fn reopen_approval(
         &self,
-        answering: &AnswerContext,
-        governed: &ProjectGovernance,
-        behalf: &RequestContext,
-        (asking, why): (UnapprovedAction, &str),
+        answer_context: &AnswerContext,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
+        (unapproved, why): (UnapprovedAction, &str),
     ) -> Result<(), GatewayError> {
-        let AnswerContext { approval, .. } = answering;
+        let AnswerContext { approval, .. } = answer_context;
         let why = format!("{why} since; it is asked again");
-        let question =
-            self.build_approval_prompt(governed, behalf.role.as_deref(), &asking).await?;
-        let (id, asked) = self.approval_asked_facts(behalf, asking.bound_action(), question);
+        let prompt =
+            self.build_approval_prompt(governance, context.role.as_deref(), &unapproved).await?;
+        let (id, asked) = self.approval_asked_facts(context, unapproved.bound_action(), prompt);
         let facts = std::iter::once(approval_withdrawn_fact(approval, why)).chain(asked).collect();
-        self.resolve_approval(approval, build_append(behalf, Durability::Synced, facts)).await?;
-        self.cache_approval(id, asking.bound_action()).await?;
+        self.resolve_approval(approval, build_append(context, Durability::Synced, facts)).await?;
+        self.cache_approval(id, unapproved.bound_action()).await?;
         Err(hash_mismatch_error())
     }
 
@@ -272,31 +277,33 @@ impl Gateway {
     /// waited for the same.
     async fn apply_trust(
         self: &Arc<Self>,
-        answering: &AnswerContext,
-        governed: &ProjectGovernance,
-        turn: &crate::project::governance::GovernanceGuard<'_>,
+        answer_context: &AnswerContext,
+        governance: &ProjectGovernance,
+        guard: &crate::project::governance::GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
-        let Some(trust) = &answering.approval.question.trust else {
+        let Some(trust) = &answer_context.approval.question.trust else {
             return Err(hash_mismatch_error());
         };
-        let trusted = match file_trusted_fact(governed, trust.what, &trust.file, trust.hash) {
+        let trusted = match file_trusted_fact(governance, trust.what, &trust.file, trust.hash) {
             Err(error) if matches!(&error, GatewayError::Fault(fault) if fault.code == Code::HashMismatch) =>
             {
-                self.reopen_trust_approval(&answering.approval, governed, turn).await?;
+                self.reopen_trust_approval(&answer_context.approval, governance, guard).await?;
                 return Err(error);
             }
             trusted => trusted?,
         };
-        let facts = vec![answering.answered_fact(Some(AnswerScope::Once)), trusted];
-        let learned = facts.clone();
-        let command = answering.person.command.clone();
-        let append =
-            AppendRequest { command, ..build_append(&answering.person, Durability::Synced, facts) };
-        self.resolve_approval(&answering.approval, append).await?;
-        self.apply_governance_facts(&learned).await?;
-        self.recompile_rules(governed.project.id);
-        self.resume_action(&answering.approval, turn).await?;
-        self.resume_trusted_actions(&answering.person, trust.hash, &trust.file, turn).await
+        let facts = vec![answer_context.answered_fact(Some(AnswerScope::Once)), trusted];
+        let governance_facts = facts.clone();
+        let command = answer_context.person.command.clone();
+        let append = AppendRequest {
+            command,
+            ..build_append(&answer_context.person, Durability::Synced, facts)
+        };
+        self.resolve_approval(&answer_context.approval, append).await?;
+        self.apply_governance_facts(&governance_facts).await?;
+        self.recompile_rules(governance.project.id);
+        self.resume_action(&answer_context.approval, guard).await?;
+        self.resume_trusted_actions(&answer_context.person, trust.hash, &trust.file, guard).await
     }
 
     fn grant_created_fact(

@@ -38,7 +38,7 @@ impl Gateway {
     }
 
     async fn expire_approval(&self, approval: &Approval) -> Result<(), GatewayError> {
-        let _turn = self.lock_governance().await?;
+        let _guard = self.lock_governance().await?;
         if self.approvals.get(approval.id).is_none() {
             return Ok(());
         }

@@ -39,7 +39,7 @@ impl Gateway {
         &self,
         added: PendingPolicyEdit,
         project: ProjectId,
-        turn: &GovernanceGuard<'_>,
+        guard: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
         let write = move || write_policy_file(&added.file, &added.before, &added.text);
         let written =
@@ -49,7 +49,7 @@ impl Gateway {
                 "it runs this once, but the rule could not be written: {error}"
             ))
         })?;
-        self.refresh_governance(project, turn).await?;
+        self.refresh_governance(project, guard).await?;
         Ok(())
     }
 }

@@ -25,69 +25,71 @@ impl Gateway {
     /// The question that an action raises.
     pub(crate) async fn build_approval_prompt(
         &self,
-        governed: &ProjectGovernance,
+        governance: &ProjectGovernance,
         role: Option<&str>,
-        asking: &UnapprovedAction,
+        unapproved: &UnapprovedAction,
     ) -> Result<ApprovalPrompt, GatewayError> {
-        let matter = asking.bound_action();
-        let mut question = self.build_base_prompt(governed, matter).await?;
-        question.why.clone_from(&asking.why);
-        question.rules.clone_from(&asking.rules);
-        question.gate.clone_from(&asking.gate);
+        let bound_action = unapproved.bound_action();
+        let mut prompt = self.build_base_prompt(governance, bound_action).await?;
+        prompt.why.clone_from(&unapproved.why);
+        prompt.rules.clone_from(&unapproved.rules);
+        prompt.gate.clone_from(&unapproved.gate);
         // A hard gate, or rules that cannot be read, are opened once and no more; so is
         // what holds a secret, because a grant or a rule would have to keep it.
-        let unkept = self.holds_secret(&matter.request().action);
+        let secret_actions = self.holds_secret(&bound_action.request().action);
         // Whoever says yes for longer would say it to what nobody has seen.
-        let folder = &governed.project.path;
-        let (_, linked) = split_linked_programs(folder, matter, &question.pins).await?;
-        let through = apply_links(&load_decided_links(Path::new(folder), matter), matter);
+        let folder = &governance.project.path;
+        let (_, linked) = split_linked_programs(folder, bound_action, &prompt.pins).await?;
+        let through =
+            apply_links(&load_decided_links(Path::new(folder), bound_action), bound_action);
         let linked = linked.first().map(|path| format!("{path} lies behind a link"));
-        let loose = matter.unpinned_reason(folder, &question.pins).or(linked);
-        let once = asking.gate.is_some()
-            || governed.broken.is_some()
-            || unkept
+        let loose = bound_action.unpinned_reason(folder, &prompt.pins).or(linked);
+        let once = unapproved.gate.is_some()
+            || governance.broken.is_some()
+            || secret_actions
             || loose.is_some()
             || !through.is_empty();
-        question.notes.extend(loose.map(|why| format!("{UNPINNED_NOTE}: {why}")));
-        question.choices = if once {
+        prompt.notes.extend(loose.map(|why| format!("{UNPINNED_NOTE}: {why}")));
+        prompt.choices = if once {
             vec![build_once_choice()]
         } else {
-            build_answer_choices(governed, matter, role)
+            build_answer_choices(governance, bound_action, role)
         };
-        Ok(question)
+        Ok(prompt)
     }
 
     /// The question whether a file may govern.
     pub(crate) async fn build_trust_approval_prompt(
         &self,
-        governed: &ProjectGovernance,
-        matter: &BoundAction,
+        governance: &ProjectGovernance,
+        bound_action: &BoundAction,
         trust: TrustPrompt,
     ) -> Result<ApprovalPrompt, GatewayError> {
-        let mut question = self.build_base_prompt(governed, matter).await?;
-        question.why = match trust.before {
+        let mut prompt = self.build_base_prompt(governance, bound_action).await?;
+        prompt.why = match trust.before {
             None => format!("{} was never trusted, and this acts in its role", trust.file),
             Some(_) => format!("{} changed since it was trusted", trust.file),
         };
         let remembers = format!("trust {} exactly as it is now", trust.file);
-        question.choices = vec![ApprovalChoice { scope: AnswerScope::Once, remembers, rule: None }];
-        question.trust = Some(trust);
-        Ok(question)
+        prompt.choices = vec![ApprovalChoice { scope: AnswerScope::Once, remembers, rule: None }];
+        prompt.trust = Some(trust);
+        Ok(prompt)
     }
 
     /// All of a question but why it is asked, and what can be answered.
     pub(crate) async fn build_base_prompt(
         &self,
-        governed: &ProjectGovernance,
-        matter: &BoundAction,
+        governance: &ProjectGovernance,
+        bound_action: &BoundAction,
     ) -> Result<ApprovalPrompt, GatewayError> {
-        let action = &matter.request().action;
-        let folder = PathBuf::from(&governed.project.path);
-        let path = self.places.path.clone();
-        let demands = matter.describe_effects(|run| find_program_path(&folder, &path, matter, run));
+        let action = &bound_action.request().action;
+        let folder = PathBuf::from(&governance.project.path);
+        let path = self.config.path.clone();
+        let demands = bound_action
+            .describe_effects(|run| find_program_path(&folder, &path, bound_action, run));
         let wanted = action.clone();
-        let source = matter.implied_command_source().map(str::to_owned);
-        let links = load_decided_links(&folder, matter);
+        let source = bound_action.implied_command_source().map(str::to_owned);
+        let links = load_decided_links(&folder, bound_action);
         let look = move || {
             let mut change = file_change_summary::summarize_file_change(&folder, &wanted);
             let mut notes = describe_link_targets(&folder, &wanted, &links);
@@ -103,14 +105,14 @@ impl Gateway {
             what: action.describe(),
             why: String::new(),
             demands,
-            cwd: matter.cwd().as_str().to_owned(),
+            cwd: bound_action.cwd().as_str().to_owned(),
             diff,
             notes,
-            profile: select_sandbox_profile(matter).unwrap_or("none").to_owned(),
-            network: matter.needs_network(),
+            profile: select_sandbox_profile(bound_action).unwrap_or("none").to_owned(),
+            network: bound_action.needs_network(),
             rules: Vec::new(),
             gate: None,
-            pins: pin_scripts(&governed.project.path, matter).await?,
+            pins: pin_scripts(&governance.project.path, bound_action).await?,
             choices: Vec::new(),
             trust: None,
         })
@@ -124,12 +126,13 @@ fn build_once_choice() -> ApprovalChoice {
 
 /// The answers that allow, and what each remembers.
 fn build_answer_choices(
-    governed: &ProjectGovernance,
-    matter: &BoundAction,
+    governance: &ProjectGovernance,
+    bound_action: &BoundAction,
     role: Option<&str>,
 ) -> Vec<ApprovalChoice> {
-    let again = describe_grant_scope(matter);
-    let session = if matter.request().session.is_some() { "this session" } else { "its token" };
+    let again = describe_grant_scope(bound_action);
+    let session =
+        if bound_action.request().session.is_some() { "this session" } else { "its token" };
     let choice = |scope, remembers| ApprovalChoice { scope, remembers, rule: None };
     let mut choices = vec![
         build_once_choice(),
@@ -138,9 +141,9 @@ fn build_answer_choices(
     ];
     // A rule knows no pin: it would allow whatever the script holds by then, also one that
     // is not there yet.
-    let folder = &governed.project.path;
-    let runs_code = !matter.script_paths(folder).is_empty();
-    if let (false, Some(rule)) = (runs_code, build_narrowest_rule(folder, matter, role)) {
+    let folder = &governance.project.path;
+    let runs_code = !bound_action.script_paths(folder).is_empty();
+    if let (false, Some(rule)) = (runs_code, build_narrowest_rule(folder, bound_action, role)) {
         let remembers = format!(
             "{again}, in the role {} and in the project {folder} only, by this rule in your \
              policy.toml, until you take it out",
@@ -152,14 +155,14 @@ fn build_answer_choices(
 }
 
 /// "The same again", in words.
-pub(crate) fn describe_grant_scope(matter: &BoundAction) -> String {
-    let action = &matter.request().action;
+pub(crate) fn describe_grant_scope(bound_action: &BoundAction) -> String {
+    let action = &bound_action.request().action;
     match action {
         Action::File(_) => {
             let paths: Vec<_> = action.paths().iter().map(RelPath::display_quoted).collect();
             format!("{} on {}", action.name(), paths.join(", "))
         }
-        Action::Process(_) if matter.is_opaque() => "exactly this command line".to_owned(),
+        Action::Process(_) if bound_action.is_opaque() => "exactly this command line".to_owned(),
         Action::Process(_) | Action::Runtime(_) => format!("to {}", action.describe()),
     }
 }
@@ -168,13 +171,13 @@ pub(crate) fn describe_grant_scope(matter: &BoundAction) -> String {
 /// only, and of a command exactly this line, or exactly these words, in this folder.
 pub(crate) fn build_narrowest_rule(
     project: &str,
-    matter: &BoundAction,
+    bound_action: &BoundAction,
     role: Option<&str>,
 ) -> Option<String> {
     let role = role?;
-    let action = &matter.request().action;
+    let action = &bound_action.request().action;
     let mut rules = Vec::new();
-    let cwd = matter.cwd();
+    let cwd = bound_action.cwd();
     match action {
         Action::File(_) => {
             for path in action.paths() {
@@ -184,8 +187,8 @@ pub(crate) fn build_narrowest_rule(
         }
         Action::Process(ProcessAction::RunCommand(run)) => {
             // Variables are allowed by no rule, and what is given to read is not part of one.
-            if matter.is_opaque()
-                || matter.needs_network()
+            if bound_action.is_opaque()
+                || bound_action.needs_network()
                 || !run.env.is_empty()
                 || run.stdin.is_some()
                 || run.background
@@ -195,7 +198,7 @@ pub(crate) fn build_narrowest_rule(
             let exact = match (&run.command, &run.argv) {
                 (Some(line), _) => PolicyRule::allow_exact_line(line),
                 // What it writes would take a rule about files, which allows more than this.
-                (None, _) if matter.command_effects().len() > 1 => return None,
+                (None, _) if bound_action.command_effects().len() > 1 => return None,
                 (None, argv) => PolicyRule::allow_exact_command(argv.as_deref()?),
             };
             rules.push(exact.ok()?.restrict_to_project(project, Some(cwd.as_str())).ok()?);
@@ -213,12 +216,12 @@ pub(crate) fn build_narrowest_rule(
 fn find_program_path(
     folder: &Path,
     path: &[PathBuf],
-    matter: &BoundAction,
+    bound_action: &BoundAction,
     run: &CommandInvocation,
 ) -> Option<String> {
     let name = run.argv.first()?;
     if name.contains('/') {
-        let start = folder.join(matter.cwd().as_str());
+        let start = folder.join(bound_action.cwd().as_str());
         let inner = run.folders.first().map_or("", String::as_str);
         let found = start.join(inner).join(name);
         return found.exists().then(|| found.display().to_string());

@@ -30,31 +30,31 @@ impl PendingApprovals {
     /// The open question of the same asker about the same, if there is one.
     pub(super) fn find_duplicate(
         &self,
-        behalf: &RequestContext,
-        matter: &BoundAction,
+        context: &RequestContext,
+        bound_action: &BoundAction,
     ) -> Option<Arc<Approval>> {
-        let sameness = matter.repeat_key();
+        let repeat_key = bound_action.repeat_key();
         let same = |open: &Arc<Approval>| {
-            open.project == behalf.project.id
-                && open.principal == behalf.principal
-                && open.role == behalf.role
-                && open.session == behalf.session
-                && (open.action_hash == matter.hash()
+            open.project == context.project.id
+                && open.principal == context.principal
+                && open.role == context.role
+                && open.session == context.session
+                && (open.action_hash == bound_action.hash()
                     || self
                         .restore_bound_action(open)
-                        .is_ok_and(|open| open.repeat_key() == sameness))
+                        .is_ok_and(|open| open.repeat_key() == repeat_key))
         };
         self.list().into_iter().find(same)
     }
 
     /// Fails if as many questions are open as may be.
-    pub(super) fn check_quota(&self, behalf: &RequestContext) -> Result<(), GatewayError> {
+    pub(super) fn check_quota(&self, context: &RequestContext) -> Result<(), GatewayError> {
         let all = self.list();
-        let here = all.iter().filter(|open| open.project == behalf.project.id);
+        let here = all.iter().filter(|open| open.project == context.project.id);
         let (mut n_here, mut n_own) = (0, 0);
         for open in here {
             n_here += 1;
-            n_own += usize::from(open.principal == behalf.principal);
+            n_own += usize::from(open.principal == context.principal);
         }
         if n_own >= MAX_OPEN_PER_PRINCIPAL {
             return Err(too_many_approvals_error(&format!(

@@ -20,36 +20,37 @@ impl Gateway {
     pub(super) async fn resume_action(
         self: &Arc<Self>,
         approval: &Approval,
-        turn: &GovernanceGuard<'_>,
+        guard: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
-        let behalf = self.context_from_approval(approval)?;
-        let matter = self.approvals.restore_bound_action(approval)?;
-        let governed = self.refresh_governance(approval.project, turn).await?;
+        let context = self.context_from_approval(approval)?;
+        let bound_action = self.approvals.restore_bound_action(approval)?;
+        let governance = self.refresh_governance(approval.project, guard).await?;
         let action = approval.action;
-        match self.reevaluate(&governed, approval, matter).await? {
+        match self.reevaluate(&governance, approval, bound_action).await? {
             Decision::Deny(denied) => {
                 let fault = fault_from_denial(&denied);
                 let denied = Fact::ActionDenied { action, fault: fault.clone() };
-                self.append_facts(&behalf, Durability::Synced, vec![denied]).await?;
+                self.append_facts(&context, Durability::Synced, vec![denied]).await?;
                 self.approvals.deliver_result(action, Err(GatewayError::Fault(fault)));
             }
-            Decision::RequireApproval(asking) => {
-                let question =
-                    self.build_approval_prompt(&governed, behalf.role.as_deref(), &asking).await?;
+            Decision::RequireApproval(unapproved) => {
+                let prompt = self
+                    .build_approval_prompt(&governance, context.role.as_deref(), &unapproved)
+                    .await?;
                 let (id, asked) =
-                    self.approval_asked_facts(&behalf, asking.bound_action(), question);
-                self.append_facts(&behalf, Durability::Synced, asked.into()).await?;
-                self.cache_approval(id, asking.bound_action()).await?;
+                    self.approval_asked_facts(&context, unapproved.bound_action(), prompt);
+                self.append_facts(&context, Durability::Synced, asked.into()).await?;
+                self.cache_approval(id, unapproved.bound_action()).await?;
             }
             Decision::Allow(allowed) => {
-                self.count_repeat(&behalf.principal, allowed.bound_action().repeat_key());
+                self.count_repeat(&context.principal, allowed.bound_action().repeat_key());
                 let recorded =
-                    self.append_redacted(build_allowed_append(&behalf, &allowed, Vec::new()));
+                    self.append_redacted(build_allowed_append(&context, &allowed, Vec::new()));
                 let permit = issue_permit(allowed, &recorded.await?)?;
                 let gateway = Arc::clone(self);
                 let waiting = self.register_waiter_if_awaited(&permit);
                 tokio::spawn(async move {
-                    let ended = gateway.run_permitted_action(&behalf, permit, waiting).await;
+                    let ended = gateway.run_permitted_action(&context, permit, waiting).await;
                     gateway.approvals.deliver_result(action, ended);
                 });
             }
@@ -61,22 +62,22 @@ impl Gateway {
     /// there, and the project still open.
     pub(super) async fn reevaluate(
         &self,
-        governed: &ProjectGovernance,
+        governance: &ProjectGovernance,
         approval: &Approval,
-        matter: BoundAction,
+        bound_action: BoundAction,
     ) -> Result<Decision, GatewayError> {
         let agent = approval.class == TokenClass::Agent;
-        let speaks = self.keyring.has_valid_token(&approval.principal, self.clock.now())
+        let speaks = self.registry.has_valid_token(&approval.principal, self.clock.now())
             || self.is_session_active(&approval.principal).await?;
         if agent && !speaks {
             let why = "the token that asked does not work any more";
             return Ok(Decision::Deny(Denial::new(Code::Forbidden, why)));
         }
-        if governed.project.status != ProjectStatus::Open {
+        if governance.project.status != ProjectStatus::Open {
             let why = "the project was closed since it was asked for";
             return Ok(Decision::Deny(Denial::new(Code::Cancelled, why)));
         }
-        self.evaluate(governed, approval.role.as_deref(), matter).await
+        self.evaluate(governance, approval.role.as_deref(), bound_action).await
     }
 
     /// Goes on with every action that waited for this file. Those that were asked about
@@ -86,7 +87,7 @@ impl Gateway {
         person: &RequestContext,
         hash: Hash,
         file: &str,
-        turn: &GovernanceGuard<'_>,
+        guard: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
         for approval in self.approvals.list() {
             let trust = approval.question.trust.as_ref().filter(|trust| trust.file == file);
@@ -113,7 +114,7 @@ impl Gateway {
                 build_append(person, Durability::Synced, vec![resolved]),
             )
             .await?;
-            self.resume_action(&approval, turn).await?;
+            self.resume_action(&approval, guard).await?;
         }
         Ok(())
     }
@@ -123,22 +124,22 @@ impl Gateway {
     pub(super) async fn reopen_trust_approval(
         self: &Arc<Self>,
         approval: &Approval,
-        governed: &ProjectGovernance,
-        turn: &GovernanceGuard<'_>,
+        governance: &ProjectGovernance,
+        guard: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
-        let behalf = self.context_from_approval(approval)?;
+        let context = self.context_from_approval(approval)?;
         let why = approval_withdrawn_fact(approval, "the file has changed since".to_owned());
-        let Some(trust) = find_untrusted_role(governed, behalf.role.as_deref()) else {
-            self.resolve_approval(approval, build_append(&behalf, Durability::Synced, vec![why]))
+        let Some(trust) = find_untrusted_role(governance, context.role.as_deref()) else {
+            self.resolve_approval(approval, build_append(&context, Durability::Synced, vec![why]))
                 .await?;
-            return self.resume_action(approval, turn).await;
+            return self.resume_action(approval, guard).await;
         };
-        let matter = self.approvals.restore_bound_action(approval)?;
-        let question = self.build_trust_approval_prompt(governed, &matter, trust).await?;
-        let (id, asked) = self.approval_asked_facts(&behalf, &matter, question);
+        let bound_action = self.approvals.restore_bound_action(approval)?;
+        let prompt = self.build_trust_approval_prompt(governance, &bound_action, trust).await?;
+        let (id, asked) = self.approval_asked_facts(&context, &bound_action, prompt);
         let facts = std::iter::once(why).chain(asked).collect();
-        self.resolve_approval(approval, build_append(&behalf, Durability::Synced, facts)).await?;
-        self.cache_approval(id, &matter).await
+        self.resolve_approval(approval, build_append(&context, Durability::Synced, facts)).await?;
+        self.cache_approval(id, &bound_action).await
     }
 }
 

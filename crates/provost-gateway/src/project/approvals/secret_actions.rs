@@ -13,8 +13,8 @@ use super::{PendingApprovals, hash_mismatch_error};
 use crate::{Gateway, GatewayError};
 
 impl PendingApprovals {
-    pub(super) fn keep_secret_action(&self, action: ActionId, unkept: Action) {
-        self.unkept.lock().insert(action, unkept);
+    pub(super) fn keep_secret_action(&self, action: ActionId, secret_actions: Action) {
+        self.secret_actions.lock().insert(action, secret_actions);
     }
 
     /// The action that a question is about, exactly as it was asked for.
@@ -22,9 +22,9 @@ impl PendingApprovals {
         &self,
         approval: &Approval,
     ) -> Result<BoundAction, GatewayError> {
-        let unkept = self.unkept.lock();
-        let action = unkept.get(&approval.action).cloned();
-        drop(unkept);
+        let secret_actions = self.secret_actions.lock();
+        let action = secret_actions.get(&approval.action).cloned();
+        drop(secret_actions);
         bind_action_from_approval(approval, action)
     }
 }
@@ -33,12 +33,12 @@ impl Gateway {
     /// Takes back the questions whose action held a secret: it was in the memory
     /// of a daemon that is gone, and the log holds only a mark.
     pub(crate) async fn withdraw_unrestorable_approvals(&self) -> Result<(), GatewayError> {
-        let _turn = self.lock_governance().await?;
+        let _guard = self.lock_governance().await?;
         for approval in self.approvals.list() {
             if self.approvals.restore_bound_action(&approval).is_err() {
-                let behalf = self.daemon_context(&approval)?;
+                let context = self.daemon_context(&approval)?;
                 let why = "it held a secret, which is not kept across a restart; ask again";
-                self.withdraw_and_deny(&behalf, &approval, Code::Cancelled, why).await?;
+                self.withdraw_and_deny(&context, &approval, Code::Cancelled, why).await?;
             }
         }
         Ok(())
@@ -51,7 +51,7 @@ fn bind_action_from_approval(
 ) -> Result<BoundAction, GatewayError> {
     let ApprovalPrompt { name, params, .. } = &approval.question;
     let action = action.map_or_else(|| Action::parse(name, params.clone()), Ok)?;
-    let matter = BoundAction::new(Asked {
+    let bound_action = BoundAction::new(Asked {
         id: approval.action,
         project: approval.project,
         principal: approval.principal.clone(),
@@ -60,5 +60,9 @@ fn bind_action_from_approval(
         action,
     })
     .map_err(StoreError::from)?;
-    if matter.hash() == approval.action_hash { Ok(matter) } else { Err(hash_mismatch_error()) }
+    if bound_action.hash() == approval.action_hash {
+        Ok(bound_action)
+    } else {
+        Err(hash_mismatch_error())
+    }
 }

@@ -37,7 +37,7 @@ const LOG_PAGE_SIZE: usize = 500;
 impl Gateway {
     /// The rules of a project, of all layers.
     pub async fn get_policy_view(&self, project: &Project) -> Result<PolicyView, GatewayError> {
-        let governed = self.load_governance(project.id).await?;
+        let governance = self.load_governance(project.id).await?;
         let builtin =
             Policy::builtin().map_err(|errors| bad_governance_error(errors.to_string()))?;
         let user = self.governance.user_rules();
@@ -65,8 +65,8 @@ impl Gateway {
                 errors: user.errors.clone(),
             },
         ];
-        let file = governed.files.as_ref().and_then(|files| files.policy.as_ref());
-        layers.extend(file.map(|file| project_layer(&governed, file)));
+        let file = governance.files.as_ref().and_then(|files| files.policy.as_ref());
+        layers.extend(file.map(|file| project_layer(&governance, file)));
         Ok(PolicyView { layers })
     }
 
@@ -76,29 +76,30 @@ impl Gateway {
         project: &Project,
         wanted: ExplainPolicyRequest,
     ) -> Result<PolicyExplanation, GatewayError> {
-        let governed = self.load_governance(project.id).await?;
+        let governance = self.load_governance(project.id).await?;
         let name = wanted.action.as_deref().unwrap_or("terminal.runCommand");
         let action = Action::parse(name, wanted.params)?;
-        let mode = wanted.mode.unwrap_or_else(|| governed.mode(self.clock.now()));
-        let matter = self
-            .resolve_implied_command(&governed, self.bind_hypothetical_action(project, action)?)
+        let mode = wanted.mode.unwrap_or_else(|| governance.mode(self.clock.now()));
+        let bound_action = self
+            .resolve_implied_command(&governance, self.bind_hypothetical_action(project, action)?)
             .await?;
-        let matter = resolve_command_links(&governed, matter).await?;
-        let stands = self.collect_policy_inputs(&governed, &matter, mode).await?;
+        let bound_action = resolve_command_links(&governance, bound_action).await?;
+        let inputs = self.collect_policy_inputs(&governance, &bound_action, mode).await?;
         let (what, demands) =
-            (matter.request().action.describe(), matter.describe_effects(|_| None));
+            (bound_action.request().action.describe(), bound_action.describe_effects(|_| None));
         let anyone = build_all_skills_role();
         let acting = match wanted.role.as_deref() {
-            Some(role) => resolve_acting_role(&governed, Some(role)),
+            Some(role) => resolve_acting_role(&governance, Some(role)),
             None => ActingRole::Trusted(&anyone),
         };
-        let standing = stands.as_policy_context(&governed, &governed.rules);
-        let granted = find_covering_grantee(&matter, acting, &standing);
+        let policy_context = inputs.as_policy_context(&governance, &governance.rules);
+        let granted = find_covering_grantee(&bound_action, acting, &policy_context);
         let name = wanted.role.as_deref().unwrap_or(&anyone.name);
-        let asker =
+        let requester =
             policy::PolicyRequester { role: Some(name), mode, project: Some(&project.path) };
-        let open = list_uncovered_parts(&governed.rules, asker, &matter);
-        let (verdict, mut why, rules) = summarize_decision(decide(matter, acting, &standing));
+        let open = list_uncovered_parts(&governance.rules, requester, &bound_action);
+        let (verdict, mut why, rules) =
+            summarize_decision(decide(bound_action, acting, &policy_context));
         let allows = |rule: &provost_proto::RuleRef| rule.effect == "allow";
         if verdict == "ask" && !rules.is_empty() && rules.iter().all(allows) && !open.is_empty() {
             why =
@@ -119,8 +120,8 @@ impl Gateway {
         project: &Project,
         wanted: SimulatePolicyRequest,
     ) -> Result<PolicySimulation, GatewayError> {
-        let governed = self.load_governance(project.id).await?;
-        let changed = self.changed_rules(&governed, &wanted)?;
+        let governance = self.load_governance(project.id).await?;
+        let changed = self.changed_rules(&governance, &wanted)?;
         let limit = wanted.limit.unwrap_or(DEFAULT_SIMULATION_LIMIT).min(MAX_SIMULATION_LIMIT);
         let past = self.past_requests(project, limit).await?;
         let mut differences = Vec::new();
@@ -129,21 +130,22 @@ impl Gateway {
             let Ok(action) = Action::parse(&past.name, past.params.clone()) else { continue };
             let mode = past.mode;
             let acting =
-                match past.role.as_deref().map(|role| resolve_acting_role(&governed, Some(role))) {
+                match past.role.as_deref().map(|role| resolve_acting_role(&governance, Some(role)))
+                {
                     Some(ActingRole::Trusted(role)) => ActingRole::Trusted(role),
                     Some(ActingRole::NoRole | ActingRole::Unusable { .. }) | None => {
                         ActingRole::Trusted(&anyone)
                     }
                 };
-            let matter =
-                resolve_command_links(&governed, self.bind_hypothetical_action(project, action)?)
+            let bound_action =
+                resolve_command_links(&governance, self.bind_hypothetical_action(project, action)?)
                     .await?;
-            let stands = self.collect_policy_inputs(&governed, &matter, mode).await?;
-            let now = stands.as_policy_context(&governed, &governed.rules);
+            let inputs = self.collect_policy_inputs(&governance, &bound_action, mode).await?;
+            let now = inputs.as_policy_context(&governance, &governance.rules);
             let then =
-                PolicyContext { broken: None, ..stands.as_policy_context(&governed, &changed) };
-            let (now, _, _) = summarize_decision(decide(matter.clone(), acting, &now));
-            let (then, why, _) = summarize_decision(decide(matter, acting, &then));
+                PolicyContext { broken: None, ..inputs.as_policy_context(&governance, &changed) };
+            let (now, _, _) = summarize_decision(decide(bound_action.clone(), acting, &now));
+            let (then, why, _) = summarize_decision(decide(bound_action, acting, &then));
             if now != then {
                 differences.push(DecisionDifference {
                     action: past.id,
@@ -160,7 +162,7 @@ impl Gateway {
 
     fn changed_rules(
         &self,
-        governed: &ProjectGovernance,
+        governance: &ProjectGovernance,
         wanted: &SimulatePolicyRequest,
     ) -> Result<PolicyRules, GatewayError> {
         let layer = match wanted.layer.as_str() {
@@ -174,7 +176,7 @@ impl Gateway {
         let changed = Policy::parse(layer, "policy.toml", &wanted.text)
             .map_err(|errors| bad_governance_error(errors.to_string()))?;
         let user = self.governance.user_rules().policy.clone();
-        let own = find_project_rules(governed);
+        let own = find_project_rules(governance);
         let builtin =
             Policy::builtin().map_err(|errors| bad_governance_error(errors.to_string()))?;
         let empty = || Policy::empty(RuleLayer::User);
@@ -217,26 +219,30 @@ impl Gateway {
         let policy = Policy::parse(RuleLayer::User, &file.display().to_string(), text)
             .map_err(|errors| bad_governance_error(errors.to_string()))?;
         let missing = || GatewayError::ProjectNotFound(approval.project.to_string());
-        let governed = self.governance.find_by_id(approval.project).ok_or_else(missing)?;
+        let governance = self.governance.find_by_id(approval.project).ok_or_else(missing)?;
         let builtin =
             Policy::builtin().map_err(|errors| bad_governance_error(errors.to_string()))?;
-        let rules = PolicyRules::new(builtin, policy, find_project_rules(&governed));
-        let mode = governed.mode(self.clock.now());
+        let rules = PolicyRules::new(builtin, policy, find_project_rules(&governance));
+        let mode = governance.mode(self.clock.now());
         let action = Action::parse(&approval.question.name, approval.question.params.clone())?;
-        let matter = resolve_command_links(
-            &governed,
-            self.bind_hypothetical_action(&governed.project, action)?,
+        let bound_action = resolve_command_links(
+            &governance,
+            self.bind_hypothetical_action(&governance.project, action)?,
         )
         .await?;
-        let stands = self.collect_policy_inputs(&governed, &matter, mode).await?;
+        let inputs = self.collect_policy_inputs(&governance, &bound_action, mode).await?;
         // Neither a grant nor a row of the same makes this a rule that allows it.
-        let standing = PolicyContext {
+        let policy_context = PolicyContext {
             broken: None,
             grants: &[],
             again: 0,
-            ..stands.as_policy_context(&governed, &rules)
+            ..inputs.as_policy_context(&governance, &rules)
         };
-        match decide(matter, resolve_acting_role(&governed, approval.role.as_deref()), &standing) {
+        match decide(
+            bound_action,
+            resolve_acting_role(&governance, approval.role.as_deref()),
+            &policy_context,
+        ) {
             // That the mode allows it just now does not make this a rule that does.
             Decision::Allow(allowed) if matches!(allowed.allowed_by(), AllowedBy::Rules { .. }) => {
                 Ok(())
@@ -320,16 +326,16 @@ struct PastRequest {
 }
 
 /// The project's rules as they are now, if they can be read.
-fn find_project_rules(governed: &ProjectGovernance) -> Option<(Policy, PolicyTrust)> {
-    let file = governed.files.as_ref()?.policy.as_ref()?;
-    let trusted = governed
+fn find_project_rules(governance: &ProjectGovernance) -> Option<(Policy, PolicyTrust)> {
+    let file = governance.files.as_ref()?.policy.as_ref()?;
+    let trusted = governance
         .find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH)
         .map(|trusted| trusted.hash);
     Some((file.parsed.as_ref().ok()?.clone(), trust_from_flag(trusted == Some(file.hash))))
 }
 
-fn project_layer(governed: &ProjectGovernance, file: &PolicyFile) -> PolicyLayer {
-    let before = governed.find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH);
+fn project_layer(governance: &ProjectGovernance, file: &PolicyFile) -> PolicyLayer {
+    let before = governance.find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH);
     let trusted = before.is_some_and(|before| before.hash == file.hash);
     let old = before.map_or("", |before| &before.text);
     PolicyLayer {
@@ -360,17 +366,17 @@ fn build_rule_views(policy: &Policy, trusted: bool) -> Vec<RuleView> {
 
 /// Who was granted this, if whoever else asks is asked.
 fn find_covering_grantee(
-    matter: &BoundAction,
+    bound_action: &BoundAction,
     acting: ActingRole<'_>,
-    standing: &PolicyContext<'_>,
+    policy_context: &PolicyContext<'_>,
 ) -> Option<String> {
-    let mut grantees: Vec<_> = standing.grants.iter().map(|grant| &grant.grantee).collect();
+    let mut grantees: Vec<_> = policy_context.grants.iter().map(|grant| &grant.grantee).collect();
     grantees.sort();
     grantees.dedup();
     let lets = |grantee: &&&provost_proto::Principal| {
-        let asked = Asked { principal: (**grantee).clone(), ..matter.request().clone() };
-        let Ok(matter) = BoundAction::new(asked) else { return false };
-        let verdict = decide(matter, acting, standing);
+        let asked = Asked { principal: (**grantee).clone(), ..bound_action.request().clone() };
+        let Ok(bound_action) = BoundAction::new(asked) else { return false };
+        let verdict = decide(bound_action, acting, policy_context);
         matches!(&verdict, Decision::Allow(allowed) if matches!(allowed.allowed_by(), AllowedBy::Grant { .. }))
     };
     grantees.iter().find(lets).map(|grantee| (*grantee).clone())
@@ -379,11 +385,11 @@ fn find_covering_grantee(
 /// The parts of an action that no rule is about, in words.
 fn list_uncovered_parts(
     rules: &PolicyRules,
-    asker: policy::PolicyRequester<'_>,
-    matter: &BoundAction,
+    requester: policy::PolicyRequester<'_>,
+    bound_action: &BoundAction,
 ) -> Vec<String> {
-    let action = &matter.request().action;
-    let evaluation = rules.evaluate(asker, action, matter.analysis());
+    let action = &bound_action.request().action;
+    let evaluation = rules.evaluate(requester, action, bound_action.analysis());
     let open =
         evaluation.demands.iter().filter(|judged| judged.matched.combined_effect().is_none());
     open.map(|judged| judged.demanded.to_string()).collect()
@@ -398,7 +404,7 @@ fn summarize_decision(verdict: Decision) -> (&'static str, String, Vec<provost_p
                 if let AllowedBy::Rules { rules } = &by { rules.clone() } else { Vec::new() };
             ("allow", format!("allowed by {}", describe_allowed_by(&by)), rules)
         }
-        Decision::RequireApproval(asking) => ("ask", asking.why.clone(), asking.rules),
+        Decision::RequireApproval(unapproved) => ("ask", unapproved.why.clone(), unapproved.rules),
         Decision::Deny(denied) => ("deny", denied.why, denied.rules),
     }
 }

@@ -26,12 +26,12 @@ const MAX_TRACKED_PROCESSES: usize = 4096;
 pub(crate) struct ProcessStdinRegistry(Mutex<HashMap<ActionId, StdinInterpretation>>);
 
 impl ProcessStdinRegistry {
-    fn add(&self, id: ActionId, hears: StdinInterpretation) {
+    fn add(&self, id: ActionId, interpretation: StdinInterpretation) {
         let mut known = self.0.lock();
         if known.len() >= MAX_TRACKED_PROCESSES {
             known.clear();
         }
-        known.insert(id, hears);
+        known.insert(id, interpretation);
     }
 
     fn get(&self, id: ActionId) -> Option<StdinInterpretation> {
@@ -43,46 +43,50 @@ impl Gateway {
     /// The same matter, knowing the command that it comes to.
     pub(crate) async fn resolve_implied_command(
         &self,
-        governed: &ProjectGovernance,
-        matter: BoundAction,
+        governance: &ProjectGovernance,
+        bound_action: BoundAction,
     ) -> Result<BoundAction, GatewayError> {
-        match &matter.request().action {
-            Action::Runtime(action) if matter.runs_project() => {
+        match &bound_action.request().action {
+            Action::Runtime(action) if bound_action.runs_project() => {
                 let builds = matches!(action, RuntimeAction::Build(_));
-                let folder = PathBuf::from(&governed.project.path);
+                let folder = PathBuf::from(&governance.project.path);
                 let plan = tokio::task::spawn_blocking(move || find_runtime_plan(&folder));
                 let plan = plan.await.map_err(|_| GatewayError::Stopping)?;
                 Ok(match plan.and_then(|plan| render_plan_commands(&plan, builds)) {
-                    Some((line, env, why)) => matter.with_implied_command(&line, env, why),
-                    None => matter,
+                    Some((line, env, why)) => bound_action.with_implied_command(&line, env, why),
+                    None => bound_action,
                 })
             }
             Action::Process(ProcessAction::Write(write)) => {
                 let write = write.clone();
-                Ok(self.resolve_process_input(matter, &write))
+                Ok(self.resolve_process_input(bound_action, &write))
             }
             Action::Process(ProcessAction::RunCommand(_)) => {
-                let heard = matter.analysis().map(classify_stdin);
+                let heard = bound_action.analysis().map(classify_stdin);
                 let unread =
                     || StdinInterpretation::Code("a command that cannot be read".to_owned());
-                self.listeners.add(matter.request().id, heard.unwrap_or_else(unread));
-                Ok(matter)
+                self.listeners.add(bound_action.request().id, heard.unwrap_or_else(unread));
+                Ok(bound_action)
             }
-            Action::File(_) | Action::Process(_) | Action::Runtime(_) => Ok(matter),
+            Action::File(_) | Action::Process(_) | Action::Runtime(_) => Ok(bound_action),
         }
     }
 
     /// What is typed into a process.
-    fn resolve_process_input(&self, matter: BoundAction, write: &WriteProcess) -> BoundAction {
+    fn resolve_process_input(
+        &self,
+        bound_action: BoundAction,
+        write: &WriteProcess,
+    ) -> BoundAction {
         let WriteProcess { id, text, .. } = write;
-        let Ok(id) = id.parse::<ActionId>() else { return matter };
+        let Ok(id) = id.parse::<ActionId>() else { return bound_action };
         // To end the input is no command.
         if text.is_empty() {
-            return matter;
+            return bound_action;
         }
         match self.listeners.get(id) {
-            Some(StdinInterpretation::Data) => matter,
-            Some(StdinInterpretation::Code(name)) => matter.with_unreadable_command(
+            Some(StdinInterpretation::Data) => bound_action,
+            Some(StdinInterpretation::Code(name)) => bound_action.with_unreadable_command(
                 text,
                 format!("it is typed into `{name}`, which takes it for code"),
             ),
@@ -90,14 +94,14 @@ impl Gateway {
             Some(StdinInterpretation::ShellLines)
                 if !text.ends_with('\n') || text.ends_with("\\\n") =>
             {
-                matter
+                bound_action
                     .with_unreadable_command(text, "it is a part of a line for a shell".to_owned())
             }
             Some(StdinInterpretation::ShellLines) => {
                 let source = "it is typed into a shell, which runs it".to_owned();
-                matter.with_implied_command(text, BTreeMap::new(), source)
+                bound_action.with_implied_command(text, BTreeMap::new(), source)
             }
-            None => matter.with_unreadable_command(
+            None => bound_action.with_unreadable_command(
                 text,
                 "what this process does with what is typed into it is not known".to_owned(),
             ),
@@ -108,14 +112,14 @@ impl Gateway {
     /// they neither ran nor said yes to as it is now.
     pub(crate) async fn explain_unreviewed_runtime(
         &self,
-        governed: &ProjectGovernance,
-        matter: &BoundAction,
+        governance: &ProjectGovernance,
+        bound_action: &BoundAction,
     ) -> Result<Option<String>, GatewayError> {
-        if !matter.runs_project() {
+        if !bound_action.runs_project() {
             return Ok(None);
         }
-        Ok(self.read_untrusted_runtime_file(governed).await?.map(|_| {
-            match governed.find_trusted_file(GovernanceFileKind::Runtime, PLAN_FILE) {
+        Ok(self.read_untrusted_runtime_file(governance).await?.map(|_| {
+            match governance.find_trusted_file(GovernanceFileKind::Runtime, PLAN_FILE) {
                 Some(_) => {
                     format!("{PLAN_FILE} changed since a person last ran it or said yes to it")
                 }
@@ -128,14 +132,14 @@ impl Gateway {
     /// known yet.
     pub(crate) async fn runtime_trusted_fact(
         &self,
-        governed: &ProjectGovernance,
-        matter: &BoundAction,
+        governance: &ProjectGovernance,
+        bound_action: &BoundAction,
     ) -> Result<Option<Fact>, GatewayError> {
-        if !matter.runs_project() {
+        if !bound_action.runs_project() {
             return Ok(None);
         }
-        Ok(self.read_untrusted_runtime_file(governed).await?.map(|text| Fact::FileTrusted {
-            project: governed.project.id,
+        Ok(self.read_untrusted_runtime_file(governance).await?.map(|text| Fact::FileTrusted {
+            project: governance.project.id,
             what: GovernanceFileKind::Runtime,
             file: PLAN_FILE.to_owned(),
             hash: Role::hash(text.as_bytes()),
@@ -147,12 +151,12 @@ impl Gateway {
     /// is no text is refused by the kernel.
     async fn read_untrusted_runtime_file(
         &self,
-        governed: &ProjectGovernance,
+        governance: &ProjectGovernance,
     ) -> Result<Option<String>, GatewayError> {
-        let folder = PathBuf::from(&governed.project.path);
+        let folder = PathBuf::from(&governance.project.path);
         let read = move || RootProjectFiles(&RootDir::open(&folder).ok()?).read_text(PLAN_FILE);
         let text = tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
-        let trusted = governed
+        let trusted = governance
             .find_trusted_file(GovernanceFileKind::Runtime, PLAN_FILE)
             .map(|trusted| trusted.hash);
         Ok(text.filter(|text| trusted != Some(Role::hash(text.as_bytes()))))

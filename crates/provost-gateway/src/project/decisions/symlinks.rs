@@ -16,15 +16,15 @@ const MAX_SYMLINK_DEPTH: u32 = 40;
 
 /// The same matter, knowing where links lead the paths that its command names.
 pub(crate) async fn resolve_command_links(
-    governed: &ProjectGovernance,
-    matter: BoundAction,
+    governance: &ProjectGovernance,
+    bound_action: BoundAction,
 ) -> Result<BoundAction, GatewayError> {
-    let named = matter.named_paths();
+    let named = bound_action.named_paths();
     if named.is_empty() {
-        return Ok(matter);
+        return Ok(bound_action);
     }
-    let folder = PathBuf::from(&governed.project.path);
-    let cwd = matter.cwd();
+    let folder = PathBuf::from(&governance.project.path);
+    let cwd = bound_action.cwd();
     let look = move || {
         // A folder that is gone has no links, and the kernel says that it is gone.
         let Ok(root) = RootDir::open(&folder) else { return Vec::new() };
@@ -35,7 +35,7 @@ pub(crate) async fn resolve_command_links(
         named.into_iter().filter_map(lead).collect()
     };
     let leads = tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)?;
-    Ok(matter.with_resolved_links(&leads))
+    Ok(bound_action.with_resolved_links(&leads))
 }
 
 /// Where links lead a path, seen from the project, if there are any. Unlike those of file
@@ -67,9 +67,9 @@ fn resolve_command_path(root: &RootDir, folder: &Path, path: &Path) -> Option<St
 
 /// The links on the way to the paths that a file action names. What leads out of
 /// the project is not among them, and the kernel refuses it.
-pub(crate) fn collect_links(folder: &Path, matter: &BoundAction) -> SymlinkSnapshot {
-    let Action::File(_) = &matter.request().action else { return SymlinkSnapshot::default() };
-    let paths = matter.request().action.paths();
+pub(crate) fn collect_links(folder: &Path, bound_action: &BoundAction) -> SymlinkSnapshot {
+    let Action::File(_) = &bound_action.request().action else { return SymlinkSnapshot::default() };
+    let paths = bound_action.request().action.paths();
     // A folder that is gone has no links, and the kernel says that it is gone.
     RootDir::open(folder)
         .map(|root| root.snapshot_links(paths.iter().map(AsRef::as_ref)))
@@ -77,8 +77,8 @@ pub(crate) fn collect_links(folder: &Path, matter: &BoundAction) -> SymlinkSnaps
 }
 
 /// Where links lead the paths that a file action names.
-pub(crate) fn find_link_targets(folder: &Path, matter: &BoundAction) -> Vec<RelPath> {
-    apply_links(&collect_links(folder, matter), matter)
+pub(crate) fn find_link_targets(folder: &Path, bound_action: &BoundAction) -> Vec<RelPath> {
+    apply_links(&collect_links(folder, bound_action), bound_action)
 }
 
 /// Where links lead the paths that a file action names, in words: for a person who is shown
@@ -136,30 +136,30 @@ fn try_resolve_symlinks(path: &Path, links: u32) -> Option<PathBuf> {
 }
 
 /// The places where links lead these paths, and where the names themselves are.
-pub(crate) fn apply_links(links: &SymlinkSnapshot, matter: &BoundAction) -> Vec<RelPath> {
-    let Action::File(_) = &matter.request().action else { return Vec::new() };
-    let mut places = Vec::new();
-    for path in matter.request().action.paths() {
+pub(crate) fn apply_links(links: &SymlinkSnapshot, bound_action: &BoundAction) -> Vec<RelPath> {
+    let Action::File(_) = &bound_action.request().action else { return Vec::new() };
+    let mut config = Vec::new();
+    for path in bound_action.request().action.paths() {
         for real in [links.resolve(path.as_ref()), links.resolve_nofollow(path.as_ref())] {
             let place = real.to_str().and_then(|real| RelPath::new(real).ok());
-            places.extend(place.filter(|place| *place != path));
+            config.extend(place.filter(|place| *place != path));
         }
     }
-    places.sort();
-    places.dedup();
-    places
+    config.sort();
+    config.dedup();
+    config
 }
 
 /// The links that a decision was made about, or those that are there now.
-pub(crate) fn load_decided_links(folder: &Path, matter: &BoundAction) -> SymlinkSnapshot {
-    match matter.preconditions() {
+pub(crate) fn load_decided_links(folder: &Path, bound_action: &BoundAction) -> SymlinkSnapshot {
+    match bound_action.preconditions() {
         Some(terms) => {
             let all = terms.links.iter();
             SymlinkSnapshot::new(
                 all.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),
             )
         }
-        None => collect_links(folder, matter),
+        None => collect_links(folder, bound_action),
     }
 }
 

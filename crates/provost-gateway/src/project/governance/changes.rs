@@ -29,8 +29,8 @@ impl Gateway {
     /// The mode of a project.
     pub fn get_mode_view(&self, project: &Project) -> Result<ProjectModeView, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(project.id.to_string());
-        let governed = self.governance.find_by_id(project.id).ok_or_else(missing)?;
-        Ok(governed.mode_view(self.clock.now()))
+        let governance = self.governance.find_by_id(project.id).ok_or_else(missing)?;
+        Ok(governance.mode_view(self.clock.now()))
     }
 
     /// Sets the mode of a project.
@@ -48,7 +48,7 @@ impl Gateway {
             (ProjectMode::Full, None) => Some(DEFAULT_FULL_MINUTES),
             (ProjectMode::Sandbox | ProjectMode::Auto | ProjectMode::Full, minutes) => minutes,
         };
-        let _turn = self.lock_governance().await?;
+        let _guard = self.lock_governance().await?;
         let end = |minutes| self.clock.now() + u64::from(minutes) * 60_000_000;
         let until = minutes.map(end);
         let fact = Fact::ModeChanged { project: project.id, mode: wanted.mode, until };
@@ -81,24 +81,24 @@ impl Gateway {
         request: OperatorRequest<'_>,
         id: &str,
     ) -> Result<Grant, GatewayError> {
-        let _turn = self.lock_governance().await?;
+        let _guard = self.lock_governance().await?;
         let grant = self.find_grant(id).await?;
         if grant.revoked_at.is_none() {
             let missing = || GatewayError::ProjectNotFound(grant.project.to_string());
-            let governed = self.governance.find_by_id(grant.project).ok_or_else(missing)?;
+            let governance = self.governance.find_by_id(grant.project).ok_or_else(missing)?;
             let fact = Fact::GrantRevoked { grant: grant.id, project: grant.project };
-            self.record_operator_change(request, &governed.project, vec![fact]).await?;
+            self.record_operator_change(request, &governance.project, vec![fact]).await?;
         }
         self.find_grant(id).await
     }
 
     /// The roles of a project, as their files are now.
     pub async fn list_roles(&self, project: &Project) -> Result<RoleList, GatewayError> {
-        let governed = self.load_governance(project.id).await?;
-        let Some(files) = &governed.files else {
+        let governance = self.load_governance(project.id).await?;
+        let Some(files) = &governance.files else {
             return Ok(RoleList { roles: Vec::new(), rejected: Vec::new() });
         };
-        let roles = files.roles.iter().map(|file| role_view(&governed, file)).collect();
+        let roles = files.roles.iter().map(|file| role_view(&governance, file)).collect();
         Ok(RoleList { roles, rejected: files.rejected.clone() })
     }
 
@@ -111,12 +111,15 @@ impl Gateway {
         role: &str,
         change: ChangeRoleRequest,
     ) -> Result<RoleView, GatewayError> {
-        let turn = self.lock_governance().await?;
-        let governed = self.refresh_governance(project.id, &turn).await?;
+        let guard = self.lock_governance().await?;
+        let governance = self.refresh_governance(project.id, &guard).await?;
         let missing = || GatewayError::ItemNotFound { what: "role", name: role.to_owned() };
-        let file =
-            governed.files.as_ref().and_then(|files| files.find_role(role)).ok_or_else(missing)?;
-        let trusted = is_trusted(&governed, file);
+        let file = governance
+            .files
+            .as_ref()
+            .and_then(|files| files.find_role(role))
+            .ok_or_else(missing)?;
+        let trusted = is_trusted(&governance, file);
         let changed = set_model(&file.role.file, &file.text, file.role.source, &change.model)
             .map_err(|error| bad_governance_error(error.to_string()))?;
         let hash = provost_core::role::Role::hash(changed.as_bytes());
@@ -135,12 +138,15 @@ impl Gateway {
             let person = operator_context(request.by, project);
             self.record_operator_change(request, project, vec![fact]).await?;
             self.recompile_rules(project.id);
-            self.resume_trusted_actions(&person, hash, &file.role.file, &turn).await?;
+            self.resume_trusted_actions(&person, hash, &file.role.file, &guard).await?;
         }
-        let governed = self.refresh_governance(project.id, &turn).await?;
-        let file =
-            governed.files.as_ref().and_then(|files| files.find_role(role)).ok_or_else(missing)?;
-        Ok(role_view(&governed, file))
+        let governance = self.refresh_governance(project.id, &guard).await?;
+        let file = governance
+            .files
+            .as_ref()
+            .and_then(|files| files.find_role(role))
+            .ok_or_else(missing)?;
+        Ok(role_view(&governance, file))
     }
 
     /// Trusts a file that governs, exactly as it was shown.
@@ -150,17 +156,17 @@ impl Gateway {
         project: &Project,
         wanted: TrustFileRequest,
     ) -> Result<TrustedFile, GatewayError> {
-        let turn = self.lock_governance().await?;
-        let governed = self.refresh_governance(project.id, &turn).await?;
+        let guard = self.lock_governance().await?;
+        let governance = self.refresh_governance(project.id, &guard).await?;
         let TrustFileRequest { what, file, hash } = wanted;
-        let fact = file_trusted_fact(&governed, what, &file, hash)?;
+        let fact = file_trusted_fact(&governance, what, &file, hash)?;
         let person = operator_context(request.by, project);
         self.record_operator_change(request, project, vec![fact]).await?;
         self.recompile_rules(project.id);
-        self.resume_trusted_actions(&person, hash, &file, &turn).await?;
-        let governed = self.get_cached_governance(project)?;
+        self.resume_trusted_actions(&person, hash, &file, &guard).await?;
+        let governance = self.get_cached_governance(project)?;
         let missing = || GatewayError::ItemNotFound { what: "file", name: file.clone() };
-        governed.find_trusted_file(what, &file).cloned().ok_or_else(missing)
+        governance.find_trusted_file(what, &file).cloned().ok_or_else(missing)
     }
 
     fn get_cached_governance(
@@ -187,14 +193,14 @@ impl Gateway {
 
 /// The fact that a file is trusted, if it is what was shown.
 pub(crate) fn file_trusted_fact(
-    governed: &ProjectGovernance,
+    governance: &ProjectGovernance,
     what: GovernanceFileKind,
     file: &str,
     hash: Hash,
 ) -> Result<Fact, GatewayError> {
     let missing =
         || GatewayError::ItemNotFound { what: "file that governs", name: file.to_owned() };
-    let files = governed.files.as_ref().ok_or_else(missing)?;
+    let files = governance.files.as_ref().ok_or_else(missing)?;
     let found = match what {
         GovernanceFileKind::Role => files
             .roles
@@ -220,7 +226,7 @@ pub(crate) fn file_trusted_fact(
         }));
     }
     let (file, text) = (file.to_owned(), text.clone());
-    Ok(Fact::FileTrusted { project: governed.project.id, what, file, hash, text })
+    Ok(Fact::FileTrusted { project: governance.project.id, what, file, hash, text })
 }
 
 /// A person, who changes what governs a project.
@@ -239,8 +245,8 @@ pub(crate) fn bad_governance_error(message: String) -> GatewayError {
     GatewayError::Fault(ErrorInfo { code: Code::BadGovernance, message, details: None })
 }
 
-fn role_view(governed: &ProjectGovernance, file: &RoleFile) -> RoleView {
-    let trusted = is_trusted(governed, file);
+fn role_view(governance: &ProjectGovernance, file: &RoleFile) -> RoleView {
+    let trusted = is_trusted(governance, file);
     let role = &file.role;
     RoleView {
         name: role.name.clone(),
@@ -251,7 +257,7 @@ fn role_view(governed: &ProjectGovernance, file: &RoleFile) -> RoleView {
         imported: role.source == RoleSource::Claude,
         hash: file.hash,
         trusted,
-        diff: (!trusted).then(|| build_trust_prompt(governed, file).diff),
+        diff: (!trusted).then(|| build_trust_prompt(governance, file).diff),
         notes: role.notes.clone(),
     }
 }

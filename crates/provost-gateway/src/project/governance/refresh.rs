@@ -18,15 +18,15 @@ impl Gateway {
         project: ProjectId,
     ) -> Result<Arc<ProjectGovernance>, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(project.to_string());
-        let governed = self.governance.find_by_id(project).ok_or_else(missing)?;
-        let fresh = governed.files.as_ref().is_some_and(|files| files.is_fresh());
+        let governance = self.governance.find_by_id(project).ok_or_else(missing)?;
+        let fresh = governance.files.as_ref().is_some_and(|files| files.is_fresh());
         if fresh && self.governance.user_rules().is_fresh() {
-            return Ok(governed);
+            return Ok(governance);
         }
         // Rare and large, and so not a part of everybody who looks here.
         Box::pin(async {
-            let turn = self.lock_governance().await?;
-            self.refresh_governance(project, &turn).await
+            let guard = self.lock_governance().await?;
+            self.refresh_governance(project, &guard).await
         })
         .await
     }
@@ -35,7 +35,7 @@ impl Gateway {
     pub(crate) async fn refresh_governance(
         &self,
         project: ProjectId,
-        _turn: &super::GovernanceGuard<'_>,
+        _guard: &super::GovernanceGuard<'_>,
     ) -> Result<Arc<ProjectGovernance>, GatewayError> {
         let missing = || GatewayError::ProjectNotFound(project.to_string());
         let before = self.governance.find_by_id(project).ok_or_else(missing)?;
@@ -62,8 +62,8 @@ impl Gateway {
 
     /// Puts the rules together again, after something they depend on changed.
     pub(crate) fn recompile_rules(&self, project: ProjectId) {
-        let Some(governed) = self.governance.find_by_id(project) else { return };
-        if let Some(files) = &governed.files {
+        let Some(governance) = self.governance.find_by_id(project) else { return };
+        if let Some(files) = &governance.files {
             self.store_governance_files(project, Arc::clone(files), &self.governance.user_rules());
         }
     }
@@ -75,12 +75,12 @@ impl Gateway {
         user: &Arc<UserRules>,
     ) {
         *self.governance.user.write() = Arc::clone(user);
-        self.governance.update_project(project, |governed| {
-            let trusted = governed.find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH);
+        self.governance.update_project(project, |governance| {
+            let trusted = governance.find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH);
             let (rules, broken) = compile_rules(user, &files, trusted);
-            governed.rules = Arc::new(rules);
-            governed.broken = broken;
-            governed.files = Some(files);
+            governance.rules = Arc::new(rules);
+            governance.broken = broken;
+            governance.files = Some(files);
         });
     }
 

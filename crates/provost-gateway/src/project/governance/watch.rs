@@ -46,12 +46,12 @@ impl Gateway {
     /// Looks at the files that govern whenever they change, for as long as the
     /// daemon lives.
     pub async fn run_file_watch_loop(self: Arc<Self>) {
-        let mut eyes = DirectoryWatcher::open()
+        let mut watcher = DirectoryWatcher::open()
             .inspect_err(|error| tracing::warn!(%error, "files that govern are not watched"))
             .ok();
         loop {
-            if let Some(eyes) = &mut eyes {
-                eyes.watch_only(self.list_watched_folders());
+            if let Some(watcher) = &mut watcher {
+                watcher.watch_only(self.list_watched_folders());
             }
             for project in self.governance.list_open_projects() {
                 if let Err(error) = self.load_governance(project).await {
@@ -59,7 +59,7 @@ impl Gateway {
                 }
             }
             tokio::select! {
-                () = await_file_change(eyes.as_ref()) => tokio::time::sleep(DEBOUNCE_DELAY).await,
+                () = await_file_change(watcher.as_ref()) => tokio::time::sleep(DEBOUNCE_DELAY).await,
                 () = self.governance.opened.notified() => {}
                 () = tokio::time::sleep(RESCAN_INTERVAL) => {}
             }
@@ -72,8 +72,8 @@ impl Gateway {
         let mut folders: BTreeSet<_> = user.parent().map(Path::to_owned).into_iter().collect();
         let projects = self.governance.projects.read();
         let open = projects.values().filter(|known| known.project.status == ProjectStatus::Open);
-        for governed in open {
-            let root = Path::new(&governed.project.path);
+        for governance in open {
+            let root = Path::new(&governance.project.path);
             folders.extend(WATCHED_FOLDERS.iter().map(|folder| root.join(folder)));
         }
         drop(projects);
@@ -83,9 +83,9 @@ impl Gateway {
 }
 
 /// Waits until something changed in a folder that is watched.
-async fn await_file_change(eyes: Option<&DirectoryWatcher>) {
-    match eyes {
-        Some(eyes) => eyes.wait_for_change().await,
+async fn await_file_change(watcher: Option<&DirectoryWatcher>) {
+    match watcher {
+        Some(watcher) => watcher.wait_for_change().await,
         None => std::future::pending().await,
     }
 }
@@ -143,9 +143,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("policy.toml");
         std::fs::write(&file, "").unwrap();
-        let mut eyes = DirectoryWatcher::open().unwrap();
-        eyes.watch_only(BTreeSet::from([folder.path().to_owned()]));
-        let nothing = tokio::time::timeout(Duration::from_millis(50), eyes.wait_for_change());
+        let mut watcher = DirectoryWatcher::open().unwrap();
+        watcher.watch_only(BTreeSet::from([folder.path().to_owned()]));
+        let nothing = tokio::time::timeout(Duration::from_millis(50), watcher.wait_for_change());
         std::fs::read(&file).unwrap();
         assert!(nothing.await.is_err(), "the file was read only");
         let other = folder.path().join("other");
@@ -157,9 +157,9 @@ mod tests {
         ];
         for change in changes {
             change().unwrap();
-            tokio::time::timeout(Duration::from_secs(20), eyes.wait_for_change()).await.unwrap();
+            tokio::time::timeout(Duration::from_secs(20), watcher.wait_for_change()).await.unwrap();
         }
-        eyes.watch_only(BTreeSet::new());
-        assert!(eyes.watched.is_empty());
+        watcher.watch_only(BTreeSet::new());
+        assert!(watcher.watched.is_empty());
     }
 }

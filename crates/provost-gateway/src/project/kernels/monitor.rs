@@ -67,9 +67,9 @@ impl Gateway {
     pub(super) async fn run_heartbeat(self: Arc<Self>, project: ProjectId, kernel: KernelClient) {
         while kernel.is_connected() {
             tokio::time::sleep(HEARTBEAT_INTERVAL).await;
-            let began = Instant::now();
+            let started = Instant::now();
             let beat = tokio::time::timeout(KERNEL_RESPONSE_TIMEOUT, kernel.ping()).await;
-            let beat = beat.is_ok_and(|answer| answer.is_ok()).then(|| began.elapsed());
+            let beat = beat.is_ok_and(|answer| answer.is_ok()).then(|| started.elapsed());
             let changed = {
                 let mut connected = self.kernels.connected.lock();
                 let boot = kernel.welcome().boot;

@@ -40,7 +40,7 @@ impl Gateway {
         view: &KernelView,
     ) -> Result<(), GatewayError> {
         let found =
-            KernelClient::connect_existing(&self.kernel_dir(project.id), &self.places.secrets)
+            KernelClient::connect_existing(&self.kernel_dir(project.id), &self.config.secrets)
                 .await;
         let gone = || "it was gone when the daemon came back".to_owned();
         let found = match found {

@@ -24,17 +24,17 @@ impl Gateway {
     /// in it.
     pub(crate) async fn preflight_edit(
         &self,
-        governed: &ProjectGovernance,
-        behalf: &RequestContext,
-        matter: &BoundAction,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
+        bound_action: &BoundAction,
     ) -> Result<Option<ErrorInfo>, GatewayError> {
-        let Action::File(FileAction::EditFile(edit)) = &matter.request().action else {
+        let Action::File(FileAction::EditFile(edit)) = &bound_action.request().action else {
             return Ok(None);
         };
-        let folder = PathBuf::from(&governed.project.path);
-        let mut paths = find_link_targets(&folder, matter);
+        let folder = PathBuf::from(&governance.project.path);
+        let mut paths = find_link_targets(&folder, bound_action);
         paths.push(edit.path.clone());
-        if !paths.iter().all(|path| self.may_read(governed, behalf, path)) {
+        if !paths.iter().all(|path| self.may_read(governance, context, path)) {
             return Ok(None);
         }
         let edit = edit.clone();
@@ -44,26 +44,28 @@ impl Gateway {
 
     fn may_read(
         &self,
-        governed: &ProjectGovernance,
-        behalf: &RequestContext,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
         path: &RelPath,
     ) -> bool {
-        let ActingRole::Trusted(role) = resolve_acting_role(governed, behalf.role.as_deref())
+        let ActingRole::Trusted(role) = resolve_acting_role(governance, context.role.as_deref())
         else {
             return false;
         };
         let subject = RuleQuery {
             skill: READ_SKILL,
             role: Some(&role.name),
-            mode: governed.mode(self.clock.now()),
+            mode: governance.mode(self.clock.now()),
             target: RuleTarget::Path(path.as_str()),
             at: RequestLocation {
-                project: Some(&governed.project.path),
+                project: Some(&governance.project.path),
                 ..RequestLocation::default()
             },
         };
-        let said = governed.rules.find_matches(&subject).combined_effect();
-        governed.broken.is_none() && role.skills.has(READ_SKILL) && said <= Some(RuleEffect::Allow)
+        let said = governance.rules.find_matches(&subject).combined_effect();
+        governance.broken.is_none()
+            && role.skills.has(READ_SKILL)
+            && said <= Some(RuleEffect::Allow)
     }
 }
 
