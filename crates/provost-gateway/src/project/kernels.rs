@@ -1,207 +1,190 @@
-//! The kernels of the open projects: started when something needs them, found
-//! again after a restart, and their reports written to the log.
+//! The kernels of the open projects: started on demand, found again after a restart of the
+//! daemon, and their reports written to the log.
 //!
-//! A report is acknowledged when it is in the log, and its number stands in the
-//! event. So after a crash of the daemon the log itself says where to go on,
-//! and no report is lost or written twice.
+//! A report is acknowledged after it is in the log, and its number is part of the event. So
+//! after a crash of the daemon the log itself says where to continue, and no report is lost
+//! or written twice.
 
 mod command_waiters;
+pub(crate) mod faults;
 mod monitor;
+mod orphaned_actions;
 mod reattach;
+mod report_progress;
+mod restart_backoff;
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use provost_kernel::{KernelClient, KernelDir, ReportReceiver};
-use provost_proto::kernel::ErrorInfo;
-use provost_proto::{ActionId, Fact, Project, ProjectId};
-use provost_store::Durability;
-use tokio::sync::{Semaphore, mpsc};
+use provost_kernel::{KernelClient, KernelDir, KernelError, ReportReceiver};
+use provost_proto::kernel::{ErrorInfo, ReportNumber};
+use provost_proto::{ActionId, Actor, Fact, Project, ProjectId};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::project::executor::kernel_lost_fault;
-use crate::{Gateway, GatewayError};
+use crate::event_log::EventLog;
+use crate::{GatewayConfig, GatewayError};
 use command_waiters::CommandWaiter;
 pub(crate) use command_waiters::{FinishedCommand, FinishedCommandReceiver};
+use faults::{fault_from_kernel_error, kernel_lost_fault};
+use restart_backoff::KernelRestartBackoff;
 
-/// How long a kernel may take to answer.
+/// How long a kernel may take to respond.
 const KERNEL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest wait before a kernel that does not stay up is started again.
-const MAX_RESTART_BACKOFF: Duration = Duration::from_secs(30);
-
-/// How a project's kernel is.
+/// The state of a project's kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelState {
-    /// None runs; one is started when something needs it.
+    /// No kernel runs; it is started on demand.
     NotRunning,
-    /// It answers; its last heartbeat took so long.
+    /// The kernel responds.
     Connected {
-        /// Its process id.
+        /// The process id of the kernel.
         pid: u32,
-        /// How long the last heartbeat took.
+        /// The round trip of the last heartbeat.
         heartbeat: Duration,
     },
-    /// It is there, but does not answer in time.
+    /// The kernel runs, but does not respond in time.
     Unresponsive {
-        /// Its process id.
+        /// The process id of the kernel.
         pid: u32,
     },
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct KernelRegistry {
-    connected: Mutex<HashMap<ProjectId, ConnectedKernel>>,
-    waiting: Mutex<HashMap<ActionId, CommandWaiter>>,
-    /// One kernel is started at a time.
-    turn: KernelStartLock,
-    failures: Mutex<HashMap<ProjectId, KernelRestartBackoff>>,
-    /// Those that were told to end.
-    ending: Mutex<HashSet<Uuid>>,
-}
-
-/// Whose turn it is.
+/// The kernels of all projects.
 #[derive(Debug)]
-struct KernelStartLock(Semaphore);
-
-impl Default for KernelStartLock {
-    fn default() -> Self {
-        Self(Semaphore::new(1))
-    }
+pub struct KernelPool {
+    log: Arc<EventLog>,
+    config: Arc<GatewayConfig>,
+    connected: Mutex<HashMap<ProjectId, ConnectedKernel>>,
+    command_waiters: Mutex<HashMap<ActionId, CommandWaiter>>,
+    /// One kernel is started at a time.
+    start_lock: Semaphore,
+    restart_backoffs: Mutex<HashMap<ProjectId, KernelRestartBackoff>>,
+    /// Boot ids of the kernels that were told to stop.
+    stopping: Mutex<HashSet<Uuid>>,
 }
 
 #[derive(Debug)]
 struct ConnectedKernel {
     kernel: KernelClient,
-    beat: Option<Duration>,
-    /// Closed when it is gone and the log says so.
-    followed: mpsc::Sender<Infallible>,
+    /// The round trip of the last heartbeat; `None` if the kernel does not respond.
+    heartbeat: Option<Duration>,
+    /// The last report that is in the log.
+    logged_reports: watch::Sender<ReportNumber>,
+    /// Closed when the kernel is gone and the log says so.
+    report_loop: mpsc::Sender<Infallible>,
 }
 
-/// How often a kernel did not stay up.
-#[derive(Debug, Default)]
-struct KernelRestartBackoff {
-    count: u32,
-    last: Option<Instant>,
-}
-impl KernelRegistry {
+impl KernelPool {
+    pub(crate) fn new(log: Arc<EventLog>, config: Arc<GatewayConfig>) -> Self {
+        Self {
+            log,
+            config,
+            connected: Mutex::default(),
+            command_waiters: Mutex::default(),
+            start_lock: Semaphore::new(1),
+            restart_backoffs: Mutex::default(),
+            stopping: Mutex::default(),
+        }
+    }
+
     /// The kernel of a project, if it is connected.
     pub(crate) fn connected(&self, project: ProjectId) -> Option<KernelClient> {
         let connected = self.connected.lock();
         connected.get(&project).map(|connected| connected.kernel.clone())
     }
 
-    /// The kernel of a project, which is to end, with what is closed when it is gone.
-    fn mark_ending(&self, project: ProjectId) -> Option<(KernelClient, mpsc::Sender<Infallible>)> {
-        let connected = self.connected.lock();
-        let known = connected.get(&project)?;
-        let (kernel, followed) = (known.kernel.clone(), known.followed.clone());
-        let boot = kernel.welcome().boot;
-        self.ending.lock().insert(boot);
-        Some((kernel, followed))
-    }
-
-    fn with_restart_backoff<T>(
-        &self,
-        project: ProjectId,
-        look: impl FnOnce(&mut KernelRestartBackoff) -> T,
-    ) -> T {
-        let mut failures = self.failures.lock();
-        look(failures.entry(project).or_default())
-    }
-}
-
-impl Gateway {
     pub(crate) fn kernel_dir(&self, project: ProjectId) -> KernelDir {
         KernelDir::new(&self.config.data.join("kernels").join(project.uuid().simple().to_string()))
     }
 
-    /// How a project's kernel is.
+    /// The state of a project's kernel.
     pub fn kernel_state(&self, project: ProjectId) -> KernelState {
-        let connected = self.kernels.connected.lock();
+        let connected = self.connected.lock();
         match connected.get(&project) {
             None => KernelState::NotRunning,
-            Some(ConnectedKernel { kernel, beat, .. }) => {
+            Some(ConnectedKernel { kernel, heartbeat, .. }) => {
                 let pid = kernel.welcome().pid;
-                beat.map_or(KernelState::Unresponsive { pid }, |heartbeat| KernelState::Connected {
-                    pid,
-                    heartbeat,
+                heartbeat.map_or(KernelState::Unresponsive { pid }, |heartbeat| {
+                    KernelState::Connected { pid, heartbeat }
                 })
             }
         }
     }
 
-    /// The kernel of a project, started if none is there.
+    /// The kernel of a project; starts it if none runs.
     pub(crate) async fn ensure_kernel(
         self: &Arc<Self>,
         project: &Project,
     ) -> Result<KernelClient, ErrorInfo> {
-        match self.kernels.connected(project.id) {
+        match self.connected(project.id) {
             Some(kernel) => Ok(kernel),
             None => Box::pin(self.start_kernel(project)).await,
         }
     }
 
     async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<KernelClient, ErrorInfo> {
-        let _guard = self
-            .kernels
-            .turn
-            .0
+        let _start_permit = self
+            .start_lock
             .acquire()
             .await
             .map_err(|_| kernel_lost_fault("the daemon is stopping"))?;
-        if let Some(kernel) = self.kernels.connected(project.id) {
+        if let Some(kernel) = self.connected(project.id) {
             return Ok(kernel);
         }
-        if let Some(wait) =
-            self.kernels.with_restart_backoff(project.id, |failures| failures.remaining_delay())
-        {
-            let seconds = wait.as_secs() + 1;
+        if let Some(delay) = self.with_backoff(project.id, |backoff| backoff.remaining_delay()) {
+            let seconds = delay.as_secs() + 1;
             return Err(kernel_lost_fault(&format!(
                 "the project's kernel does not stay up; it is started again in {seconds} s"
             )));
         }
-        let place = self.kernel_dir(project.id);
-        let (args, secrets) = (self.kernel_args(project), &self.config.secrets);
-        let started = KernelClient::start(&place, &self.config.program, &args, secrets).await;
-        match started {
+        let (dir, args) = (self.kernel_dir(project.id), self.kernel_args(project));
+        let (program, secrets) = (&self.config.program, &self.config.secrets);
+        match KernelClient::start(&dir, program, &args, secrets).await {
             Ok((kernel, reports)) => {
-                let welcome = kernel.welcome();
-                let fact = Fact::KernelStarted {
-                    project: project.id,
-                    boot: welcome.boot,
-                    pid: welcome.pid,
-                    version: welcome.version.clone(),
-                };
-                let failed = |error: GatewayError| kernel_lost_fault(&error.to_string());
-                self.record_kernel_facts(project.id, vec![fact], Durability::Buffered)
+                self.record_start(project.id, &kernel)
                     .await
-                    .map_err(failed)?;
+                    .map_err(|error| kernel_lost_fault(&error.to_string()))?;
                 self.attach_kernel(project.id, kernel.clone(), reports, 0)
                     .await
-                    .map_err(|error| kernel_lost_fault(&error))?;
-                self.kernels.with_restart_backoff(project.id, KernelRestartBackoff::record_start);
+                    .map_err(|error| kernel_lost_fault(&error.to_string()))?;
+                self.with_backoff(project.id, KernelRestartBackoff::record_start);
                 Ok(kernel)
             }
             Err(error) => {
-                self.kernels.with_restart_backoff(project.id, KernelRestartBackoff::record_failure);
-                Err(crate::project::executor::fault_from_kernel_error(&error))
+                self.with_backoff(project.id, KernelRestartBackoff::record_failure);
+                Err(fault_from_kernel_error(&error))
             }
         }
     }
 
+    async fn record_start(
+        &self,
+        project: ProjectId,
+        kernel: &KernelClient,
+    ) -> Result<(), GatewayError> {
+        let welcome = kernel.welcome();
+        let fact = Fact::KernelStarted {
+            project,
+            boot: welcome.boot,
+            pid: welcome.pid,
+            version: welcome.version.clone(),
+        };
+        self.log.record_project_events(project, Actor::Kernel, vec![fact]).await
+    }
+
     fn kernel_args(&self, project: &Project) -> Vec<OsString> {
-        let place = self.kernel_dir(project.id);
         let home = self.config.home.clone().unwrap_or_else(|| "/".into());
         vec![
             "kernel".into(),
             "--place".into(),
-            place.path().into(),
+            self.kernel_dir(project.id).path().into(),
             "--project".into(),
             project.path.clone().into(),
             "--home".into(),
@@ -215,47 +198,51 @@ impl Gateway {
         ]
     }
 
-    /// Begins to follow a kernel from behind a report.
+    /// Starts to follow the reports of a kernel after the given one, and its heartbeat.
     async fn attach_kernel(
         self: &Arc<Self>,
         project: ProjectId,
         kernel: KernelClient,
         reports: ReportReceiver,
-        after: u64,
-    ) -> Result<(), String> {
-        kernel.subscribe_reports(after).await.map_err(|error| error.to_string())?;
-        let (followed, follows) = mpsc::channel(1);
-        let beat = Some(Duration::ZERO);
-        let connected = ConnectedKernel { kernel: kernel.clone(), beat, followed };
-        self.kernels.connected.lock().insert(project, connected);
+        after: ReportNumber,
+    ) -> Result<(), KernelError> {
+        kernel.subscribe_reports(after).await?;
+        let (report_loop, ended) = mpsc::channel(1);
+        let connected = ConnectedKernel {
+            kernel: kernel.clone(),
+            heartbeat: Some(Duration::ZERO),
+            logged_reports: watch::Sender::new(after),
+            report_loop,
+        };
+        self.connected.lock().insert(project, connected);
         let following = Arc::clone(self).run_report_loop(project, kernel.clone(), reports);
         tokio::spawn(async move {
             following.await;
-            drop(follows);
+            drop(ended);
         });
         tokio::spawn(Arc::clone(self).run_heartbeat(project, kernel));
         Ok(())
     }
 
-    /// Ends a kernel that does not answer, and everything in it.
+    /// Kills a kernel that does not respond, and everything in it.
     pub(crate) async fn kill_kernel(&self, project: ProjectId) {
-        let Some((kernel, followed)) = self.kernels.mark_ending(project) else { return };
+        let Some((kernel, report_loop)) = self.mark_stopping(project) else { return };
         kernel.kill();
-        if timeout(KERNEL_RESPONSE_TIMEOUT, followed.closed()).await.is_err() {
-            tracing::warn!("a kernel that was killed is not gone");
+        if timeout(KERNEL_RESPONSE_TIMEOUT, report_loop.closed()).await.is_err() {
+            tracing::warn!("a kernel is still there after it was killed");
         }
     }
 
     /// Stops the kernel of a project, and everything in it.
     pub async fn stop_kernel(&self, project: ProjectId) {
-        let Some((kernel, followed)) = self.kernels.mark_ending(project) else { return };
+        let Some((kernel, report_loop)) = self.mark_stopping(project) else { return };
         if let Err(error) = kernel.shut_down().await {
-            tracing::warn!(%error, "a kernel did not stop when it was told to; it is killed");
+            tracing::warn!(%error, "a kernel did not stop when it was told to; killing it");
             kernel.kill();
         }
-        // The next one may be wanted at once, and takes the place of this one.
-        if timeout(KERNEL_RESPONSE_TIMEOUT, followed.closed()).await.is_err() {
-            tracing::warn!("a kernel that was stopped is not gone; it is killed");
+        // Waits, because the next kernel of the project uses the same folder.
+        if timeout(KERNEL_RESPONSE_TIMEOUT, report_loop.closed()).await.is_err() {
+            tracing::warn!("a kernel is still there after it was stopped; killing it");
             kernel.kill();
         }
     }
@@ -263,31 +250,42 @@ impl Gateway {
     /// Stops all kernels.
     pub async fn stop_kernels(&self) {
         let projects: Vec<_> = {
-            let connected = self.kernels.connected.lock();
+            let connected = self.connected.lock();
             connected.keys().copied().collect()
         };
         for project in projects {
             self.stop_kernel(project).await;
         }
     }
-}
 
-impl KernelRestartBackoff {
-    /// How long to wait before the next start.
-    fn remaining_delay(&self) -> Option<Duration> {
-        let pause = Duration::from_secs(1) * 2_u32.saturating_pow(self.count.saturating_sub(3));
-        let since = self.last?.elapsed();
-        (self.count > 2).then(|| pause.min(MAX_RESTART_BACKOFF).checked_sub(since)).flatten()
+    /// Notes that the end of a kernel is intended. Returns the kernel and the channel that
+    /// closes when it is gone.
+    fn mark_stopping(
+        &self,
+        project: ProjectId,
+    ) -> Option<(KernelClient, mpsc::Sender<Infallible>)> {
+        let connected = self.connected.lock();
+        let known = connected.get(&project)?;
+        let (kernel, report_loop) = (known.kernel.clone(), known.report_loop.clone());
+        self.stopping.lock().insert(kernel.welcome().boot);
+        Some((kernel, report_loop))
     }
 
-    fn record_failure(&mut self) {
-        // One that stayed up for a while has not failed to.
-        let quick = self.last.is_some_and(|last| last.elapsed() < MAX_RESTART_BACKOFF * 2);
-        self.count = if quick { self.count.saturating_add(1) } else { 1 };
-        self.last = Some(Instant::now());
+    /// The number of the last report in the log, as it grows; ends with the kernel.
+    fn subscribe_logged_reports(
+        &self,
+        project: ProjectId,
+    ) -> Option<watch::Receiver<ReportNumber>> {
+        let connected = self.connected.lock();
+        connected.get(&project).map(|known| known.logged_reports.subscribe())
     }
 
-    fn record_start(&mut self) {
-        self.last = Some(Instant::now());
+    fn with_backoff<T>(
+        &self,
+        project: ProjectId,
+        change: impl FnOnce(&mut KernelRestartBackoff) -> T,
+    ) -> T {
+        let mut backoffs = self.restart_backoffs.lock();
+        change(backoffs.entry(project).or_default())
     }
 }

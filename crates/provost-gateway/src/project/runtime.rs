@@ -1,74 +1,83 @@
-//! What a project runs: how it stands, what it printed, and where it can be seen.
+//! The runtime of a project: its state, its output, and where it can be previewed.
 //!
-//! The kernel is the truth; the log is what everybody folds. The status waits
-//! until the log has what the kernel told, so that both say the same.
+//! The kernel is the source of truth, and clients fold the log. The state waits until the log
+//! has what the kernel reported, so that both agree.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::kernel::{ErrorInfo, ReportNumber};
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::runtime::{
-    RuntimeKernelStatus, RuntimeLogPage, RuntimeSnapshot, RuntimeStatusResponse, RuntimeView,
+    RuntimeKernelStatus, RuntimeLogPage, RuntimeStatusResponse, RuntimeView,
 };
-use provost_proto::{KernelStatus, Project, ProjectId, Seq};
-use tokio::time::{Instant, sleep, timeout};
+use provost_proto::{Code, KernelStatus, Project, ProjectId, Seq};
 
-use crate::project::kernels::KernelState;
-use crate::{Gateway, GatewayError};
+use crate::GatewayError;
+use crate::event_log::EventLog;
+use crate::project::governance::Governance;
+use crate::project::kernels::faults::fault_from_kernel_error;
+use crate::project::kernels::{KernelPool, KernelState};
 
-/// How long the log may take to have what the kernel told.
-const LOG_CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How long a kernel may take to say how it stands.
-const KERNEL_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How often to look whether the log has it.
-const LOG_POLL_INTERVAL: Duration = Duration::from_millis(2);
-
-/// How often to read anew when something was written between two reads.
+/// How often to read again when the log grew between two reads.
 const MAX_READ_RETRIES: usize = 16;
 
-/// The runtimes as they were read last, each with how far the log had come.
+/// The runtimes of all projects.
+#[derive(Debug)]
+pub struct RuntimeService {
+    log: Arc<EventLog>,
+    governance: Arc<Governance>,
+    kernels: Arc<KernelPool>,
+    views: RuntimeViewCache,
+}
+
+/// The views that were read last, each with the head of the log at that time.
 #[derive(Debug, Default)]
-pub(crate) struct RuntimeViewCache(Mutex<HashMap<ProjectId, (Seq, Arc<RuntimeView>)>>);
+struct RuntimeViewCache(Mutex<HashMap<ProjectId, (Seq, Arc<RuntimeView>)>>);
 
 impl RuntimeViewCache {
     fn get_at_seq(&self, project: ProjectId, seq: Seq) -> Option<Arc<RuntimeView>> {
-        let kept = self.0.lock();
-        kept.get(&project).filter(|(at, _)| *at == seq).map(|(_, view)| Arc::clone(view))
+        let views = self.0.lock();
+        views.get(&project).filter(|(at, _)| *at == seq).map(|(_, view)| Arc::clone(view))
     }
 
     fn insert(&self, project: ProjectId, seq: Seq, view: &Arc<RuntimeView>) {
-        let mut kept = self.0.lock();
-        kept.insert(project, (seq, Arc::clone(view)));
+        let mut views = self.0.lock();
+        views.insert(project, (seq, Arc::clone(view)));
     }
 }
 
-impl Gateway {
-    /// How it stands with a project's runtime, and the last event that is in it.
+impl RuntimeService {
+    pub(crate) fn new(
+        log: Arc<EventLog>,
+        governance: Arc<Governance>,
+        kernels: Arc<KernelPool>,
+    ) -> Self {
+        Self { log, governance, kernels, views: RuntimeViewCache::default() }
+    }
+
+    /// The state of a project's runtime, and the last event that it includes.
     pub async fn runtime_state(
         &self,
         project: &Project,
     ) -> Result<RuntimeStatusResponse, GatewayError> {
-        let now = self.query_runtime(project.id).await;
-        if let Some(now) = &now {
-            self.wait_for_report(project.id, now.reached).await?;
+        let snapshot = self.kernels.query_runtime(project.id).await;
+        if let Some(snapshot) = &snapshot {
+            self.kernels.wait_for_report(project.id, snapshot.reached).await;
         }
         let (view, seq) = self.runtime_view(project.id).await?;
         let mut view = RuntimeView::clone(&view);
         // Only the kernel knows how much its terminal has printed.
-        view.terminal.offset = now.and_then(|now| now.runtime.terminal.offset);
-        let policy_context = self.governance.find_by_id(project.id);
+        view.terminal.offset = snapshot.and_then(|snapshot| snapshot.runtime.terminal.offset);
+        let governance = self.governance.find_by_id(project.id);
         let mode =
-            policy_context.map_or_else(Default::default, |known| known.mode(self.clock.now()));
-        let kernel = self.runtime_kernel(project.id).await?;
-        let RuntimeView { status: whole, terminal, dev_server, build, preview, .. } = view;
+            governance.map_or_else(Default::default, |governance| governance.mode(self.log.now()));
+        let kernel = self.kernel_status(project.id).await?;
+        let RuntimeView { status, terminal, dev_server, build, preview, .. } = view;
         Ok(RuntimeStatusResponse {
             project: project.id,
-            status: whole,
+            status,
             mode,
             kernel,
             terminal,
@@ -79,22 +88,18 @@ impl Gateway {
         })
     }
 
-    /// How the project's kernel is.
-    async fn runtime_kernel(
-        &self,
-        project: ProjectId,
-    ) -> Result<RuntimeKernelStatus, GatewayError> {
-        let (status, pid, heartbeat) = match self.kernel_state(project) {
+    async fn kernel_status(&self, project: ProjectId) -> Result<RuntimeKernelStatus, GatewayError> {
+        let (status, pid, heartbeat) = match self.kernels.kernel_state(project) {
             KernelState::Connected { pid, heartbeat } => {
                 (KernelStatus::Connected, Some(pid), Some(heartbeat))
             }
             KernelState::Unresponsive { pid } => (KernelStatus::Unresponsive, Some(pid), None),
             KernelState::NotRunning => {
-                let doc = self.store.get_document(ViewKind::Kernels, project.uuid()).await?;
-                let ended = doc.and_then(ViewDocument::into_kernel).map(|kernel| kernel.status);
-                // One that the log has as connected was lost a moment ago.
-                let status = match ended {
+                let doc = self.log.store().get_document(ViewKind::Kernels, project.uuid()).await?;
+                let last = doc.and_then(ViewDocument::into_kernel).map(|kernel| kernel.status);
+                let status = match last {
                     None | Some(KernelStatus::Stopped) => KernelStatus::Stopped,
+                    // A kernel that the log has as connected was lost a moment ago.
                     Some(
                         KernelStatus::Lost | KernelStatus::Connected | KernelStatus::Unresponsive,
                     ) => KernelStatus::Lost,
@@ -107,81 +112,45 @@ impl Gateway {
         Ok(RuntimeKernelStatus { status, pid, heartbeat_ms })
     }
 
-    /// Waits until the log has all that the kernel told so far: whoever is answered
-    /// that something runs, or does not any more, reads it there too.
-    pub(crate) async fn wait_for_kernel_reports(
-        &self,
-        project: ProjectId,
-    ) -> Result<(), GatewayError> {
-        match self.query_runtime(project).await {
-            Some(now) => self.wait_for_report(project, now.reached).await,
-            None => Ok(()),
-        }
-    }
-
-    /// What the kernel says, if there is one that answers and has a runtime.
-    async fn query_runtime(&self, project: ProjectId) -> Option<RuntimeSnapshot> {
-        let kernel = self.kernels.connected(project)?;
-        if !kernel.welcome().supports_runtime() {
-            return None;
-        }
-        timeout(KERNEL_STATUS_TIMEOUT, kernel.fetch_runtime()).await.ok()?.ok()
-    }
-
-    /// Waits until a report is in the log, but not for ever: a log that cannot be
-    /// written has what it has.
-    async fn wait_for_report(
-        &self,
-        project: ProjectId,
-        report: ReportNumber,
-    ) -> Result<(), GatewayError> {
-        let until = Instant::now() + LOG_CATCH_UP_TIMEOUT;
-        while Instant::now() < until {
-            let doc = self.store.get_document(ViewKind::Kernels, project.uuid()).await?;
-            let reached =
-                doc.and_then(ViewDocument::into_kernel).map_or(0, |kernel| kernel.reached);
-            if reached >= report {
-                return Ok(());
-            }
-            sleep(LOG_POLL_INTERVAL).await;
-        }
-        Ok(())
-    }
-
-    /// The runtime as the log has it, and how far the log had come then. Read from
-    /// the log only when it has grown: every request of a preview asks for it.
+    /// The runtime according to the log, and the head of the log at that time. Cached until
+    /// the log grows, since every request of a preview needs it.
     pub async fn runtime_view(
         &self,
         project: ProjectId,
     ) -> Result<(Arc<RuntimeView>, Seq), GatewayError> {
-        let mut seq = *self.store.watch_head().borrow();
-        if let Some(view) = self.runtimes.get_at_seq(project, seq) {
+        let mut seq = self.head();
+        if let Some(view) = self.views.get_at_seq(project, seq) {
             return Ok((view, seq));
         }
         for _ in 0..MAX_READ_RETRIES {
             let view = self.read_runtime_view(project).await?;
-            let after = *self.store.watch_head().borrow();
+            let after = self.head();
             if after == seq {
-                self.runtimes.insert(project, seq, &view);
+                self.views.insert(project, seq, &view);
                 return Ok((view, seq));
             }
             seq = after;
         }
-        // What is written meanwhile is of others, or is folded once more: it says the same.
+        // A later event of this project is folded once more by the client, with the same
+        // result.
         Ok((self.read_runtime_view(project).await?, seq))
+    }
+
+    fn head(&self) -> Seq {
+        *self.log.store().watch_head().borrow()
     }
 
     async fn read_runtime_view(
         &self,
         project: ProjectId,
     ) -> Result<Arc<RuntimeView>, GatewayError> {
-        let doc = self.store.get_document(ViewKind::Runtimes, project.uuid()).await?;
+        let doc = self.log.store().get_document(ViewKind::Runtimes, project.uuid()).await?;
         let view = doc.and_then(ViewDocument::into_runtime);
         Ok(Arc::new(view.unwrap_or_else(|| RuntimeView::new(project))))
     }
 
-    /// A piece of what builds and dev servers printed. A project whose kernel does
-    /// not run has nothing to show: what was printed is kept by the kernel.
+    /// A page of the output of builds and dev servers. The kernel keeps it, so a project
+    /// without a kernel has none.
     pub async fn runtime_logs(
         &self,
         project: ProjectId,
@@ -192,46 +161,21 @@ impl Gateway {
             let data = Vec::new().into();
             return Ok(RuntimeLogPage { oldest: 0, offset: 0, next: 0, end: 0, data });
         };
-        let failed =
-            |error| GatewayError::Fault(crate::project::executor::fault_from_kernel_error(&error));
         if !kernel.welcome().supports_runtime() {
             return Err(GatewayError::Fault(kernel_too_old_fault()));
         }
-        kernel.fetch_logs(after, limit).await.map_err(failed)
+        let page = kernel.fetch_logs(after, limit).await;
+        page.map_err(|error| GatewayError::Fault(fault_from_kernel_error(&error)))
     }
 }
 
-/// A kernel of an older Provost has no runtime.
+/// A kernel of an older version has no runtime.
 fn kernel_too_old_fault() -> ErrorInfo {
     ErrorInfo {
-        code: provost_proto::Code::KernelTooOld,
+        code: Code::KernelTooOld,
         message: "the project's kernel is of an older Provost and runs nothing; stop it with \
                   `provost down`, and a new one is started"
             .to_owned(),
         details: None,
-    }
-}
-
-/// Sees to the end of the actions that went on while no daemon was there: their
-/// answer went to nobody, but the kernel remembers what became of them.
-pub(crate) async fn finish_orphaned_action(
-    gateway: Arc<Gateway>,
-    kernel: provost_kernel::KernelClient,
-    action: provost_proto::ActionView,
-) {
-    while kernel.is_connected() {
-        match kernel.fetch_outcomes(vec![action.id]).await {
-            Ok(known) => {
-                if let Some((_, outcome)) = known.into_iter().next() {
-                    if let Err(error) = gateway.finish_action(&action, outcome).await {
-                        tracing::error!(%error, "the end of an action could not be written");
-                    }
-                    return;
-                }
-            }
-            // A kernel that is lost settles all that ran in it.
-            Err(_) => return,
-        }
-        sleep(Duration::from_millis(200)).await;
     }
 }

@@ -1,60 +1,62 @@
-//! What sessions with models need of the authority: to act in their role, to write
-//! what is said, and to know what they are told.
+//! Sessions with a model: their principals, their events, and the roles they may act in.
 //!
-//! A session is a principal of its own, `session:<id>`, of the class of agents: it
-//! asks and never decides, whoever speaks in it.
+//! A session is a principal of its own, `session:<id>`, of the class of agents: it requests
+//! and never decides, whoever writes in it.
 
-pub(crate) mod owners;
+mod guides;
+mod owners;
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_core::session::instructions::{
-    GUIDE_FILE_NAMES, GuideFile, MAX_GUIDE_BYTES, ancestor_folders,
-};
 use provost_core::skill::SkillSet;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{SessionStatus, SessionView};
 use provost_proto::{
-    Actor, Code, Fact, Principal, Project, ProjectId, ProjectMode, SessionId, Stream, TokenClass,
+    Actor, Code, Fact, Principal, Project, ProjectId, SessionId, Stream, TokenClass,
 };
-use provost_sandbox::root_dir::{FileKind, RootDir};
 use provost_store::{AppendOutcome, AppendRequest, Durability, Idempotency, NewEvent};
 
-use crate::project::decisions::is_trusted;
-use crate::{Caller, Gateway, GatewayError};
+use crate::event_log::EventLog;
+use crate::project::governance::Governance;
+use crate::{Caller, GatewayError};
+use owners::SessionOwners;
 
-/// How many folders are looked into for a guide.
-const MAX_GUIDE_FOLDERS: usize = 200;
+/// Sessions of all projects.
+#[derive(Debug)]
+pub struct Sessions {
+    log: Arc<EventLog>,
+    governance: Arc<Governance>,
+    owners: SessionOwners,
+}
 
-/// What is said in a session, and who says it.
+/// Events of a session, and who caused them.
 #[derive(Debug)]
 pub struct SessionAppend {
-    /// On whose authority.
+    /// On whose authority the events are recorded.
     pub principal: Principal,
-    /// What acts.
+    /// The component that acts.
     pub actor: Actor,
-    /// The client's key.
+    /// The client's idempotency key.
     pub command: Option<Idempotency>,
-    /// How sure it must be.
+    /// What the events must survive.
     pub durability: Durability,
-    /// What.
+    /// The events.
     pub facts: Vec<Fact>,
 }
 
 /// A role that a session may act in.
 #[derive(Debug, Clone)]
 pub struct SessionRole {
-    /// Its name.
+    /// The name of the role.
     pub name: String,
-    /// What it is for.
+    /// What the role is for.
     pub description: String,
-    /// The model it asks for.
+    /// The model that the role's file names.
     pub model: Option<String>,
-    /// What it may ask for.
+    /// What the role may request.
     pub skills: SkillSet,
-    /// What its file tells the model.
+    /// The instructions for the model.
     pub instructions: String,
 }
 
@@ -63,8 +65,16 @@ pub fn session_principal(session: SessionId) -> Principal {
     format!("session:{}", session.uuid())
 }
 
-impl Gateway {
-    /// The agent that acts in a session. It may ask in its role and project.
+impl Sessions {
+    pub(crate) async fn load(
+        log: Arc<EventLog>,
+        governance: Arc<Governance>,
+    ) -> Result<Self, GatewayError> {
+        let owners = SessionOwners::load(&**log.store()).await?;
+        Ok(Self { log, governance, owners })
+    }
+
+    /// The agent that acts in a session, in one role and project.
     pub fn create_session_caller(
         &self,
         session: SessionId,
@@ -72,13 +82,23 @@ impl Gateway {
         role: &str,
     ) -> Result<Caller, GatewayError> {
         let principal = session_principal(session);
-        self.sessions.claim_session(session, &principal)?;
+        self.claim_session(session, &principal)?;
         let actor = Actor::Agent(role.to_owned());
         let role = Some(role.to_owned());
         Ok(Caller::new(principal, actor, TokenClass::Agent, Some(project), role))
     }
 
-    /// Writes what happened in a session, and at once what that means for those above it.
+    /// Binds a session to the first principal that uses it; fails for any other.
+    pub(crate) fn claim_session(
+        &self,
+        session: SessionId,
+        principal: &str,
+    ) -> Result<(), GatewayError> {
+        self.owners.claim_session(session, principal)
+    }
+
+    /// Records events of a session, and in the same append what they mean for the sessions
+    /// above it.
     pub async fn append_session_events(
         &self,
         session: SessionId,
@@ -93,16 +113,16 @@ impl Gateway {
         let (expect, unchanged) = (Vec::new(), Vec::new());
         let append =
             AppendRequest { principal, actor, command, expect, unchanged, durability, events };
-        Ok(self.append_redacted(append).await?)
+        Ok(self.log.append(append).await?)
     }
 
     /// A session, as it is now.
     pub async fn find_session(&self, id: SessionId) -> Result<Option<SessionView>, GatewayError> {
-        let doc = self.store.get_document(ViewKind::Sessions, id.uuid()).await?;
+        let doc = self.log.store().get_document(ViewKind::Sessions, id.uuid()).await?;
         Ok(doc.and_then(ViewDocument::into_session))
     }
 
-    /// Whether the session that this principal is still may ask.
+    /// Whether a principal is a session that is not closed.
     pub(crate) async fn is_session_active(&self, principal: &str) -> Result<bool, GatewayError> {
         let Some(id) = principal.strip_prefix("session:").and_then(|id| id.parse().ok()) else {
             return Ok(false);
@@ -111,20 +131,14 @@ impl Gateway {
         Ok(session.is_some_and(|session| session.status != SessionStatus::Closed))
     }
 
-    /// The mode of a project.
-    pub fn current_mode(&self, project: ProjectId) -> ProjectMode {
-        let governance = self.governance.find_by_id(project);
-        governance.map_or(ProjectMode::Sandbox, |governance| governance.mode(self.clock.now()))
-    }
-
-    /// The roles of a project that a person trusted, as they are now.
+    /// The trusted roles of a project.
     pub async fn list_session_roles(
         &self,
         project: &Project,
     ) -> Result<Vec<SessionRole>, GatewayError> {
-        let governance = self.load_governance(project.id).await?;
+        let governance = self.governance.load_current(project.id).await?;
         let files = governance.files.iter().flat_map(|files| &files.roles);
-        let trusted = files.filter(|file| is_trusted(&governance, file));
+        let trusted = files.filter(|file| governance.is_role_trusted(file));
         Ok(trusted
             .map(|file| SessionRole {
                 name: file.role.name.clone(),
@@ -136,17 +150,17 @@ impl Gateway {
             .collect())
     }
 
-    /// One of them. What is not trusted tells no model anything.
+    /// One of the trusted roles. An untrusted file instructs no model.
     pub async fn find_session_role(
         &self,
         project: &Project,
         role: &str,
     ) -> Result<SessionRole, GatewayError> {
-        let parts = self.list_session_roles(project).await?;
-        if let Some(part) = parts.into_iter().find(|part| part.name == role) {
-            return Ok(part);
+        let roles = self.list_session_roles(project).await?;
+        if let Some(found) = roles.into_iter().find(|found| found.name == role) {
+            return Ok(found);
         }
-        let roles = self.list_roles(project).await?;
+        let roles = self.governance.list_roles(project).await?;
         let message = if roles.roles.iter().any(|known| known.name == role) {
             format!("the role `{role}` is not trusted as it is; `provost roles trust` shows it")
         } else {
@@ -154,42 +168,4 @@ impl Gateway {
         };
         Err(GatewayError::Fault(ErrorInfo { code: Code::SkillDenied, message, details: None }))
     }
-
-    /// The files that say how to work in this project: that of the project, those of
-    /// the folders in it, and those on the way to what was touched.
-    pub async fn load_guides(
-        &self,
-        project: &Project,
-        touched: &[String],
-    ) -> Result<Vec<GuideFile>, GatewayError> {
-        let (folder, on_the_way) = (PathBuf::from(&project.path), ancestor_folders(touched));
-        let read = tokio::task::spawn_blocking(move || read_guides(&folder, on_the_way)).await;
-        let mut guides = read.map_err(|_| GatewayError::Stopping)?;
-        for guide in &mut guides {
-            self.redactor.redact_string(&mut guide.text);
-        }
-        Ok(guides)
-    }
-}
-
-fn read_guides(folder: &Path, on_the_way: BTreeSet<String>) -> Vec<GuideFile> {
-    let Ok(root) = RootDir::open(folder) else { return Vec::new() };
-    let mut folders = on_the_way;
-    folders.insert(String::new());
-    if let Ok(listing) = root.list(Path::new("."), MAX_GUIDE_FOLDERS) {
-        let inner =
-            listing.entries.into_iter().filter(|entry| entry.stat.kind == FileKind::Directory);
-        let names = inner.filter_map(|entry| entry.name.into_string().ok());
-        folders.extend(names.filter(|name| !name.starts_with('.')).map(|name| format!("{name}/")));
-    }
-    folders.iter().filter_map(|folder| read_folder_guide(&root, folder)).collect()
-}
-
-/// The first guide in a folder. One that is not text, or too long, is none.
-fn read_folder_guide(root: &RootDir, folder: &str) -> Option<GuideFile> {
-    GUIDE_FILE_NAMES.iter().find_map(|name| {
-        let file = format!("{folder}{name}");
-        let bytes = root.read(Path::new(&file), MAX_GUIDE_BYTES as u64).ok()?;
-        Some(GuideFile { text: String::from_utf8(bytes).ok()?, file })
-    })
 }

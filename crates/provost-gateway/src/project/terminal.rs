@@ -1,12 +1,9 @@
-//! The way to a project's terminal, for people.
+//! Access of people to the terminal of a project.
 //!
-//! A WebSocket cannot carry a token in a header, so a person gets a ticket for
-//! one, which is good once and not for long. Whoever comes through is let in by
-//! the project's kernel; if it has no terminal, it is opened as everything is:
-//! by an action of that person, recorded and permitted.
+//! A WebSocket cannot carry a token in a header, so a client gets a ticket that works once
+//! and for a short time. The project's kernel serves the connection; a terminal that is not
+//! open is opened by an action of the person, recorded and permitted like any other.
 
-use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,139 +11,118 @@ use provost_kernel::{KernelError, TerminalReader, TerminalWriter, attach_termina
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::terminal::TerminalAttachResponse;
 use provost_proto::{
-    Code, Hash, ProjectId, ProjectStatus, SubmitActionRequest, TokenClass, UnixMicros, limits,
+    Code, Project, ProjectId, ProjectStatus, SubmitActionRequest, TokenClass, limits,
 };
 use serde_json::json;
 
-use crate::project::executor::fault_from_kernel_error;
-use crate::{
-    ActionSubmission, Caller, Gateway, GatewayError, Operator, Secret, SubmissionOutcome,
-    TokenLease, secret,
-};
+use crate::event_log::EventLog;
+use crate::one_time_codes::{OneTimeCodes, RedeemedCode};
+use crate::project::actions::{ActionService, ActionSubmission, SubmissionOutcome};
+use crate::project::kernels::KernelPool;
+use crate::project::kernels::faults::fault_from_kernel_error;
+use crate::project::principal_directory::PrincipalDirectory;
+use crate::token_lease::TokenLease;
+use crate::{Caller, GatewayError, Operator, Secret};
 
 /// How long a terminal may take to open.
 const TERMINAL_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The tickets that wait to be used. In memory only: a restart ends them.
-#[derive(Debug, Default)]
-pub(crate) struct TerminalTickets(Mutex<VecDeque<PendingTerminalTicket>>);
-
+/// The terminals of all projects.
 #[derive(Debug)]
-struct PendingTerminalTicket {
-    code: Hash,
-    until: UnixMicros,
-    access: TerminalAccess,
+pub struct TerminalService {
+    log: Arc<EventLog>,
+    directory: Arc<dyn PrincipalDirectory>,
+    kernels: Arc<KernelPool>,
+    actions: Arc<ActionService>,
+    tickets: OneTimeCodes<TerminalAccess>,
 }
 
-/// The right to sit at a project's terminal, as long as the token behind it works.
+/// A person's access to a terminal, as long as their token is valid.
 #[derive(Debug)]
 pub struct TerminalAccess {
-    /// Who.
+    /// The person.
     pub by: Operator,
-    /// How long.
-    pub pass: TokenLease,
-    /// Only in this project, if it came from a ticket.
+    /// The lease of their token.
+    pub lease: TokenLease,
+    /// The only project, if the access came from a ticket.
     project: Option<ProjectId>,
 }
 
-/// A client of a terminal.
+/// A connection to a terminal.
 #[derive(Debug)]
 pub struct TerminalAttachment {
-    /// How it stood when the client came.
+    /// The state of the terminal when the client attached.
     pub attached: TerminalAttachResponse,
-    /// What the terminal sends.
-    pub look: TerminalReader,
-    /// What the client sends.
-    pub keys: TerminalWriter,
+    /// Receives what the terminal sends.
+    pub reader: TerminalReader,
+    /// Sends what the client types.
+    pub writer: TerminalWriter,
 }
 
-/// From where on, and with how large a window.
+/// Where the output of a terminal continues, and the client's window.
 #[derive(Debug, Clone, Copy)]
 pub struct TerminalAttachOptions {
     /// How many bytes of output the client has.
     pub after: Option<u64>,
-    /// Its width.
+    /// The width of the window, in columns.
     pub cols: u16,
-    /// Its height.
+    /// The height of the window, in rows.
     pub rows: u16,
 }
 
-impl TerminalTickets {
-    fn add(&self, ticket: PendingTerminalTicket) {
-        let mut tickets = self.0.lock();
-        if tickets.len() == limits::MAX_TICKETS {
-            tickets.pop_front();
-        }
-        tickets.push_back(ticket);
-    }
-
-    /// Takes the ticket out, so that it works once.
-    fn take(&self, code: &Hash, now: UnixMicros) -> Option<TerminalAccess> {
-        let mut tickets = self.0.lock();
-        tickets.retain(|ticket| ticket.until > now);
-        let mut taken = None;
-        for ticket in std::mem::take(&mut *tickets) {
-            if secret::constant_time_eq(&ticket.code, code) {
-                taken = Some(ticket.access);
-            } else {
-                tickets.push_back(ticket);
-            }
-        }
-        taken
-    }
-}
-
 impl TerminalAccess {
-    /// Of a person whose token came with the request itself.
-    pub fn from_operator(by: Operator, pass: TokenLease) -> Self {
-        Self { by, pass, project: None }
+    /// The access of a person whose token came with the request itself.
+    pub fn from_operator(by: Operator, lease: TokenLease) -> Self {
+        Self { by, lease, project: None }
     }
 }
 
-impl Gateway {
+impl TerminalService {
+    pub(crate) fn new(
+        log: Arc<EventLog>,
+        directory: Arc<dyn PrincipalDirectory>,
+        kernels: Arc<KernelPool>,
+        actions: Arc<ActionService>,
+    ) -> Self {
+        let tickets = OneTimeCodes::new(limits::MAX_TICKETS);
+        Self { log, directory, kernels, actions, tickets }
+    }
+
     /// A ticket for one connection to the terminal of a project.
-    pub async fn create_terminal_ticket(
+    pub fn create_terminal_ticket(
         &self,
         access: TerminalAccess,
-        name: &str,
+        project: &Project,
     ) -> Result<Secret, GatewayError> {
-        let project = Some(self.get_project(name).await?.id);
-        let code = Secret::random("")?;
-        let until = self.clock().now() + limits::TICKET_SECONDS * 1_000_000;
-        self.tickets.add(PendingTerminalTicket {
-            code: code.digest(),
-            until,
-            access: TerminalAccess { project, ..access },
-        });
-        Ok(code)
+        let expires_at = self.log.now() + limits::TICKET_SECONDS * 1_000_000;
+        self.tickets.issue(TerminalAccess { project: Some(project.id), ..access }, expires_at)
     }
 
-    /// Uses a ticket up.
+    /// Exchanges a ticket for the access that it was issued for.
     pub fn redeem_terminal_ticket(&self, ticket: &str) -> Result<TerminalAccess, GatewayError> {
-        let access = self.tickets.take(&secret::digest(ticket), self.clock().now());
-        let access = access.filter(|access| self.is_lease_valid(&access.pass));
+        let access = self.tickets.redeem(ticket, self.log.now()).map(RedeemedCode::into_value);
+        let access = access.filter(|access| self.directory.is_lease_valid(&access.lease));
         access.ok_or(GatewayError::Unauthenticated("this ticket was used already or is too old"))
     }
 
-    /// Brings a person to the terminal of a project. Whoever comes anew has it
-    /// opened if it is not; whoever was there before finds it as it is.
+    /// Connects to the terminal of a project. Opens the terminal for a new client; a client
+    /// that reconnects finds it as it is.
     pub async fn connect_terminal(
-        self: &Arc<Self>,
+        &self,
         access: &TerminalAccess,
-        name: &str,
-        view: TerminalAttachOptions,
+        project: &Project,
+        options: TerminalAttachOptions,
     ) -> Result<TerminalAttachment, GatewayError> {
-        let project = self.get_project(name).await?;
         if access.project.is_some_and(|only| only != project.id) {
             return Err(GatewayError::Unauthenticated("this ticket is for another project"));
         }
         if project.status != ProjectStatus::Open {
             return Err(GatewayError::ProjectClosed);
         }
-        match self.attach_terminal(project.id, view).await {
-            Err(error) if view.after.is_none() && is_closed(&error) => {
-                self.open_terminal(&access.by, name, view).await?;
-                self.attach_terminal(project.id, view).await
+        match self.attach_terminal(project.id, options).await {
+            Err(error) if options.after.is_none() && is_closed(&error) => {
+                self.open_terminal(&access.by, project.id, options).await?;
+                self.attach_terminal(project.id, options).await
             }
             attached => attached,
         }
@@ -156,32 +132,33 @@ impl Gateway {
     async fn attach_terminal(
         &self,
         project: ProjectId,
-        view: TerminalAttachOptions,
+        options: TerminalAttachOptions,
     ) -> Result<TerminalAttachment, KernelError> {
-        let TerminalAttachOptions { after, cols, rows } = view;
-        let (attached, look, keys) =
-            attach_terminal(&self.kernel_dir(project), after, (cols, rows)).await?;
-        Ok(TerminalAttachment { attached, look, keys })
+        let TerminalAttachOptions { after, cols, rows } = options;
+        let dir = self.kernels.kernel_dir(project);
+        let (attached, reader, writer) = attach_terminal(&dir, after, (cols, rows)).await?;
+        Ok(TerminalAttachment { attached, reader, writer })
     }
 
-    /// Asks for `pty.open` as the person would.
+    /// Submits `pty.open` for the person.
     async fn open_terminal(
-        self: &Arc<Self>,
+        &self,
         by: &Operator,
-        project: &str,
-        view: TerminalAttachOptions,
+        project: ProjectId,
+        options: TerminalAttachOptions,
     ) -> Result<(), GatewayError> {
         let principal = by.principal().to_owned();
         let caller = Caller::new(principal, by.actor().clone(), TokenClass::Operator, None, None);
         let wanted = SubmitActionRequest {
             action: "pty.open".to_owned(),
-            params: json!({ "cols": view.cols, "rows": view.rows }),
+            params: json!({ "cols": options.cols, "rows": options.rows }),
             role: None,
             session_id: None,
         };
-        let submit =
+        let submission =
             ActionSubmission { wanted, id: None, command: None, wait: TERMINAL_OPEN_TIMEOUT };
-        match self.submit_action(&caller, project, submit).await? {
+        let project = project.uuid().to_string();
+        match self.actions.submit_action(&caller, &project, submission).await? {
             SubmissionOutcome::Finished(_) => Ok(()),
             SubmissionOutcome::Running(_) => {
                 let message = "the terminal takes long to open; try again".to_owned();
@@ -192,7 +169,7 @@ impl Gateway {
     }
 }
 
-/// Whether there is no terminal that lives, or no kernel that could have one.
+/// Whether there is no open terminal, or no kernel that could have one.
 fn is_closed(error: &KernelError) -> bool {
     match error {
         KernelError::Lost => true,

@@ -6,28 +6,27 @@ use std::path::{Path, PathBuf};
 use provost_proto::limits;
 use provost_sandbox::sandbox_policy::list_home_secrets;
 
-use crate::project::decisions::symlinks::resolve_symlinks;
+use crate::symlink_resolution::resolve_symlinks;
 use crate::{GatewayConfig, GatewayError};
 
-/// Trees that belong to the machine. A project there could hand an agent the
-/// machine itself.
+/// Folders of the operating system. A project there could give an agent control of the
+/// machine.
 const SYSTEM_FOLDERS: &[&str] = &[
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys",
     "/usr",
 ];
 
-/// Folders that hold other people's folders and the machine's, but in which one
-/// of your own may lie.
+/// Folders that contain those of other people and of the system, and may contain a project.
 const SHARED_FOLDERS: &[&str] =
     &["/home", "/media", "/mnt", "/opt", "/root", "/srv", "/var", "/var/home"];
 
-/// What in `/var` may hold folders of your own: some machines keep `/home` and the like there.
-/// The rest of it is the machine's.
+/// Folders in `/var` that may contain a project: some systems keep `/home` and the like
+/// there. The rest of it belongs to the system.
 const USER_FOLDERS_IN_VAR: &[&str] =
     &["/var/home", "/var/mnt", "/var/opt", "/var/srv", "/var/tmp", "/var/www"];
 
-/// The folder that a request means: absolute, existing, with no link left in
-/// it, and fit to be a project. Touches the disk; call it on a blocking thread.
+/// The folder that a request names: absolute, existing, without links, and allowed to be a
+/// project. Reads the disk; to be called on a blocking thread.
 pub(crate) fn resolve_project_folder(
     text: &str,
     config: &GatewayConfig,
@@ -81,10 +80,10 @@ pub(crate) fn parse_folder_path(
     }
 }
 
-/// Every folder that is someone's home: as it is called, and where it really is.
+/// The home folders, as they are named and with their links resolved.
 pub(crate) fn collect_home_folders(config: &GatewayConfig) -> Vec<String> {
-    let called = config.home.iter().chain(&config.homes);
-    let both = called.flat_map(|home| [Some(home.clone()), home.canonicalize().ok()]);
+    let named = config.home.iter().chain(&config.homes);
+    let both = named.flat_map(|home| [Some(home.clone()), home.canonicalize().ok()]);
     let mut homes: Vec<String> =
         both.flatten().filter_map(|home| home.to_str().map(str::to_owned)).collect();
     homes.sort();
@@ -123,25 +122,26 @@ fn find_refusal_reason(folder: &Path, config: &GatewayConfig) -> Option<&'static
     }) {
         return Some("keys, tokens or logins of yours are kept there");
     }
-    if SHARED_FOLDERS.iter().any(|shelf| folder == Path::new(shelf)) {
+    if SHARED_FOLDERS.iter().any(|shared| folder == Path::new(shared)) {
         return Some("it holds what belongs to many; open a folder in it");
     }
-    let lies_in = |config: &[&str]| config.iter().any(|place| folder.starts_with(place));
-    let at_home = homes.iter().any(|home| folder.starts_with(home));
-    if lies_in(SYSTEM_FOLDERS)
-        || (folder.starts_with("/var") && !lies_in(USER_FOLDERS_IN_VAR) && !at_home)
+    let is_in = |folders: &[&str]| folders.iter().any(|outer| folder.starts_with(outer));
+    let in_home = homes.iter().any(|home| folder.starts_with(home));
+    if is_in(SYSTEM_FOLDERS)
+        || (folder.starts_with("/var") && !is_in(USER_FOLDERS_IN_VAR) && !in_home)
     {
         return Some("it belongs to the system");
     }
     None
 }
 
-/// Whether a file is in a folder, or a link on the way to it is: whoever can replace either
-/// can replace the file, even if it is not there yet.
+/// Whether a file, or a link on its path, is in a folder: whoever can replace either can
+/// replace the file, even if it does not exist yet.
 fn contains_file_or_link(folder: &Path, file: &Path) -> bool {
-    let place = |path: &Path| Some(resolve_symlinks(path.parent()?).join(path.file_name()?));
-    let links = file.ancestors().filter_map(place);
-    links.chain([resolve_symlinks(file)]).any(|way| way.starts_with(folder))
+    let resolve_parent =
+        |path: &Path| Some(resolve_symlinks(path.parent()?).join(path.file_name()?));
+    let links = file.ancestors().filter_map(resolve_parent);
+    links.chain([resolve_symlinks(file)]).any(|path| path.starts_with(folder))
 }
 
 fn path_refused_error(path: &str, why: impl Into<String>) -> GatewayError {
@@ -154,7 +154,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn unfit_folders_are_refused_with_a_reason() {
+    fn refuses_folders_with_a_reason() {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
         let at = |name: &str| base.join(name);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_with_rules_settings_or_secrets_of_the_person_are_refused() {
+    fn refuses_folders_with_rules_settings_or_secrets() {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
         let at = |name: &str| base.join(name);

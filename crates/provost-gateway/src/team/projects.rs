@@ -1,54 +1,81 @@
-//! Projects: opening, closing, finding.
+//! Which folders are projects: the records of opening and closing, and lookup.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::slug::unique_slug;
 use provost_proto::{Fact, Project, ProjectId, ProjectStatus, Stream};
-use provost_store::{AppendOutcome, AppendRequest, Idempotency, RecordedEvent, StoreError};
+use provost_store::{AppendOutcome, AppendRequest, RecordedEvent, StoreError};
 
-use crate::team::project_folder;
-use crate::{Gateway, GatewayError, Operator};
+use crate::event_log::EventLog;
+use crate::team::{project_folder, project_template};
+use crate::{GatewayConfig, GatewayError, NewProjectFolder, Operator, OperatorRequest};
 
-/// How often to look again when someone else wrote between our look and our
-/// append. Each round someone got further, so this is plenty.
+/// How often to retry when another writer appended between our read and our append. In each
+/// round some writer made progress, so this is plenty.
 pub(crate) const MAX_CONFLICT_RETRIES: usize = 64;
 
-/// Who asks for a change, and the idempotency key they gave.
+/// The projects of the team.
 #[derive(Debug)]
-pub struct OperatorRequest<'a> {
-    /// Who.
-    pub by: &'a Operator,
-    /// Their key.
-    pub command: Option<Idempotency>,
+pub struct Projects {
+    log: Arc<EventLog>,
+    config: Arc<GatewayConfig>,
 }
 
-/// What opening came to.
+/// The result of opening a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenProjectOutcome {
-    /// It is open now.
+    /// The project is open now.
     Opened(Project),
-    /// It had been open.
+    /// The project was open before.
     AlreadyOpen(Project),
 }
 
-impl Gateway {
-    /// Opens a folder as a project. A folder that was a project before is the
+/// The result of closing a project.
+pub(crate) enum CloseProjectOutcome {
+    /// The project is closed now.
+    Closed(Project),
+    /// The project was closed before, or the request is a repeated one.
+    Unchanged(Project),
+}
+
+impl Projects {
+    pub(crate) fn new(log: Arc<EventLog>, config: Arc<GatewayConfig>) -> Self {
+        Self { log, config }
+    }
+
+    /// The project with this id or slug, open or closed.
+    pub async fn get_project(&self, name: &str) -> Result<Project, GatewayError> {
+        let not_found = || GatewayError::ProjectNotFound(name.to_owned());
+        if let Ok(id) = name.parse::<ProjectId>() {
+            let doc = self.log.store().get_document(ViewKind::Projects, id.uuid()).await?;
+            return doc.and_then(ViewDocument::into_project).ok_or_else(not_found);
+        }
+        self.list_projects().await?.into_iter().find(|p| p.slug == name).ok_or_else(not_found)
+    }
+
+    /// All projects, open and closed, in the order in which they were first opened.
+    pub async fn list_projects(&self) -> Result<Vec<Project>, GatewayError> {
+        let docs = self.log.store().list_documents(ViewKind::Projects).await?;
+        Ok(docs.into_iter().filter_map(ViewDocument::into_project).collect())
+    }
+
+    /// Records that a folder is open as a project. A folder that was a project before is the
     /// same project again, with its history.
-    pub async fn open_project(
+    pub(crate) async fn record_opened(
         &self,
         request: OperatorRequest<'_>,
         path: &str,
     ) -> Result<OpenProjectOutcome, GatewayError> {
-        // The key first: what was done stays done, even if the folder is gone since.
+        // The key is checked first: a repeated request succeeds even if the folder is gone.
         if let Some(command) = &request.command
-            && let Some(done) =
-                self.store.find_command_events(request.by.principal(), command).await?
+            && let Some(events) =
+                self.log.store().find_command_events(request.by.principal(), command).await?
         {
-            return Ok(OpenProjectOutcome::AlreadyOpen(self.find_opened_project(&done).await?));
+            return Ok(OpenProjectOutcome::AlreadyOpen(self.find_opened_project(&events).await?));
         }
-        let (text, config) = (path.to_owned(), self.config.clone());
+        let (text, config) = (path.to_owned(), Arc::clone(&self.config));
         let folder = tokio::task::spawn_blocking(move || {
             project_folder::resolve_project_folder(&text, &config)
         })
@@ -56,8 +83,8 @@ impl Gateway {
         .map_err(|_| StoreError::Closed)??;
         let path = folder.to_string_lossy().into_owned();
         for _ in 0..MAX_CONFLICT_RETRIES {
-            // First the version, then the look: what changes after is a conflict.
-            let version = self.store.stream_version(Stream::Sys).await?;
+            // The version is read first, so that a later change is a conflict.
+            let version = self.log.store().stream_version(Stream::Sys).await?;
             let known = self.list_projects().await?;
             let before = known.iter().find(|project| project.path == path);
             if let Some(project) = before.filter(|project| project.status == ProjectStatus::Open) {
@@ -66,25 +93,20 @@ impl Gateway {
             let fact = if let Some(project) = before {
                 project_opened_fact(project.id, &project.slug, &folder)
             } else {
-                let taken = |slug: &str| known.iter().any(|project| project.slug == slug);
-                project_opened_fact(
-                    self.clock.new_id(),
-                    &unique_slug(&folder_name(&folder), taken),
-                    &folder,
-                )
+                let is_taken = |slug: &str| known.iter().any(|project| project.slug == slug);
+                let slug = unique_slug(&folder_name(&folder), is_taken);
+                project_opened_fact(self.log.clock().new_id(), &slug, &folder)
             };
             let append = AppendRequest {
                 expect: vec![(Stream::Sys, version)],
                 command: request.command.clone(),
                 ..build_system_append(request.by, fact)
             };
-            match self.append_redacted(append).await {
+            match self.log.append(append).await {
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
                 Ok(AppendOutcome::Appended(_)) => {
-                    let project = self.find_project_at(&path).await?;
-                    self.reload_project_governance(project.id).await?;
-                    return Ok(OpenProjectOutcome::Opened(project));
+                    return Ok(OpenProjectOutcome::Opened(self.find_project_at(&path).await?));
                 }
                 Ok(AppendOutcome::Replayed(_)) => {
                     return Ok(OpenProjectOutcome::AlreadyOpen(self.find_project_at(&path).await?));
@@ -94,12 +116,67 @@ impl Gateway {
         Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
     }
 
+    /// Records that a project is closed. Its folder and its history stay.
+    pub(crate) async fn record_closed(
+        &self,
+        request: OperatorRequest<'_>,
+        name: &str,
+    ) -> Result<CloseProjectOutcome, GatewayError> {
+        let store = self.log.store();
+        if let Some(command) = &request.command
+            && store.find_command_events(request.by.principal(), command).await?.is_some()
+        {
+            return Ok(CloseProjectOutcome::Unchanged(self.get_project(name).await?));
+        }
+        for _ in 0..MAX_CONFLICT_RETRIES {
+            // The version is read first, so that a later change is a conflict.
+            let version = store.stream_version(Stream::Sys).await?;
+            let project = self.get_project(name).await?;
+            if project.status == ProjectStatus::Closed {
+                return Ok(CloseProjectOutcome::Unchanged(project));
+            }
+            let append = AppendRequest {
+                expect: vec![(Stream::Sys, version)],
+                command: request.command.clone(),
+                ..build_system_append(request.by, Fact::ProjectClosed { project: project.id })
+            };
+            match self.log.append(append).await {
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(CloseProjectOutcome::Closed(self.get_project(name).await?)),
+            }
+        }
+        Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
+    }
+
+    /// Creates a folder from a template. Fails if the folder exists.
+    pub(crate) async fn create_folder(
+        &self,
+        folder: NewProjectFolder,
+    ) -> Result<PathBuf, GatewayError> {
+        let config = Arc::clone(&self.config);
+        let create = move || project_template::create_project_folder(&folder, &config);
+        tokio::task::spawn_blocking(create).await.map_err(|_| GatewayError::Stopping)?
+    }
+
+    /// The first folder in the home folder that was created from a template and of which no
+    /// file has changed since.
+    pub async fn find_unmodified_folder(
+        &self,
+        folder: NewProjectFolder,
+    ) -> Result<Option<String>, GatewayError> {
+        let config = Arc::clone(&self.config);
+        let find = move || project_template::find_unmodified_folder(&folder, &config);
+        let found = tokio::task::spawn_blocking(find).await.map_err(|_| GatewayError::Stopping)?;
+        Ok(found.map(|path| path.to_string_lossy().into_owned()))
+    }
+
     /// The project that these events opened, as it is now.
     async fn find_opened_project(
         &self,
-        done: &[Arc<RecordedEvent>],
+        events: &[Arc<RecordedEvent>],
     ) -> Result<Project, GatewayError> {
-        for event in done {
+        for event in events {
             if let Some(Fact::ProjectOpened { project, .. }) = event.decode_event()?.fact() {
                 return self.get_project(&project.uuid().to_string()).await;
             }
@@ -111,70 +188,6 @@ impl Gateway {
     async fn find_project_at(&self, path: &str) -> Result<Project, GatewayError> {
         let found = self.list_projects().await?.into_iter().find(|project| project.path == path);
         found.ok_or_else(|| GatewayError::ProjectNotFound(path.to_owned()))
-    }
-
-    /// Closes a project. Its folder and its history stay.
-    pub async fn close_project(
-        &self,
-        request: OperatorRequest<'_>,
-        name: &str,
-    ) -> Result<Project, GatewayError> {
-        if let Some(command) = &request.command
-            && self.store.find_command_events(request.by.principal(), command).await?.is_some()
-        {
-            return self.get_project(name).await;
-        }
-        for _ in 0..MAX_CONFLICT_RETRIES {
-            // First the version, then the look: what changes after is a conflict.
-            let version = self.store.stream_version(Stream::Sys).await?;
-            let project = self.get_project(name).await?;
-            if project.status == ProjectStatus::Closed {
-                return Ok(project);
-            }
-            let append = AppendRequest {
-                expect: vec![(Stream::Sys, version)],
-                command: request.command.clone(),
-                ..build_system_append(request.by, Fact::ProjectClosed { project: project.id })
-            };
-            match self.append_redacted(append).await {
-                Err(StoreError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => {
-                    let closed = self.get_project(name).await?;
-                    self.reload_project_governance(project.id).await?;
-                    self.withdraw_project_approvals(project.id).await?;
-                    self.stop_kernel(project.id).await;
-                    return Ok(closed);
-                }
-            }
-        }
-        Err(StoreError::Conflict { stream: Stream::Sys, expected: 0, actual: 0 }.into())
-    }
-
-    /// Takes a project as the log has it into the copy that decisions are made on.
-    async fn reload_project_governance(&self, id: ProjectId) -> Result<(), GatewayError> {
-        // With the turn in hand, so that what is older never comes after what is newer.
-        let _guard = self.lock_governance().await?;
-        if let Some(doc) = self.store.get_document(ViewKind::Projects, id.uuid()).await? {
-            self.governance.apply_document(doc);
-        }
-        Ok(())
-    }
-
-    /// The project with this id or slug, open or closed.
-    pub async fn get_project(&self, name: &str) -> Result<Project, GatewayError> {
-        let not_found = || GatewayError::ProjectNotFound(name.to_owned());
-        if let Ok(id) = name.parse::<ProjectId>() {
-            let doc = self.store.get_document(ViewKind::Projects, id.uuid()).await?;
-            return doc.and_then(ViewDocument::into_project).ok_or_else(not_found);
-        }
-        self.list_projects().await?.into_iter().find(|p| p.slug == name).ok_or_else(not_found)
-    }
-
-    /// All projects, open and closed, the first opened first.
-    pub async fn list_projects(&self) -> Result<Vec<Project>, GatewayError> {
-        let docs = self.store.list_documents(ViewKind::Projects).await?;
-        Ok(docs.into_iter().filter_map(ViewDocument::into_project).collect())
     }
 }
 

@@ -1,5 +1,5 @@
-//! Looking at files: what is over at once and changes nothing is recorded in one
-//! event, with what came of it.
+//! Reads of files: they end at once and change nothing, so one event records the request and
+//! its outcome.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,28 +9,29 @@ use provost_core::decide::{AllowedAction, BoundAction, Decision};
 use provost_core::permit::Permit;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{ActionId, ActionStatus, AllowedBy, Code, Fact, Hash, RawJson};
-use provost_store::{AppendRequest, Durability};
+use provost_store::Durability;
 use serde_json::Value;
 
-use crate::project::actions::{
-    RequestContext, SubmissionOutcome, build_action_response, build_append,
-};
+use super::submission::build_action_response;
+use super::{ActionService, SubmissionOutcome};
+use crate::GatewayError;
+use crate::event_log::EventLog;
 use crate::project::executor::outcome_from_result;
 use crate::project::governance::ProjectGovernance;
-use crate::{Gateway, GatewayError};
+use crate::project::request_context::RequestContext;
 
-/// Whether an action is one of those.
-pub(crate) fn is_read_action(bound_action: &BoundAction) -> bool {
+/// Whether an action is a read of files.
+pub(super) fn is_read_action(bound_action: &BoundAction) -> bool {
     matches!(bound_action.request().action.name(), "fs.readFile" | "fs.stat" | "fs.listFiles")
 }
 
-impl Gateway {
-    /// Looks for an agent, if it may as long as there is no link on the way: most paths
-    /// hold none, and then nobody has to search for them. `None` if it may not, or if the
-    /// kernel came upon one, which it does not follow: nothing has happened then, and what
-    /// the links lead to is to be decided about.
-    pub(crate) async fn try_read_fast(
-        self: &Arc<Self>,
+impl ActionService {
+    /// Reads for an agent, if that is allowed as long as no path contains a link: most paths
+    /// contain none, and then no search for links is needed. Returns `None` if it is not
+    /// allowed, or if the kernel found a link, which it does not follow. Nothing has happened
+    /// then, and the decision must take the links into account.
+    pub(super) async fn try_read_fast(
+        &self,
         governance: &ProjectGovernance,
         context: &RequestContext,
         bound_action: &BoundAction,
@@ -38,32 +39,30 @@ impl Gateway {
         let Some(role) = context.role.as_deref().filter(|_| is_read_action(bound_action)) else {
             return Ok(None);
         };
-        let Decision::Allow(allowed) =
-            self.evaluate_without_links(governance, role, bound_action.clone())
-        else {
-            return Ok(None);
-        };
+        let decision =
+            self.decisions.evaluate_without_links(governance, role, bound_action.clone());
+        let Decision::Allow(allowed) = decision else { return Ok(None) };
         let repeat_key = allowed.bound_action().repeat_key();
         let (entry, permit) = ReadLogEntry::from_allowed(allowed)?;
-        let log_guard = ReadLogGuard { gateway: self, context, entry: Some(entry) };
-        let result = self.execute_in_kernel(context, permit).await;
+        let log_guard = ReadLogGuard { log: &self.log, context, entry: Some(entry) };
+        let result = self.executor.execute_in_kernel(context, permit).await;
         let entry = log_guard.disarm()?;
         if result.as_ref().is_err_and(|fault| fault.code == Code::Conflict) {
             return Ok(None);
         }
-        self.count_repeat(&context.principal, repeat_key);
+        self.decisions.count_repeat(&context.principal, repeat_key);
         self.record_read(context, entry, result).await.map(Some)
     }
 
-    /// Looks, and records that with what came of it.
-    pub(crate) async fn execute_read(
-        self: &Arc<Self>,
+    /// Reads, and records the request with its outcome.
+    pub(super) async fn execute_read(
+        &self,
         context: &RequestContext,
         allowed: AllowedAction,
     ) -> Result<SubmissionOutcome, GatewayError> {
         let (entry, permit) = ReadLogEntry::from_allowed(allowed)?;
-        let log_guard = ReadLogGuard { gateway: self, context, entry: Some(entry) };
-        let result = self.execute_in_kernel(context, permit).await;
+        let log_guard = ReadLogGuard { log: &self.log, context, entry: Some(entry) };
+        let result = self.executor.execute_in_kernel(context, permit).await;
         self.record_read(context, log_guard.disarm()?, result).await
     }
 
@@ -74,7 +73,7 @@ impl Gateway {
         result: Result<RawJson, ErrorInfo>,
     ) -> Result<SubmissionOutcome, GatewayError> {
         let (id, hash) = (entry.action, entry.hash);
-        self.append_read_event(context, entry, &result).await?;
+        append_read_event(&self.log, context, entry, &result).await?;
         let value = result.map_err(GatewayError::Fault)?;
         Ok(SubmissionOutcome::Finished(build_action_response(
             id,
@@ -83,24 +82,23 @@ impl Gateway {
             Some(value),
         )))
     }
-
-    async fn append_read_event(
-        &self,
-        context: &RequestContext,
-        entry: ReadLogEntry,
-        result: &Result<RawJson, ErrorInfo>,
-    ) -> Result<(), GatewayError> {
-        let fact = entry.into_fact(context, result);
-        let append = build_append(context, Durability::Buffered, vec![fact]);
-        self.append_once(AppendRequest { command: context.command.clone(), ..append }).await?;
-        Ok(())
-    }
 }
 
-/// A look that the kernel was sent. If whoever asked hangs up before it is answered, that
-/// they looked is recorded all the same.
+async fn append_read_event(
+    log: &EventLog,
+    context: &RequestContext,
+    entry: ReadLogEntry,
+    result: &Result<RawJson, ErrorInfo>,
+) -> Result<(), GatewayError> {
+    let fact = entry.into_fact(context, result);
+    log.append_once(context.build_keyed_append(Durability::Buffered, vec![fact])).await?;
+    Ok(())
+}
+
+/// Records a read that was sent to the kernel, also if the client disconnects before the
+/// response.
 struct ReadLogGuard<'a> {
-    gateway: &'a Arc<Gateway>,
+    log: &'a Arc<EventLog>,
     context: &'a RequestContext,
     entry: Option<ReadLogEntry>,
 }
@@ -115,28 +113,28 @@ impl Drop for ReadLogGuard<'_> {
     fn drop(&mut self) {
         let Some(entry) = self.entry.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            tracing::warn!(action = %entry.action, "a look was given up while the daemon ended");
+            tracing::warn!(action = %entry.action, "a read was aborted while the daemon stopped");
             return;
         };
-        let (gateway, context) = (Arc::clone(self.gateway), self.context.clone());
-        let message = "whoever asked hung up before it was answered".to_owned();
+        let (log, context) = (Arc::clone(self.log), self.context.clone());
+        let message = "the client disconnected before the response".to_owned();
         let fault = ErrorInfo { code: Code::Cancelled, message, details: None };
         drop(runtime.spawn(async move {
-            if let Err(error) = gateway.append_read_event(&context, entry, &Err(fault)).await {
-                tracing::warn!(%error, "that somebody looked could not be recorded");
+            if let Err(error) = append_read_event(&log, &context, entry, &Err(fault)).await {
+                tracing::warn!(%error, "cannot log a read whose client disconnected");
             }
         }));
     }
 }
 
-/// What a look will be recorded with.
+/// What a read is recorded with.
 struct ReadLogEntry {
     action: ActionId,
     name: &'static str,
     params: Value,
     what: String,
     hash: Hash,
-    by: AllowedBy,
+    allowed_by: AllowedBy,
     started: Instant,
 }
 
@@ -144,10 +142,10 @@ impl ReadLogEntry {
     fn from_allowed(allowed: AllowedAction) -> Result<(Self, Permit), GatewayError> {
         let action = &allowed.bound_action().request().action;
         let (name, params, what) = (action.name(), action.params(), action.describe());
-        let (permit, by) = Permit::for_read(allowed).map_err(|_| GatewayError::Stopping)?;
+        let (permit, allowed_by) = Permit::for_read(allowed).map_err(|_| GatewayError::Stopping)?;
         let (action, hash) = (permit.id(), permit.hash());
         let started = Instant::now();
-        Ok((Self { action, name, params, what, hash, by, started }, permit))
+        Ok((Self { action, name, params, what, hash, allowed_by, started }, permit))
     }
 
     fn into_fact(self, context: &RequestContext, result: &Result<RawJson, ErrorInfo>) -> Fact {
@@ -160,7 +158,7 @@ impl ReadLogEntry {
             action_hash: self.hash,
             role: context.role.clone(),
             session: context.session,
-            why: self.by,
+            why: self.allowed_by,
             outcome: outcome_from_result(ActionKind::Read, result, self.started),
         }
     }

@@ -1,23 +1,24 @@
-//! "Always": a rule in the person's own `policy.toml`.
+//! The answer "always": a rule in the owner's `policy.toml`.
 //!
-//! It is checked before the answer is recorded and written after it: a rule that
-//! nobody answered for must not be there, one that is missing only asks again.
+//! The rule is checked before the answer is recorded and written after it: there must be no
+//! rule that nobody answered for, while a missing rule only requires another approval.
 
 use std::path::{Path, PathBuf};
 
-use provost_proto::ProjectId;
+use provost_proto::{Approval, ProjectId};
 use provost_sandbox::root_dir::{self, RootDir};
 
+use super::Approvals;
+use crate::GatewayError;
 use crate::project::governance::GovernanceGuard;
-use crate::project::governance::changes::bad_governance_error;
-use crate::{Gateway, GatewayError};
+use crate::project::governance::trusted_files::bad_governance_error;
 
-impl Gateway {
-    /// The person's own `policy.toml` with a rule more, if it is one that allows
-    /// this, and if it can be written.
-    pub(crate) async fn prepare_user_rule(
+impl Approvals {
+    /// The owner's `policy.toml` with one more rule. Fails if the rule does not allow the
+    /// action, or if the file cannot be written.
+    pub(super) async fn prepare_user_rule(
         &self,
-        approval: &provost_proto::Approval,
+        approval: &Approval,
         rule: String,
     ) -> Result<PendingPolicyEdit, GatewayError> {
         let user = self.governance.user_rules();
@@ -25,43 +26,43 @@ impl Gateway {
             return Err(bad_governance_error(user.errors.join("\n")));
         }
         let text = append_rule_text(&user.text, &rule);
-        self.check_rules_allow(approval, &user.file, &text).await?;
-        let added = PendingPolicyEdit { file: user.file.clone(), before: user.text.clone(), text };
-        let try_it = move || {
-            prepare_policy_folder(&added.file, &added.before)?;
-            Ok(added)
+        self.decisions.check_rules_allow(approval, &user.file, &text).await?;
+        let edit = PendingPolicyEdit { file: user.file.clone(), before: user.text.clone(), text };
+        let prepare = move || {
+            prepare_policy_folder(&edit.file, &edit.before)?;
+            Ok(edit)
         };
-        tokio::task::spawn_blocking(try_it).await.map_err(|_| GatewayError::Stopping)?
+        tokio::task::spawn_blocking(prepare).await.map_err(|_| GatewayError::Stopping)?
     }
 
-    /// Writes the rule. The answer that it is for is in the log.
-    pub(crate) async fn persist_user_rule(
+    /// Writes the rule. Its answer is in the log.
+    pub(super) async fn persist_user_rule(
         &self,
-        added: PendingPolicyEdit,
+        edit: PendingPolicyEdit,
         project: ProjectId,
         guard: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
-        let write = move || write_policy_file(&added.file, &added.before, &added.text);
+        let write = move || write_policy_file(&edit.file, &edit.before, &edit.text);
         let written =
             tokio::task::spawn_blocking(write).await.map_err(|_| GatewayError::Stopping)?;
         written.map_err(|error| {
             bad_governance_error(format!(
-                "it runs this once, but the rule could not be written: {error}"
+                "the action runs once, but the rule could not be written: {error}"
             ))
         })?;
-        self.refresh_governance(project, guard).await?;
+        self.governance.refresh(project, guard).await?;
         Ok(())
     }
 }
 
-/// The person's own rules with one more, not yet written.
-pub(crate) struct PendingPolicyEdit {
+/// The owner's rules with one more, not written yet.
+pub(super) struct PendingPolicyEdit {
     file: PathBuf,
     before: String,
     text: String,
 }
 
-/// The text with a rule behind it, all else as it was.
+/// Appends a rule to the text of a policy.
 fn append_rule_text(text: &str, rule: &str) -> String {
     let gap = if text.is_empty() || text.ends_with("\n\n") {
         ""
@@ -73,11 +74,11 @@ fn append_rule_text(text: &str, rule: &str) -> String {
     format!("{text}{gap}{}\n", rule.trim_end())
 }
 
-/// The folder for the person's own rules, if those are still what they were.
+/// Creates the folder of the owner's rules. Fails if the rules changed meanwhile.
 fn prepare_policy_folder<'a>(file: &'a Path, before: &str) -> Result<&'a Path, GatewayError> {
     let shown = file.display();
-    let no_place = || bad_governance_error(format!("{shown} is no place for rules"));
-    let folder = file.parent().ok_or_else(no_place)?;
+    let no_folder = || bad_governance_error(format!("{shown} has no parent folder"));
+    let folder = file.parent().ok_or_else(no_folder)?;
     let now = match std::fs::read_to_string(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         read => {
@@ -89,12 +90,13 @@ fn prepare_policy_folder<'a>(file: &'a Path, before: &str) -> Result<&'a Path, G
             "{shown} was changed by someone else just now; try again"
         )));
     }
-    std::fs::create_dir_all(folder)
-        .map_err(|error| bad_governance_error(format!("cannot make {shown}: {error}")))?;
+    std::fs::create_dir_all(folder).map_err(|error| {
+        bad_governance_error(format!("cannot create the folder of {shown}: {error}"))
+    })?;
     Ok(folder)
 }
 
-/// Writes the person's own rules, if they are still what they were.
+/// Writes the owner's rules. Fails if they changed meanwhile.
 fn write_policy_file(file: &Path, before: &str, text: &str) -> Result<(), GatewayError> {
     let shown = file.display();
     let folder = prepare_policy_folder(file, before)?;

@@ -1,4 +1,4 @@
-//! Room for a question: the same is asked once, and nobody asks without end.
+//! Limits of pending approvals: no duplicates, and a quota.
 
 use std::sync::Arc;
 
@@ -6,35 +6,36 @@ use provost_core::decide::BoundAction;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Approval, ApprovalId, Code};
 
-use super::{ExecutionResultReceiver, PendingApprovals};
+use super::ActionEndReceiver;
+use super::pending::PendingApprovals;
 use crate::GatewayError;
-use crate::project::actions::RequestContext;
+use crate::project::request_context::RequestContext;
 
-/// Questions that may be open in one project. Beyond, whoever asks is refused:
-/// a person who is asked more than this decides nothing any more.
-const MAX_OPEN_PER_PROJECT: usize = 256;
+/// How many approvals may be pending in one project. Nobody decides carefully about more, so
+/// further requests fail.
+const MAX_PENDING_PER_PROJECT: usize = 256;
 
-/// Of these, how many may come from one asker, so that none keeps the others out.
-const MAX_OPEN_PER_PRINCIPAL: usize = 32;
+/// How many of them one principal may have, so that none keeps the others out.
+const MAX_PENDING_PER_PRINCIPAL: usize = 32;
 
-/// What became of a question.
+/// The result of a request for an approval.
 pub(crate) enum ApprovalRequestOutcome {
-    /// It is asked; the end comes to whoever waits.
-    Created(ApprovalId, ExecutionResultReceiver),
-    /// The same is asked already. One answer is one run, so what asks again is
-    /// not another action: it is told which one waits.
+    /// The approval is pending; the receiver gets the end of the action.
+    Created(ApprovalId, ActionEndReceiver),
+    /// An approval for the same action is pending. One answer allows one run, so the new
+    /// request is not a second action.
     AlreadyPending(Arc<Approval>),
 }
 
 impl PendingApprovals {
-    /// The open question of the same asker about the same, if there is one.
+    /// The pending approval of the same requester for the same action, if there is one.
     pub(super) fn find_duplicate(
         &self,
         context: &RequestContext,
         bound_action: &BoundAction,
     ) -> Option<Arc<Approval>> {
         let repeat_key = bound_action.repeat_key();
-        let same = |open: &Arc<Approval>| {
+        let is_same = |open: &Arc<Approval>| {
             open.project == context.project.id
                 && open.principal == context.principal
                 && open.role == context.role
@@ -44,10 +45,10 @@ impl PendingApprovals {
                         .restore_bound_action(open)
                         .is_ok_and(|open| open.repeat_key() == repeat_key))
         };
-        self.list().into_iter().find(same)
+        self.list().into_iter().find(is_same)
     }
 
-    /// Fails if as many questions are open as may be.
+    /// Fails if the project or the principal has the maximum of pending approvals.
     pub(super) fn check_quota(&self, context: &RequestContext) -> Result<(), GatewayError> {
         let all = self.list();
         let here = all.iter().filter(|open| open.project == context.project.id);
@@ -56,14 +57,14 @@ impl PendingApprovals {
             n_here += 1;
             n_own += usize::from(open.principal == context.principal);
         }
-        if n_own >= MAX_OPEN_PER_PRINCIPAL {
+        if n_own >= MAX_PENDING_PER_PRINCIPAL {
             return Err(too_many_approvals_error(&format!(
-                "{MAX_OPEN_PER_PRINCIPAL} of your questions are open"
+                "{MAX_PENDING_PER_PRINCIPAL} of your approvals are pending"
             )));
         }
-        if n_here >= MAX_OPEN_PER_PROJECT {
+        if n_here >= MAX_PENDING_PER_PROJECT {
             return Err(too_many_approvals_error(&format!(
-                "{MAX_OPEN_PER_PROJECT} questions are open in this project"
+                "{MAX_PENDING_PER_PROJECT} approvals are pending in this project"
             )));
         }
         Ok(())

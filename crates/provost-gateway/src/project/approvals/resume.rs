@@ -1,100 +1,109 @@
-//! Going on with actions that waited for a file to be trusted.
+//! Resuming actions that waited for a file to be trusted.
 
-use std::sync::Arc;
-
-use provost_core::decide::{BoundAction, Decision, Denial};
-use provost_proto::{
-    AnswerScope, Approval, ApprovalAnswer, Code, Fact, Hash, ProjectStatus, TokenClass,
-};
+use provost_core::decide::{Decision, Denial};
+use provost_proto::{AnswerScope, Approval, ApprovalAnswer, Code, Fact, ProjectStatus, TokenClass};
 use provost_store::Durability;
 
-use crate::project::actions::{
-    RequestContext, build_allowed_append, build_append, fault_from_denial, issue_permit,
-};
-use crate::project::decisions::find_untrusted_role;
+use super::Approvals;
+use super::withdraw::approval_withdrawn_fact;
+use crate::GatewayError;
+use crate::project::executor::{RecordedAction, build_allowed_append};
+use crate::project::governance::trusted_files::NewlyTrustedFile;
 use crate::project::governance::{GovernanceGuard, ProjectGovernance};
-use crate::{Gateway, GatewayError};
+use crate::project::request_context::{RequestContext, fault_from_denial};
 
-impl Gateway {
-    /// Goes on with an action whose question is resolved: it is decided anew.
+impl Approvals {
+    /// Evaluates the action of a resolved approval again, and continues with the decision.
     pub(super) async fn resume_action(
-        self: &Arc<Self>,
+        &self,
         approval: &Approval,
         guard: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
         let context = self.context_from_approval(approval)?;
-        let bound_action = self.approvals.restore_bound_action(approval)?;
-        let governance = self.refresh_governance(approval.project, guard).await?;
-        let action = approval.action;
-        match self.reevaluate(&governance, approval, bound_action).await? {
-            Decision::Deny(denied) => {
-                let fault = fault_from_denial(&denied);
-                let denied = Fact::ActionDenied { action, fault: fault.clone() };
-                self.append_facts(&context, Durability::Synced, vec![denied]).await?;
-                self.approvals.deliver_result(action, Err(GatewayError::Fault(fault)));
-            }
+        let bound_action = self.pending.restore_bound_action(approval)?;
+        let governance = self.governance.refresh(approval.project, guard).await?;
+        if let Some(denial) = self.deny_revoked_request(&governance, approval).await? {
+            return self.deny_resumed_action(&context, approval, &denial).await;
+        }
+        let role = approval.role.as_deref();
+        let evaluation = self.decisions.evaluate(&governance, role, bound_action).await?;
+        match evaluation.decision {
+            Decision::Deny(denial) => self.deny_resumed_action(&context, approval, &denial).await,
             Decision::RequireApproval(unapproved) => {
                 let prompt = self
-                    .build_approval_prompt(&governance, context.role.as_deref(), &unapproved)
+                    .build_approval_prompt(&governance, role, &unapproved, &evaluation.files)
                     .await?;
                 let (id, asked) =
                     self.approval_asked_facts(&context, unapproved.bound_action(), prompt);
-                self.append_facts(&context, Durability::Synced, asked.into()).await?;
-                self.cache_approval(id, unapproved.bound_action()).await?;
+                self.log.append(context.build_append(Durability::Synced, asked.into())).await?;
+                self.cache_approval(id, unapproved.bound_action()).await
             }
             Decision::Allow(allowed) => {
-                self.count_repeat(&context.principal, allowed.bound_action().repeat_key());
-                let recorded =
-                    self.append_redacted(build_allowed_append(&context, &allowed, Vec::new()));
-                let permit = issue_permit(allowed, &recorded.await?)?;
-                let gateway = Arc::clone(self);
-                let waiting = self.register_waiter_if_awaited(&permit);
-                tokio::spawn(async move {
-                    let ended = gateway.run_permitted_action(&context, permit, waiting).await;
-                    gateway.approvals.deliver_result(action, ended);
-                });
+                let repeat_key = allowed.bound_action().repeat_key();
+                self.decisions.count_repeat(&context.principal, repeat_key);
+                let append = build_allowed_append(&context, &allowed, Vec::new());
+                let recorded = self.log.append(append).await?;
+                let run = RecordedAction {
+                    context,
+                    allowed,
+                    governance_facts: &[],
+                    recorded: &recorded,
+                    is_awaited: self.pending.is_awaited(approval.action),
+                };
+                self.executor.start_recorded(run, self.end_receiver(approval.action)).await
             }
         }
+    }
+
+    async fn deny_resumed_action(
+        &self,
+        context: &RequestContext,
+        approval: &Approval,
+        denial: &Denial,
+    ) -> Result<(), GatewayError> {
+        let fault = fault_from_denial(denial);
+        let denied = Fact::ActionDenied { action: approval.action, fault: fault.clone() };
+        self.log.append(context.build_append(Durability::Synced, vec![denied])).await?;
+        self.deliver_end(approval.action, Err(GatewayError::Fault(fault)));
         Ok(())
     }
 
-    /// Decides about what was asked for a while ago: who asked must still be
-    /// there, and the project still open.
-    pub(super) async fn reevaluate(
+    /// The denial, if the principal of an older request is no longer valid, or the project is
+    /// closed.
+    pub(super) async fn deny_revoked_request(
         &self,
         governance: &ProjectGovernance,
         approval: &Approval,
-        bound_action: BoundAction,
-    ) -> Result<Decision, GatewayError> {
-        let agent = approval.class == TokenClass::Agent;
-        let speaks = self.registry.has_valid_token(&approval.principal, self.clock.now())
-            || self.is_session_active(&approval.principal).await?;
-        if agent && !speaks {
+    ) -> Result<Option<Denial>, GatewayError> {
+        if approval.class == TokenClass::Agent
+            && !self.directory.has_valid_token(&approval.principal)
+            && !self.sessions.is_session_active(&approval.principal).await?
+        {
             let why = "the token that asked does not work any more";
-            return Ok(Decision::Deny(Denial::new(Code::Forbidden, why)));
+            return Ok(Some(Denial::new(Code::Forbidden, why)));
         }
         if governance.project.status != ProjectStatus::Open {
             let why = "the project was closed since it was asked for";
-            return Ok(Decision::Deny(Denial::new(Code::Cancelled, why)));
+            return Ok(Some(Denial::new(Code::Cancelled, why)));
         }
-        self.evaluate(governance, approval.role.as_deref(), bound_action).await
+        Ok(None)
     }
 
-    /// Goes on with every action that waited for this file. Those that were asked about
-    /// when it was another are not answered by that, but have nothing to ask any more.
+    /// Resumes every action that waited for a file. An approval about the same version of it
+    /// is answered thereby; one about another version is withdrawn.
     pub(crate) async fn resume_trusted_actions(
-        self: &Arc<Self>,
+        &self,
         person: &RequestContext,
-        hash: Hash,
-        file: &str,
+        trusted: &NewlyTrustedFile,
         guard: &GovernanceGuard<'_>,
     ) -> Result<(), GatewayError> {
-        for approval in self.approvals.list() {
-            let trust = approval.question.trust.as_ref().filter(|trust| trust.file == file);
+        let NewlyTrustedFile { file, hash } = trusted;
+        for approval in self.pending.list() {
+            let trust = approval.question.trust.as_ref().filter(|trust| trust.file == *file);
             let Some(trust) = trust.filter(|_| approval.project == person.project.id) else {
                 continue;
             };
-            let resolved = if trust.hash == hash {
+            let resolved = if trust.hash == *hash {
                 Fact::ApprovalAnswered {
                     approval: approval.id,
                     project: approval.project,
@@ -104,46 +113,13 @@ impl Gateway {
                     message: Some(format!("{file} was trusted")),
                 }
             } else {
-                approval_withdrawn_fact(
-                    &approval,
-                    format!("{file} changed since, and is trusted as it is now"),
-                )
+                let why = format!("{file} changed since, and is trusted as it is now");
+                approval_withdrawn_fact(&approval, why)
             };
-            self.resolve_approval(
-                &approval,
-                build_append(person, Durability::Synced, vec![resolved]),
-            )
-            .await?;
+            let append = person.build_append(Durability::Synced, vec![resolved]);
+            self.resolve_approval(&approval, append).await?;
             self.resume_action(&approval, guard).await?;
         }
         Ok(())
     }
-
-    /// The file is not what the person was shown: that is another question, or none if it
-    /// is trusted as it is, or gone.
-    pub(super) async fn reopen_trust_approval(
-        self: &Arc<Self>,
-        approval: &Approval,
-        governance: &ProjectGovernance,
-        guard: &GovernanceGuard<'_>,
-    ) -> Result<(), GatewayError> {
-        let context = self.context_from_approval(approval)?;
-        let why = approval_withdrawn_fact(approval, "the file has changed since".to_owned());
-        let Some(trust) = find_untrusted_role(governance, context.role.as_deref()) else {
-            self.resolve_approval(approval, build_append(&context, Durability::Synced, vec![why]))
-                .await?;
-            return self.resume_action(approval, guard).await;
-        };
-        let bound_action = self.approvals.restore_bound_action(approval)?;
-        let prompt = self.build_trust_approval_prompt(governance, &bound_action, trust).await?;
-        let (id, asked) = self.approval_asked_facts(&context, &bound_action, prompt);
-        let facts = std::iter::once(why).chain(asked).collect();
-        self.resolve_approval(approval, build_append(&context, Durability::Synced, facts)).await?;
-        self.cache_approval(id, &bound_action).await
-    }
-}
-
-/// A question that nobody needs to answer any more.
-pub(super) fn approval_withdrawn_fact(approval: &Approval, why: String) -> Fact {
-    Fact::ApprovalWithdrawn { approval: approval.id, project: approval.project, why }
 }

@@ -1,5 +1,5 @@
-//! What an action comes to, where its parameters do not say it: the commands that
-//! the project's files name, and what a process does with what is typed into it.
+//! Implied commands: what `runtime.run` starts according to the project's files, and what a
+//! process does with text that is written to its standard input.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use provost_core::action::{Action, ProcessAction, RuntimeAction, WriteProcess};
 use provost_core::command::{StdinInterpretation, classify_stdin};
 use provost_core::decide::BoundAction;
-use provost_core::role::Role;
-use provost_core::runtime::plan::{DevServerProgram, PLAN_FILE, ProjectFiles, RuntimePlan};
+use provost_core::runtime::plan::{DevServerProgram, RuntimePlan};
 use provost_kernel::RootProjectFiles;
-use provost_proto::{ActionId, Fact, GovernanceFileKind};
+use provost_proto::ActionId;
 use provost_sandbox::root_dir::RootDir;
 
+use super::Decisions;
+use crate::GatewayError;
 use crate::project::governance::ProjectGovernance;
-use crate::{Gateway, GatewayError};
 
-/// Processes of which it is remembered what they do with what they read.
+/// How many processes are tracked; beyond that all are forgotten.
 const MAX_TRACKED_PROCESSES: usize = 4096;
 
-/// What processes do with what they read, as far as it is known. One that is not known
-/// here, because it is of another daemon's time, is asked about.
+/// How processes interpret their standard input. Input to an unknown process, such as one of
+/// a former daemon, needs approval.
 #[derive(Debug, Default)]
-pub(crate) struct ProcessStdinRegistry(Mutex<HashMap<ActionId, StdinInterpretation>>);
+pub(super) struct ProcessStdinRegistry(Mutex<HashMap<ActionId, StdinInterpretation>>);
 
 impl ProcessStdinRegistry {
     fn add(&self, id: ActionId, interpretation: StdinInterpretation) {
@@ -39,8 +39,8 @@ impl ProcessStdinRegistry {
     }
 }
 
-impl Gateway {
-    /// The same matter, knowing the command that it comes to.
+impl Decisions {
+    /// Adds the command that an action implies.
     pub(crate) async fn resolve_implied_command(
         &self,
         governance: &ProjectGovernance,
@@ -62,17 +62,18 @@ impl Gateway {
                 Ok(self.resolve_process_input(bound_action, &write))
             }
             Action::Process(ProcessAction::RunCommand(_)) => {
-                let heard = bound_action.analysis().map(classify_stdin);
-                let unread =
+                let interpretation = bound_action.analysis().map(classify_stdin);
+                let unknown =
                     || StdinInterpretation::Code("a command that cannot be read".to_owned());
-                self.listeners.add(bound_action.request().id, heard.unwrap_or_else(unread));
+                self.process_stdin
+                    .add(bound_action.request().id, interpretation.unwrap_or_else(unknown));
                 Ok(bound_action)
             }
             Action::File(_) | Action::Process(_) | Action::Runtime(_) => Ok(bound_action),
         }
     }
 
-    /// What is typed into a process.
+    /// Adds the command that text for a process implies.
     fn resolve_process_input(
         &self,
         bound_action: BoundAction,
@@ -80,17 +81,17 @@ impl Gateway {
     ) -> BoundAction {
         let WriteProcess { id, text, .. } = write;
         let Ok(id) = id.parse::<ActionId>() else { return bound_action };
-        // To end the input is no command.
+        // Closing the input is no command.
         if text.is_empty() {
             return bound_action;
         }
-        match self.listeners.get(id) {
+        match self.process_stdin.get(id) {
             Some(StdinInterpretation::Data) => bound_action,
             Some(StdinInterpretation::Code(name)) => bound_action.with_unreadable_command(
                 text,
                 format!("it is typed into `{name}`, which takes it for code"),
             ),
-            // What is left of a line goes on with what is typed next.
+            // An incomplete line continues with the next write.
             Some(StdinInterpretation::ShellLines)
                 if !text.ends_with('\n') || text.ends_with("\\\n") =>
             {
@@ -107,69 +108,15 @@ impl Gateway {
             ),
         }
     }
-
-    /// Why a person must look before this runs: what it does is written in a file that
-    /// they neither ran nor said yes to as it is now.
-    pub(crate) async fn explain_unreviewed_runtime(
-        &self,
-        governance: &ProjectGovernance,
-        bound_action: &BoundAction,
-    ) -> Result<Option<String>, GatewayError> {
-        if !bound_action.runs_project() {
-            return Ok(None);
-        }
-        Ok(self.read_untrusted_runtime_file(governance).await?.map(|_| {
-            match governance.find_trusted_file(GovernanceFileKind::Runtime, PLAN_FILE) {
-                Some(_) => {
-                    format!("{PLAN_FILE} changed since a person last ran it or said yes to it")
-                }
-                None => format!("no person has run what {PLAN_FILE} says, or said yes to it"),
-            }
-        }))
-    }
-
-    /// That a person ran what the file says, or said yes to it: worth a fact if it is not
-    /// known yet.
-    pub(crate) async fn runtime_trusted_fact(
-        &self,
-        governance: &ProjectGovernance,
-        bound_action: &BoundAction,
-    ) -> Result<Option<Fact>, GatewayError> {
-        if !bound_action.runs_project() {
-            return Ok(None);
-        }
-        Ok(self.read_untrusted_runtime_file(governance).await?.map(|text| Fact::FileTrusted {
-            project: governance.project.id,
-            what: GovernanceFileKind::Runtime,
-            file: PLAN_FILE.to_owned(),
-            hash: Role::hash(text.as_bytes()),
-            text,
-        }))
-    }
-
-    /// What `provost.toml` says, if it is there and is not what a person trusted. One that
-    /// is no text is refused by the kernel.
-    async fn read_untrusted_runtime_file(
-        &self,
-        governance: &ProjectGovernance,
-    ) -> Result<Option<String>, GatewayError> {
-        let folder = PathBuf::from(&governance.project.path);
-        let read = move || RootProjectFiles(&RootDir::open(&folder).ok()?).read_text(PLAN_FILE);
-        let text = tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
-        let trusted = governance
-            .find_trusted_file(GovernanceFileKind::Runtime, PLAN_FILE)
-            .map(|trusted| trusted.hash);
-        Ok(text.filter(|text| trusted != Some(Role::hash(text.as_bytes()))))
-    }
 }
 
-/// What would run. Where the files say nothing that can be read, the kernel refuses.
+/// The plan of the project's files. The kernel refuses files that cannot be read.
 fn find_runtime_plan(folder: &Path) -> Option<RuntimePlan> {
     let root = RootDir::open(folder).ok()?;
     RuntimePlan::from_project(&RootProjectFiles(&root)).ok().flatten()
 }
 
-/// The commands of a plan, one in each line, with their variables, and why just these.
+/// The commands of a plan, one per line, with their variables and where they come from.
 fn render_plan_commands(
     plan: &RuntimePlan,
     builds: bool,
@@ -177,7 +124,7 @@ fn render_plan_commands(
     let build = plan.build.iter().filter(|_| builds || plan.build_first).cloned();
     let dev = plan.dev.iter().filter(|_| !builds).filter_map(|dev| match dev {
         DevServerProgram::Shell(line) => Some(line.clone()),
-        // Our own server, which runs nothing.
+        // The built-in server runs no command.
         DevServerProgram::Static { .. } => None,
     });
     let lines: Vec<String> = build.chain(dev).collect();

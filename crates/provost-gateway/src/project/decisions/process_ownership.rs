@@ -1,4 +1,4 @@
-//! Whose process it is: an agent reaches those that it started, a person all.
+//! Which processes an agent may reach: those that it started. A person reaches all.
 
 use provost_core::action::{Action, ProcessAction};
 use provost_core::decide::{ActionRequest, Denial};
@@ -6,12 +6,13 @@ use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::{ActionId, Code, TokenClass};
 use serde_json::Value;
 
-use crate::{Gateway, GatewayError};
+use super::Decisions;
+use crate::GatewayError;
 
-impl Gateway {
-    /// Why an agent may not touch the process that it names, if it may not. One
-    /// that was never started is the kernel's to say.
-    pub(crate) async fn deny_foreign_process(
+impl Decisions {
+    /// The denial, if an agent names a process that another principal started. The kernel
+    /// refuses a process that was never started.
+    pub(super) async fn deny_foreign_process(
         &self,
         request: &ActionRequest,
     ) -> Result<Option<Denial>, GatewayError> {
@@ -36,13 +37,13 @@ impl Gateway {
             return Ok(None);
         }
         let why = format!(
-            "process `{id}` was started by somebody else, and an agent reaches only its own; \
-             `terminal.list` shows those, and a person reaches the others"
+            "process `{id}` was started by another principal, and an agent reaches only its own; \
+             `terminal.list` shows them"
         );
         Ok(Some(Denial::new(Code::Forbidden, why)))
     }
 
-    /// Leaves in a list of processes those that this principal started.
+    /// Removes the processes of other principals from a list.
     pub(crate) async fn retain_own_processes(
         &self,
         principal: &str,
@@ -66,14 +67,14 @@ impl Gateway {
         Ok(listed)
     }
 
-    /// On whose authority a process was started: it has the name of its action.
+    /// The principal that started a process, which has the id of its action.
     async fn find_process_starter(&self, id: ActionId) -> Result<Option<String>, GatewayError> {
-        let doc = self.store.get_document(ViewKind::Actions, id.uuid()).await?;
+        let doc = self.log.store().get_document(ViewKind::Actions, id.uuid()).await?;
         Ok(doc.and_then(ViewDocument::into_action).map(|action| action.principal))
     }
 }
 
-/// The process that an action names.
+/// The id of the process that an action names.
 fn target_process_id(action: &ProcessAction) -> Option<&str> {
     match action {
         ProcessAction::RunCommand(_) | ProcessAction::List(_) => None,

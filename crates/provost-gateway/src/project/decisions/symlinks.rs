@@ -1,5 +1,5 @@
-//! Where links lead what an action names: for the decision, for the kernel that acts on it,
-//! and for the person who is asked.
+//! The symbolic links on the paths that an action names: for the decision, for the kernel
+//! that executes it, and for the approval prompt.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,11 +10,9 @@ use provost_sandbox::root_dir::{RootDir, SymlinkSnapshot};
 
 use crate::GatewayError;
 use crate::project::governance::ProjectGovernance;
+use crate::symlink_resolution::{MAX_SYMLINK_DEPTH, try_resolve_symlinks};
 
-/// How many links to what is not there yet are followed, as many as the system would.
-const MAX_SYMLINK_DEPTH: u32 = 40;
-
-/// The same matter, knowing where links lead the paths that its command names.
+/// Adds the targets of the links on the paths that a command names.
 pub(crate) async fn resolve_command_links(
     governance: &ProjectGovernance,
     bound_action: BoundAction,
@@ -25,21 +23,22 @@ pub(crate) async fn resolve_command_links(
     }
     let folder = PathBuf::from(&governance.project.path);
     let cwd = bound_action.cwd();
-    let look = move || {
-        // A folder that is gone has no links, and the kernel says that it is gone.
+    let resolve = move || {
+        // A missing folder has no links, and the kernel reports that it is missing.
         let Ok(root) = RootDir::open(&folder) else { return Vec::new() };
-        let lead = |path: String| {
+        let resolve_path = |path: String| {
             let place = resolve_command_path(&root, &folder, &Path::new(cwd.as_str()).join(&path))?;
             Some(ResolvedLink { path, place })
         };
-        named.into_iter().filter_map(lead).collect()
+        named.into_iter().filter_map(resolve_path).collect()
     };
-    let leads = tokio::task::spawn_blocking(look).await.map_err(|_| GatewayError::Stopping)?;
-    Ok(bound_action.with_resolved_links(&leads))
+    let resolved =
+        tokio::task::spawn_blocking(resolve).await.map_err(|_| GatewayError::Stopping)?;
+    Ok(bound_action.with_resolved_links(&resolved))
 }
 
-/// Where links lead a path, seen from the project, if there are any. Unlike those of file
-/// actions they are followed by the command itself, so also by absolute names and outside.
+/// The target of a path relative to the project, if there is a link on it. Unlike in file
+/// actions, the command itself follows the link, so the target may be outside the project.
 fn resolve_command_path(root: &RootDir, folder: &Path, path: &Path) -> Option<String> {
     let path = path.strip_prefix(folder).unwrap_or(path);
     if path.is_absolute() || root.is_link_free(path) {
@@ -52,119 +51,79 @@ fn resolve_command_path(root: &RootDir, folder: &Path, path: &Path) -> Option<St
             plain.push(part);
         }
     }
-    // Behind what is not there yet, `..` means what it says.
-    let there = try_resolve_symlinks(&named, MAX_SYMLINK_DEPTH)
+    // Behind a missing component, `..` is resolved lexically.
+    let target = try_resolve_symlinks(&named, MAX_SYMLINK_DEPTH)
         .or_else(|| try_resolve_symlinks(&plain, MAX_SYMLINK_DEPTH))?;
-    if there == plain {
+    if target == plain {
         return None;
     }
-    match there.strip_prefix(folder) {
+    match target.strip_prefix(folder) {
         Ok(inside) if inside.as_os_str().is_empty() => Some(".".to_owned()),
-        Ok(place) => place.to_str().map(str::to_owned),
-        Err(_) => there.to_str().map(str::to_owned),
+        Ok(inside) => inside.to_str().map(str::to_owned),
+        Err(_) => target.to_str().map(str::to_owned),
     }
 }
 
-/// The links on the way to the paths that a file action names. What leads out of
-/// the project is not among them, and the kernel refuses it.
+/// The links on the paths that a file action names. A link that leads out of the project is
+/// not among them, and the kernel refuses it.
 pub(crate) fn collect_links(folder: &Path, bound_action: &BoundAction) -> SymlinkSnapshot {
     let Action::File(_) = &bound_action.request().action else { return SymlinkSnapshot::default() };
     let paths = bound_action.request().action.paths();
-    // A folder that is gone has no links, and the kernel says that it is gone.
+    // A missing folder has no links, and the kernel reports that it is missing.
     RootDir::open(folder)
         .map(|root| root.snapshot_links(paths.iter().map(AsRef::as_ref)))
         .unwrap_or_default()
 }
 
-/// Where links lead the paths that a file action names.
-pub(crate) fn find_link_targets(folder: &Path, bound_action: &BoundAction) -> Vec<RelPath> {
-    apply_links(&collect_links(folder, bound_action), bound_action)
-}
-
-/// Where links lead the paths that a file action names, in words: for a person who is shown
-/// a name that is elsewhere.
+/// Descriptions of the links on the paths of a file action, for an approval prompt.
 pub(crate) fn describe_link_targets(
     folder: &Path,
     action: &Action,
     links: &SymlinkSnapshot,
 ) -> Vec<String> {
     let Action::File(file) = action else { return Vec::new() };
-    // All others are done to the name itself.
+    // The other actions apply to the name itself.
     let follows = matches!(
         file,
         FileAction::ReadFile(_) | FileAction::ListFiles(_) | FileAction::SearchFiles(_)
     );
-    let elsewhere = |path: RelPath| {
-        let place = path.as_ref();
-        let place = if follows { links.resolve(place) } else { links.resolve_nofollow(place) };
-        if let Some(there) = place.to_str().and_then(|place| RelPath::new(place).ok())
-            && there != path
+    let describe = |path: RelPath| {
+        let named = path.as_ref();
+        let target = if follows { links.resolve(named) } else { links.resolve_nofollow(named) };
+        if let Some(target) = target.to_str().and_then(|target| RelPath::new(target).ok())
+            && target != path
         {
-            let (path, there) = (path.display_quoted(), there.display_quoted());
-            return Some(format!("{path} is really {there}: a link leads there"));
+            let (path, target) = (path.display_quoted(), target.display_quoted());
+            return Some(format!("{path} is really {target}: a link leads there"));
         }
-        let (above, leaf) = (path.parent()?, Path::new(path.as_str()).file_name()?);
-        let there =
-            try_resolve_symlinks(&folder.join(above.as_str()), MAX_SYMLINK_DEPTH)?.join(leaf);
+        let (parent, leaf) = (path.parent()?, Path::new(path.as_str()).file_name()?);
+        let target =
+            try_resolve_symlinks(&folder.join(parent.as_str()), MAX_SYMLINK_DEPTH)?.join(leaf);
         let outside =
             || format!("{} is outside the project: a link leads there", path.display_quoted());
-        (!there.starts_with(folder)).then(outside)
+        (!target.starts_with(folder)).then(outside)
     };
-    action.paths().into_iter().filter_map(elsewhere).collect()
+    action.paths().into_iter().filter_map(describe).collect()
 }
 
-/// A path without links, as far as that is known.
-pub(crate) fn resolve_symlinks(path: &Path) -> PathBuf {
-    try_resolve_symlinks(path, MAX_SYMLINK_DEPTH).unwrap_or_else(|| path.to_owned())
-}
-
-/// A path without links; what is not there yet keeps its name, also behind a
-/// link that leads to it.
-fn try_resolve_symlinks(path: &Path, links: u32) -> Option<PathBuf> {
-    let mut missing = PathBuf::new();
-    for there in path.ancestors() {
-        if let Ok(found) = there.canonicalize() {
-            return Some(found.join(missing));
-        }
-        if let Ok(target) = there.read_link() {
-            let next = there.parent()?.join(target).join(missing);
-            return try_resolve_symlinks(&next, links.checked_sub(1)?);
-        }
-        missing = Path::new(there.file_name()?).join(missing);
-    }
-    None
-}
-
-/// The places where links lead these paths, and where the names themselves are.
+/// The targets of the links on the paths of a file action, with the last component followed
+/// and not followed.
 pub(crate) fn apply_links(links: &SymlinkSnapshot, bound_action: &BoundAction) -> Vec<RelPath> {
     let Action::File(_) = &bound_action.request().action else { return Vec::new() };
-    let mut config = Vec::new();
+    let mut targets = Vec::new();
     for path in bound_action.request().action.paths() {
         for real in [links.resolve(path.as_ref()), links.resolve_nofollow(path.as_ref())] {
-            let place = real.to_str().and_then(|real| RelPath::new(real).ok());
-            config.extend(place.filter(|place| *place != path));
+            let target = real.to_str().and_then(|real| RelPath::new(real).ok());
+            targets.extend(target.filter(|target| *target != path));
         }
     }
-    config.sort();
-    config.dedup();
-    config
+    targets.sort();
+    targets.dedup();
+    targets
 }
 
-/// The links that a decision was made about, or those that are there now.
-pub(crate) fn load_decided_links(folder: &Path, bound_action: &BoundAction) -> SymlinkSnapshot {
-    match bound_action.preconditions() {
-        Some(terms) => {
-            let all = terms.links.iter();
-            SymlinkSnapshot::new(
-                all.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),
-            )
-        }
-        None => collect_links(folder, bound_action),
-    }
-}
-
-/// The links as the kernel is told of them. One that has no spelling here is not
-/// followed.
+/// The links in the form that the kernel is sent. A link that is not UTF-8 is left out, so
+/// the kernel does not follow it.
 pub(crate) fn to_kernel_links(links: &SymlinkSnapshot) -> Vec<ObservedLink> {
     let text = |path: &Path| path.to_str().map(str::to_owned);
     let one = |(path, leads_to): (&Path, &Path)| {

@@ -1,7 +1,7 @@
-//! The files that govern: reading them, and noticing that they changed.
+//! Reading the governance files, and detecting that they changed.
 //!
-//! They are read through the held folder of the project, so that no link leads
-//! out of it. What was read has no effect by itself; trust is bound to its hash.
+//! They are read through a [`RootDir`], so that no link leads out of the project. A file has
+//! no effect until it is trusted; trust is bound to its hash.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,17 +11,17 @@ use provost_core::role::{self, Role, RoleSource};
 use provost_proto::{Hash, RejectedRole, UnixMicros};
 use provost_sandbox::root_dir::{FileKind, RootDir, RootDirError};
 
-/// The project's rules.
+/// The rules of a project.
 pub(crate) const POLICY_PATH: &str = ".provost/policy.toml";
 
-/// The most bytes of a file of rules.
+/// The largest file of rules, in bytes.
 const MAX_POLICY_FILE_BYTES: u64 = 256 * 1024;
 
-/// The most files in a folder of roles.
+/// The most files in a folder of roles that are read.
 const MAX_ROLE_FILES: usize = 256;
 
-/// A file that was changed this shortly before it was read may change again
-/// without looking different: the clock of the file system is coarse.
+/// A file that changed this shortly before it was read may change again with the same
+/// timestamp: the clock of the file system is coarse.
 const TIMESTAMP_GRANULARITY: Duration = Duration::from_millis(50);
 
 /// The roles and rules of a project, as they were read.
@@ -30,10 +30,10 @@ pub(crate) struct GovernanceFiles {
     pub(crate) roles: Vec<RoleFile>,
     pub(crate) rejected: Vec<RejectedRole>,
     pub(crate) policy: Option<PolicyFile>,
-    seen: FingerprintSnapshot,
+    fingerprints: FingerprintSnapshot,
 }
 
-/// A role with the bytes it was read from.
+/// A role with the text it was read from.
 #[derive(Debug, Clone)]
 pub(crate) struct RoleFile {
     pub(crate) role: Role,
@@ -41,7 +41,7 @@ pub(crate) struct RoleFile {
     pub(crate) hash: Hash,
 }
 
-/// Rules with the bytes they were read from.
+/// Rules with the text they were read from.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyFile {
     pub(crate) text: String,
@@ -49,7 +49,7 @@ pub(crate) struct PolicyFile {
     pub(crate) parsed: Result<Policy, Vec<String>>,
 }
 
-/// The rules of the person whose daemon this is.
+/// The rules of the daemon's owner.
 #[derive(Debug, Clone)]
 pub(crate) struct UserRules {
     pub(crate) file: PathBuf,
@@ -57,14 +57,18 @@ pub(crate) struct UserRules {
     pub(crate) hash: Option<Hash>,
     pub(crate) policy: Option<Policy>,
     pub(crate) errors: Vec<String>,
-    seen: FingerprintSnapshot,
+    fingerprints: FingerprintSnapshot,
 }
 
-/// How files looked when they were read.
+/// The metadata of files when they were read.
 #[derive(Debug, Clone, Default)]
-struct FingerprintSnapshot(Vec<(PathBuf, Option<StatFingerprint>)>, bool);
+struct FingerprintSnapshot {
+    files: Vec<(PathBuf, Option<StatFingerprint>)>,
+    /// A file is so young that a change might not show.
+    ambiguous: bool,
+}
 
-/// What changes when a file does.
+/// The metadata that changes when a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StatFingerprint {
     device: u64,
@@ -76,23 +80,24 @@ struct StatFingerprint {
 
 impl FingerprintSnapshot {
     fn capture(paths: impl IntoIterator<Item = PathBuf>, now: UnixMicros) -> Self {
-        let looks: Vec<_> = paths.into_iter().map(|path| (read_fingerprint(&path), path)).collect();
+        let files: Vec<_> = paths.into_iter().map(|path| (read_fingerprint(&path), path)).collect();
         let since = Duration::from_micros(now).saturating_sub(TIMESTAMP_GRANULARITY);
-        let young = looks.iter().any(|(look, _)| {
-            look.is_some_and(|look| {
-                let at = u64::try_from(look.changed.0).unwrap_or(0);
-                Duration::from_secs(at) + Duration::from_nanos(look.changed.1) >= since
+        let ambiguous = files.iter().any(|(fingerprint, _)| {
+            fingerprint.is_some_and(|fingerprint| {
+                let at = u64::try_from(fingerprint.changed.0).unwrap_or(0);
+                Duration::from_secs(at) + Duration::from_nanos(fingerprint.changed.1) >= since
             })
         });
-        Self(looks.into_iter().map(|(look, path)| (path, look)).collect(), young)
+        let files = files.into_iter().map(|(fingerprint, path)| (path, fingerprint)).collect();
+        Self { files, ambiguous }
     }
 
     fn is_current(&self) -> bool {
-        !self.1 && self.0.iter().all(|(path, then)| read_fingerprint(path) == *then)
+        !self.ambiguous && self.files.iter().all(|(path, then)| read_fingerprint(path) == *then)
     }
 }
 
-/// Links are followed: a file that is kept elsewhere changes there.
+/// Follows links: a file behind a link changes where it is.
 fn read_fingerprint(path: &Path) -> Option<StatFingerprint> {
     let stat = rustix::fs::stat(path).ok()?;
     Some(StatFingerprint {
@@ -111,8 +116,8 @@ impl GovernanceFiles {
         let names: Vec<_> = root.iter().flat_map(role_files).collect();
         let folders = RoleSource::ALL.iter().map(|source| folder.join(source.folder()));
         let files = names.iter().map(|(_, file)| folder.join(file));
-        // Looked at before they are read, so that a change in between is seen.
-        let seen = FingerprintSnapshot::capture(
+        // Taken before the files are read, so that a change in between is detected.
+        let fingerprints = FingerprintSnapshot::capture(
             folders.chain(files).chain([folder.join(POLICY_PATH)]),
             now,
         );
@@ -139,12 +144,12 @@ impl GovernanceFiles {
             Some(RoleFile { hash: Role::hash(text.as_bytes()), text: text.clone(), role })
         });
         let policy = root.as_ref().and_then(read_policy);
-        Self { roles: roles.collect(), rejected, policy, seen }
+        Self { roles: roles.collect(), rejected, policy, fingerprints }
     }
 
-    /// Whether everything still looks as it did when it was read.
+    /// Whether no file has changed since it was read.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.seen.is_current()
+        self.fingerprints.is_current()
     }
 
     /// The role with this name.
@@ -153,7 +158,7 @@ impl GovernanceFiles {
     }
 }
 
-/// The files that claim to be roles.
+/// The files in the folders of roles.
 fn role_files(root: &RootDir) -> Vec<(RoleSource, String)> {
     let mut found = Vec::new();
     for source in RoleSource::ALL {
@@ -172,7 +177,7 @@ fn role_files(root: &RootDir) -> Vec<(RoleSource, String)> {
     found
 }
 
-/// A file as text; `None` if there is none.
+/// The text of a file; `None` if it does not exist.
 fn read_text(root: &RootDir, file: &str, limit: u64) -> Result<Option<String>, String> {
     match root.read(Path::new(file), limit) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into()),
@@ -202,13 +207,13 @@ impl PolicyFile {
 }
 
 impl UserRules {
-    /// Reads a person's own rules. A file that cannot be read is no empty file.
+    /// Reads the owner's rules. A file that cannot be read is an error, not an empty file.
     pub(crate) fn read(file: &Path, now: UnixMicros) -> Self {
-        let mut seen = FingerprintSnapshot::capture([file.to_owned()], now);
-        // What is missing and what is a link that leads nowhere look the same.
-        let dangling = seen.0.iter().all(|(_, look)| look.is_none())
+        let mut fingerprints = FingerprintSnapshot::capture([file.to_owned()], now);
+        // A missing file and a dangling link have the same fingerprint.
+        let dangling = fingerprints.files.iter().all(|(_, fingerprint)| fingerprint.is_none())
             && std::fs::symlink_metadata(file).is_ok();
-        seen.1 |= dangling;
+        fingerprints.ambiguous |= dangling;
         let name = file.display().to_string();
         let none = |errors| Self {
             file: file.to_owned(),
@@ -216,10 +221,10 @@ impl UserRules {
             hash: None,
             policy: None,
             errors,
-            seen: seen.clone(),
+            fingerprints: fingerprints.clone(),
         };
         match std::fs::read_to_string(file) {
-            // A link that leads nowhere says that there were to be rules.
+            // A dangling link says that there should be rules.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !dangling => {
                 none(Vec::new())
             }
@@ -235,9 +240,9 @@ impl UserRules {
         }
     }
 
-    /// Whether the file still looks as it did when it was read.
+    /// Whether the file has not changed since it was read.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.seen.is_current()
+        self.fingerprints.is_current()
     }
 }
 

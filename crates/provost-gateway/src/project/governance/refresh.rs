@@ -1,81 +1,73 @@
-//! Keeping the copy of the files true: read again when they changed, with an
-//! event for each change.
+//! Reading the governance files again when they changed, with an event for each change.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use provost_proto::{Actor, Fact, GovernanceFileKind, ProjectId, Stream};
-use provost_store::{AppendRequest, Durability, NewEvent};
+use provost_core::policy::{Policy, PolicyRules, RuleLayer};
+use provost_proto::{Actor, Fact, GovernanceFileKind, ProjectId, TrustedFile};
 
-use super::files::{GovernanceFiles, POLICY_PATH, UserRules};
-use super::{ProjectGovernance, compile_rules};
-use crate::{Gateway, GatewayError};
+use super::files::{self, GovernanceFiles, POLICY_PATH, UserRules};
+use super::{Governance, GovernanceGuard, ProjectGovernance};
+use crate::GatewayError;
 
-impl Gateway {
+impl Governance {
     /// What governs a project, with its files as they are now.
-    pub(crate) async fn load_governance(
+    pub(crate) async fn load_current(
         &self,
         project: ProjectId,
     ) -> Result<Arc<ProjectGovernance>, GatewayError> {
-        let missing = || GatewayError::ProjectNotFound(project.to_string());
-        let governance = self.governance.find_by_id(project).ok_or_else(missing)?;
+        let governance = self.get_by_id(project)?;
         let fresh = governance.files.as_ref().is_some_and(|files| files.is_fresh());
-        if fresh && self.governance.user_rules().is_fresh() {
+        if fresh && self.user_rules().is_fresh() {
             return Ok(governance);
         }
-        // Rare and large, and so not a part of everybody who looks here.
+        // Rare and large, so it is boxed and adds nothing to the callers' futures.
         Box::pin(async {
-            let guard = self.lock_governance().await?;
-            self.refresh_governance(project, &guard).await
+            let guard = self.lock().await?;
+            self.refresh(project, &guard).await
         })
         .await
     }
 
-    /// The same for one who has the turn.
-    pub(crate) async fn refresh_governance(
+    /// The same for a holder of the guard.
+    pub(crate) async fn refresh(
         &self,
         project: ProjectId,
-        _guard: &super::GovernanceGuard<'_>,
+        _guard: &GovernanceGuard<'_>,
     ) -> Result<Arc<ProjectGovernance>, GatewayError> {
-        let missing = || GatewayError::ProjectNotFound(project.to_string());
-        let before = self.governance.find_by_id(project).ok_or_else(missing)?;
-        let user = self.governance.user_rules();
+        let before = self.get_by_id(project)?;
+        let user = self.user_rules();
         let stale = before.files.as_ref().is_none_or(|files| !files.is_fresh());
         if !stale && user.is_fresh() {
             return Ok(before);
         }
         let (folder, file) = (PathBuf::from(&before.project.path), user.file.clone());
-        let now = self.clock.now();
+        let now = self.log.now();
         let read = move || (GovernanceFiles::read(&folder, now), UserRules::read(&file, now));
-        let (files, now) =
+        let (files, user_now) =
             tokio::task::spawn_blocking(read).await.map_err(|_| GatewayError::Stopping)?;
         let mut facts = governance_change_facts(&before, &files);
-        if now.hash != user.hash || now.errors != user.errors {
-            facts.push(user_policy_changed_fact(&now));
+        if user_now.hash != user.hash || user_now.errors != user.errors {
+            facts.push(user_policy_changed_fact(&user_now));
         }
         if !facts.is_empty() {
-            self.record_governance_facts(project, facts).await?;
+            self.log.record_project_events(project, Actor::Daemon, facts).await?;
         }
-        self.store_governance_files(project, Arc::new(files), &Arc::new(now));
-        self.governance.find_by_id(project).ok_or_else(missing)
+        self.store_files(project, Arc::new(files), &Arc::new(user_now));
+        self.get_by_id(project)
     }
 
-    /// Puts the rules together again, after something they depend on changed.
+    /// Compiles the rules again, after something that they depend on changed.
     pub(crate) fn recompile_rules(&self, project: ProjectId) {
-        let Some(governance) = self.governance.find_by_id(project) else { return };
+        let Some(governance) = self.find_by_id(project) else { return };
         if let Some(files) = &governance.files {
-            self.store_governance_files(project, Arc::clone(files), &self.governance.user_rules());
+            self.store_files(project, Arc::clone(files), &self.user_rules());
         }
     }
 
-    fn store_governance_files(
-        &self,
-        project: ProjectId,
-        files: Arc<GovernanceFiles>,
-        user: &Arc<UserRules>,
-    ) {
-        *self.governance.user.write() = Arc::clone(user);
-        self.governance.update_project(project, |governance| {
+    fn store_files(&self, project: ProjectId, files: Arc<GovernanceFiles>, user: &Arc<UserRules>) {
+        *self.user_rules.write() = Arc::clone(user);
+        self.update_project(project, |governance| {
             let trusted = governance.find_trusted_file(GovernanceFileKind::Policy, POLICY_PATH);
             let (rules, broken) = compile_rules(user, &files, trusted);
             governance.rules = Arc::new(rules);
@@ -83,29 +75,36 @@ impl Gateway {
             governance.files = Some(files);
         });
     }
-
-    async fn record_governance_facts(
-        &self,
-        project: ProjectId,
-        facts: Vec<Fact>,
-    ) -> Result<(), GatewayError> {
-        let stream = Stream::Project(project);
-        let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None });
-        self.append_redacted(AppendRequest {
-            principal: self.owner.principal.clone(),
-            actor: Actor::Daemon,
-            command: None,
-            expect: Vec::new(),
-            unchanged: Vec::new(),
-            durability: Durability::Buffered,
-            events: events.collect(),
-        })
-        .await?;
-        Ok(())
-    }
 }
 
-/// What changed in a project's files, as facts.
+/// The rules of all layers, and why some could not be read.
+fn compile_rules(
+    user: &UserRules,
+    files: &GovernanceFiles,
+    trusted: Option<&TrustedFile>,
+) -> (PolicyRules, Option<String>) {
+    let mut broken = user.errors.first().cloned();
+    let project = files.policy.as_ref().and_then(|file| match &file.parsed {
+        Ok(policy) => {
+            let trust =
+                files::trust_from_flag(trusted.is_some_and(|trusted| trusted.hash == file.hash));
+            Some((policy.clone(), trust))
+        }
+        Err(errors) => {
+            broken = broken.take().or_else(|| errors.first().cloned());
+            None
+        }
+    });
+    let builtin = Policy::builtin().unwrap_or_else(|errors| {
+        // A test parses them. If they were broken all the same, everything needs approval.
+        broken = Some(errors.to_string());
+        Policy::empty(RuleLayer::Builtin)
+    });
+    let own = user.policy.clone().unwrap_or_else(|| Policy::empty(RuleLayer::User));
+    (PolicyRules::new(builtin, own, project), broken)
+}
+
+/// The changes between two readings of a project's files, as facts.
 fn governance_change_facts(before: &ProjectGovernance, now: &GovernanceFiles) -> Vec<Fact> {
     let project = before.project.id;
     let then = before.files.as_deref();

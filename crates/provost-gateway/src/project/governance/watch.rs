@@ -1,26 +1,26 @@
-//! Noticing changes of the files that govern as they happen, so that people
-//! see them without anyone asking for an action.
+//! Watching the governance files, so that people see changes without anyone requesting an
+//! action.
 //!
-//! No decision depends on this: each looks at the files itself.
+//! No decision depends on it: each checks the files itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::ProjectStatus;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::net::unix::pipe::Receiver;
 
-use crate::Gateway;
+use super::Governance;
 
-/// Changes this close together are looked at once.
+/// Changes within this time are handled together.
 const DEBOUNCE_DELAY: Duration = Duration::from_millis(50);
 
-/// How long until everything is looked at again, whatever was noticed.
+/// How long until all files are checked again, whether or not a change was seen.
 const RESCAN_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What is a change. Opening and reading are none: projects are read all the time.
+/// The events that count as a change. Opening and reading do not: projects are read all the
+/// time.
 const WATCHED_EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MODIFY)
@@ -30,7 +30,7 @@ const WATCHED_EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
 
-/// The folders of a project where something that governs is, or could come to be.
+/// The folders of a project that contain governance files, or may do so later.
 const WATCHED_FOLDERS: &[&str] = &[
     "",
     ".provost",
@@ -42,47 +42,43 @@ const WATCHED_FOLDERS: &[&str] = &[
     ".claude/agents",
 ];
 
-impl Gateway {
-    /// Looks at the files that govern whenever they change, for as long as the
-    /// daemon lives.
+impl Governance {
+    /// Reads the governance files whenever they change, for as long as the daemon runs.
     pub async fn run_file_watch_loop(self: Arc<Self>) {
         let mut watcher = DirectoryWatcher::open()
-            .inspect_err(|error| tracing::warn!(%error, "files that govern are not watched"))
+            .inspect_err(|error| tracing::warn!(%error, "governance files are not watched"))
             .ok();
         loop {
             if let Some(watcher) = &mut watcher {
                 watcher.watch_only(self.list_watched_folders());
             }
-            for project in self.governance.list_open_projects() {
-                if let Err(error) = self.load_governance(project).await {
-                    tracing::warn!(%error, "what governs a project could not be read");
+            for project in self.list_open_projects() {
+                if let Err(error) = self.load_current(project.id).await {
+                    tracing::warn!(%error, "cannot read the governance files of a project");
                 }
             }
             tokio::select! {
                 () = await_file_change(watcher.as_ref()) => tokio::time::sleep(DEBOUNCE_DELAY).await,
-                () = self.governance.opened.notified() => {}
+                () = self.projects_changed.notified() => {}
                 () = tokio::time::sleep(RESCAN_INTERVAL) => {}
             }
         }
     }
 
-    /// The folders to watch now: those that are there.
+    /// The folders to watch: those that exist now.
     fn list_watched_folders(&self) -> BTreeSet<PathBuf> {
-        let user = self.governance.user_rules().file.clone();
+        let user = self.user_rules().file.clone();
         let mut folders: BTreeSet<_> = user.parent().map(Path::to_owned).into_iter().collect();
-        let projects = self.governance.projects.read();
-        let open = projects.values().filter(|known| known.project.status == ProjectStatus::Open);
-        for governance in open {
-            let root = Path::new(&governance.project.path);
+        for project in self.list_open_projects() {
+            let root = Path::new(&project.path);
             folders.extend(WATCHED_FOLDERS.iter().map(|folder| root.join(folder)));
         }
-        drop(projects);
         folders.retain(|folder| folder.is_dir());
         folders
     }
 }
 
-/// Waits until something changed in a folder that is watched.
+/// Waits until something changes in a watched folder.
 async fn await_file_change(watcher: Option<&DirectoryWatcher>) {
     match watcher {
         Some(watcher) => watcher.wait_for_change().await,
@@ -90,10 +86,10 @@ async fn await_file_change(watcher: Option<&DirectoryWatcher>) {
     }
 }
 
-/// Folders that are watched.
+/// Watches folders through inotify.
 #[derive(Debug)]
 struct DirectoryWatcher {
-    /// Read like a pipe, which is what it looks like.
+    /// The inotify descriptor, which reads like a pipe.
     queue: Receiver,
     watched: BTreeMap<PathBuf, i32>,
 }
@@ -108,29 +104,29 @@ impl DirectoryWatcher {
     fn watch_only(&mut self, wanted: BTreeSet<PathBuf>) {
         let before = std::mem::take(&mut self.watched);
         for folder in wanted {
-            // Also one that is watched: it may have been removed and made again.
+            // Also if it is watched already: it may have been removed and created again.
             match inotify::add_watch(&self.queue, &folder, WATCHED_EVENTS) {
                 Ok(number) => {
                     self.watched.insert(folder, number);
                 }
-                Err(error) => tracing::debug!(%error, "a folder cannot be watched"),
+                Err(error) => tracing::debug!(%error, "cannot watch a folder"),
             }
         }
         let kept: BTreeSet<_> = self.watched.values().copied().collect();
         for number in before.into_values().filter(|number| !kept.contains(number)) {
             if let Err(error) = inotify::remove_watch(&self.queue, number) {
-                tracing::debug!(%error, "a folder that went away was not watched");
+                tracing::debug!(%error, "cannot stop watching a folder");
             }
         }
     }
 
-    /// Waits for a change, and forgets all that are known by then.
+    /// Waits for a change, and drains the queue.
     async fn wait_for_change(&self) {
-        let mut told = [0; 4096];
+        let mut buffer = [0; 4096];
         if self.queue.readable().await.is_err() {
             std::future::pending::<()>().await;
         }
-        while self.queue.try_read(&mut told).is_ok_and(|length| length > 0) {}
+        while self.queue.try_read(&mut buffer).is_ok_and(|length| length > 0) {}
     }
 }
 
@@ -139,7 +135,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn changes_are_noticed_and_reading_is_none() {
+    async fn sees_changes_but_not_reads() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("policy.toml");
         std::fs::write(&file, "").unwrap();
@@ -147,7 +143,7 @@ mod tests {
         watcher.watch_only(BTreeSet::from([folder.path().to_owned()]));
         let nothing = tokio::time::timeout(Duration::from_millis(50), watcher.wait_for_change());
         std::fs::read(&file).unwrap();
-        assert!(nothing.await.is_err(), "the file was read only");
+        assert!(nothing.await.is_err(), "the file was only read");
         let other = folder.path().join("other");
         let changes: [&dyn Fn() -> std::io::Result<()>; 4] = [
             &|| std::fs::write(&file, "version = 1"),

@@ -1,4 +1,4 @@
-//! Whoever waits for the end of a command, and what it printed until then.
+//! Requests that wait for the end of a command, and the command's output until then.
 
 use provost_proto::ActionId;
 use provost_proto::kernel::{
@@ -6,9 +6,9 @@ use provost_proto::kernel::{
 };
 use tokio::sync::oneshot;
 
-use super::KernelRegistry;
+use super::KernelPool;
 
-/// What a command printed, as far as it was kept.
+/// The output of a command, without what the kernel dropped.
 #[derive(Debug, Default)]
 pub(crate) struct CapturedCommandOutput {
     stdout: Vec<u8>,
@@ -25,7 +25,7 @@ impl CapturedCommandOutput {
             let mark = format!("\n… {} bytes were dropped here …\n", output.dropped);
             to.extend_from_slice(mark.as_bytes());
         }
-        // A kernel sends bytes; only the log has references.
+        // A kernel sends bytes; only the log has references to blobs.
         if let OutputData::Bytes(bytes) = &output.data {
             to.extend_from_slice(bytes);
         }
@@ -40,7 +40,7 @@ impl CapturedCommandOutput {
     }
 }
 
-/// How a command ended, for whoever waits for it.
+/// The outcome and the output of a command that ended.
 #[derive(Debug)]
 pub(crate) struct FinishedCommand {
     pub(crate) outcome: ActionOutcome,
@@ -53,7 +53,7 @@ pub(super) struct CommandWaiter {
     reply: oneshot::Sender<FinishedCommand>,
 }
 
-/// Someone waits for the end of a command.
+/// Receives the end of a command.
 #[derive(Debug)]
 pub(crate) struct FinishedCommandReceiver(oneshot::Receiver<FinishedCommand>);
 
@@ -63,33 +63,33 @@ impl FinishedCommandReceiver {
     }
 }
 
-impl KernelRegistry {
-    /// Asks to be told of the end of a command.
-    pub(crate) fn register_waiter(&self, id: ActionId) -> FinishedCommandReceiver {
+impl KernelPool {
+    /// Registers a request that waits for the end of a command.
+    pub(crate) fn register_command_waiter(&self, id: ActionId) -> FinishedCommandReceiver {
         let (reply, end) = oneshot::channel();
         let waiter = CommandWaiter { output: CapturedCommandOutput::default(), reply };
-        self.waiting.lock().insert(id, waiter);
+        self.command_waiters.lock().insert(id, waiter);
         FinishedCommandReceiver(end)
     }
 
-    /// Whoever asked has gone, or was told that it goes on.
-    pub(crate) fn remove_waiter(&self, id: ActionId) {
-        self.waiting.lock().remove(&id);
+    /// Removes a waiter: its request has ended, or was answered that the command goes on.
+    pub(crate) fn remove_command_waiter(&self, id: ActionId) {
+        self.command_waiters.lock().remove(&id);
     }
 
-    /// Tells whoever waits what was written to the log.
+    /// Passes a report that is in the log to the waiter of its action.
     pub(super) fn notify_waiter(&self, report: &KernelReport) {
-        let mut waiting = self.waiting.lock();
+        let mut waiters = self.command_waiters.lock();
         match &report.what {
             ReportPayload::Started { .. } | ReportPayload::Runtime(_) => {}
             ReportPayload::Output(output) => {
-                if let Some(waiter) = waiting.get_mut(&report.action) {
+                if let Some(waiter) = waiters.get_mut(&report.action) {
                     waiter.output.push_output(output);
                 }
             }
             ReportPayload::Finished(outcome) => {
-                if let Some(CommandWaiter { output, reply }) = waiting.remove(&report.action) {
-                    // The request may have been answered with "it goes on".
+                if let Some(CommandWaiter { output, reply }) = waiters.remove(&report.action) {
+                    // The request may have been answered before.
                     drop(reply.send(FinishedCommand { outcome: outcome.clone(), output }));
                 }
             }

@@ -3,26 +3,24 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use provost_core::fold::{ViewDocument, ViewKind};
 use provost_kernel::{KernelClient, ReportReceiver};
-use provost_proto::kernel::{ActionOutcome, KernelReport, ReportPayload};
-use provost_proto::{ActionId, ActionStatus, ActionView, Actor, Fact, ProjectId, Stream};
-use provost_store::{AppendRequest, Durability, NewEvent, StoreError};
+use provost_proto::kernel::{KernelReport, ReportPayload};
+use provost_proto::{Actor, Fact, ProjectId};
+use provost_store::StoreError;
 
-use super::{KERNEL_RESPONSE_TIMEOUT, KernelRestartBackoff};
-use crate::project::executor::{failed_outcome, kernel_lost_fault};
-use crate::{Gateway, GatewayError};
+use super::{KERNEL_RESPONSE_TIMEOUT, KernelPool, KernelRestartBackoff};
+use crate::GatewayError;
 
-/// Reports written in one append, at most.
+/// How many reports are written in one append, at most.
 const MAX_REPORTS_PER_APPEND: usize = 64;
 
-/// How long to wait before trying again to write to a log that failed.
+/// How long to wait before writing to a failed log again.
 const WRITE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// How often a kernel is asked whether it is well.
+/// The time between two heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 
-impl Gateway {
+impl KernelPool {
     /// Writes a kernel's reports to the log until the kernel is lost.
     pub(super) async fn run_report_loop(
         self: Arc<Self>,
@@ -37,173 +35,113 @@ impl Gateway {
             {
                 group.push(next);
             }
-            // A log that cannot be written stops the kernel's reports, and so its commands.
-            while let Err(error) = self
-                .record_kernel_facts(
-                    project,
-                    facts_from_reports(project, &group),
-                    Durability::Buffered,
-                )
-                .await
-            {
+            // While the log cannot be written, the kernel's reports stop, and so its commands.
+            while let Err(error) = self.record_reports(project, &group).await {
                 if matches!(error, GatewayError::Store(StoreError::Closed)) {
                     return;
                 }
-                tracing::error!(%error, "a kernel's reports cannot be written; trying again");
+                tracing::error!(%error, "cannot write a kernel's reports; trying again");
                 tokio::time::sleep(WRITE_RETRY_DELAY).await;
             }
             for report in &group {
-                self.kernels.notify_waiter(report);
+                self.notify_waiter(report);
             }
-            if let Some(last) = group.last()
-                && kernel.acknowledge(last.number).await.is_err()
-            {
-                break;
+            if let Some(last) = group.last() {
+                self.publish_logged_report(project, &kernel, last.number);
+                if kernel.acknowledge(last.number).await.is_err() {
+                    break;
+                }
             }
         }
         self.handle_kernel_loss(project, &kernel, "its process ended").await;
+    }
+
+    async fn record_reports(
+        &self,
+        project: ProjectId,
+        reports: &[KernelReport],
+    ) -> Result<(), GatewayError> {
+        let facts = reports.iter().map(|report| fact_from_report(project, report)).collect();
+        self.log.record_project_events(project, Actor::Kernel, facts).await
+    }
+
+    fn publish_logged_report(&self, project: ProjectId, kernel: &KernelClient, number: u64) {
+        let connected = self.connected.lock();
+        if let Some(known) = connected.get(&project)
+            && known.kernel.welcome().boot == kernel.welcome().boot
+        {
+            known.logged_reports.send_replace(number);
+        }
     }
 
     pub(super) async fn run_heartbeat(self: Arc<Self>, project: ProjectId, kernel: KernelClient) {
         while kernel.is_connected() {
             tokio::time::sleep(HEARTBEAT_INTERVAL).await;
             let started = Instant::now();
-            let beat = tokio::time::timeout(KERNEL_RESPONSE_TIMEOUT, kernel.ping()).await;
-            let beat = beat.is_ok_and(|answer| answer.is_ok()).then(|| started.elapsed());
+            let pong = tokio::time::timeout(KERNEL_RESPONSE_TIMEOUT, kernel.ping()).await;
+            let heartbeat = pong.is_ok_and(|pong| pong.is_ok()).then(|| started.elapsed());
             let changed = {
-                let mut connected = self.kernels.connected.lock();
+                let mut connected = self.connected.lock();
                 let boot = kernel.welcome().boot;
                 match connected.get_mut(&project) {
                     Some(known) if known.kernel.welcome().boot == boot && kernel.is_connected() => {
-                        let before = std::mem::replace(&mut known.beat, beat);
-                        before.is_some() != beat.is_some()
+                        let before = std::mem::replace(&mut known.heartbeat, heartbeat);
+                        before.is_some() != heartbeat.is_some()
                     }
                     Some(_) | None => return,
                 }
             };
             if changed {
-                self.record_heartbeat_change(project, &kernel, beat.is_some()).await;
+                self.record_heartbeat_change(project, &kernel, heartbeat.is_some()).await;
             }
         }
     }
 
-    /// Beats are not logged, but that they stop and come back is.
+    /// Heartbeats are not logged, but that they stop or resume is.
     async fn record_heartbeat_change(
         &self,
         project: ProjectId,
         kernel: &KernelClient,
-        beats: bool,
+        responsive: bool,
     ) {
         let boot = kernel.welcome().boot;
-        tracing::warn!(%project, beats, "the kernel's heart stopped or beats again");
-        let fact = if beats {
+        tracing::warn!(%project, responsive, "the heartbeat of a kernel stopped or resumed");
+        let fact = if responsive {
             Fact::KernelResponsive { project, boot }
         } else {
             Fact::KernelUnresponsive { project, boot }
         };
-        if let Err(error) =
-            self.record_kernel_facts(project, vec![fact], Durability::Buffered).await
-        {
-            tracing::error!(%error, "the state of a kernel could not be written");
+        let recorded = self.log.record_project_events(project, Actor::Kernel, vec![fact]).await;
+        if let Err(error) = recorded {
+            tracing::error!(%error, "cannot log the state of a kernel");
         }
     }
 
-    /// A kernel is gone, and with it what ran there.
+    /// Records that a kernel is gone, and with it what ran in it.
     async fn handle_kernel_loss(&self, project: ProjectId, kernel: &KernelClient, why: &str) {
         let boot = kernel.welcome().boot;
         {
-            let mut connected = self.kernels.connected.lock();
+            let mut connected = self.connected.lock();
             if connected.get(&project).is_some_and(|known| known.kernel.welcome().boot == boot) {
                 connected.remove(&project);
             }
         }
         self.kernel_dir(project).remove_stale_scratch();
-        let told = self.kernels.ending.lock().remove(&boot);
-        let fact = if told {
+        let intended = self.stopping.lock().remove(&boot);
+        let fact = if intended {
             Fact::KernelStopped { project, boot }
         } else {
-            self.kernels.with_restart_backoff(project, KernelRestartBackoff::record_failure);
+            self.with_backoff(project, KernelRestartBackoff::record_failure);
             Fact::KernelLost { project, boot, why: why.to_owned() }
         };
-        if let Err(error) =
-            self.record_kernel_facts(project, vec![fact], Durability::Buffered).await
-        {
-            tracing::error!(%error, "the loss of a kernel could not be written");
+        let recorded = self.log.record_project_events(project, Actor::Kernel, vec![fact]).await;
+        if let Err(error) = recorded {
+            tracing::error!(%error, "cannot log the loss of a kernel");
         }
-        if let Err(error) = self.fail_orphaned_actions(project, &[]).await {
-            tracing::error!(%error, "the actions of a lost kernel could not be settled");
+        if let Err(error) = self.fail_orphaned_actions(project).await {
+            tracing::error!(%error, "cannot log the end of a lost kernel's actions");
         }
     }
-
-    /// Ends, in the log, the actions of a project that nobody carries out.
-    pub(super) async fn fail_orphaned_actions(
-        &self,
-        project: ProjectId,
-        running: &[ActionId],
-    ) -> Result<(), GatewayError> {
-        for action in self.list_unfinished_actions(project).await? {
-            if running.contains(&action.id) {
-                continue;
-            }
-            let outcome =
-                failed_outcome(kernel_lost_fault("the project's kernel was lost while this ran"));
-            self.finish_action(&action, outcome).await?;
-        }
-        Ok(())
-    }
-
-    pub(crate) async fn finish_action(
-        &self,
-        action: &ActionView,
-        outcome: ActionOutcome,
-    ) -> Result<(), GatewayError> {
-        let fact = Fact::ActionFinished {
-            action: action.id,
-            project: action.project,
-            report: None,
-            outcome: outcome.clone(),
-        };
-        self.record_kernel_facts(action.project, vec![fact], Durability::Buffered).await?;
-        self.kernels.notify_finished(action.id, outcome);
-        Ok(())
-    }
-
-    pub(super) async fn list_unfinished_actions(
-        &self,
-        project: ProjectId,
-    ) -> Result<Vec<ActionView>, GatewayError> {
-        let actions = self.store.list_documents(ViewKind::Actions).await?.into_iter();
-        let actions = actions.filter_map(ViewDocument::into_action);
-        Ok(actions
-            .filter(|action| action.project == project)
-            .filter(|action| matches!(action.status, ActionStatus::Allowed | ActionStatus::Running))
-            .collect())
-    }
-
-    pub(super) async fn record_kernel_facts(
-        &self,
-        project: ProjectId,
-        facts: Vec<Fact>,
-        durability: Durability,
-    ) -> Result<(), GatewayError> {
-        let stream = Stream::Project(project);
-        let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None }).collect();
-        let append = AppendRequest {
-            principal: self.owner.principal.clone(),
-            actor: Actor::Kernel,
-            command: None,
-            expect: Vec::new(),
-            unchanged: Vec::new(),
-            durability,
-            events,
-        };
-        self.append_redacted(append).await?;
-        Ok(())
-    }
-}
-
-fn facts_from_reports(project: ProjectId, reports: &[KernelReport]) -> Vec<Fact> {
-    reports.iter().map(|report| fact_from_report(project, report)).collect()
 }
 
 fn fact_from_report(project: ProjectId, report: &KernelReport) -> Fact {

@@ -1,37 +1,38 @@
-//! Finding kernels again after the daemon was away.
+//! Finding kernels again after a restart of the daemon.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_kernel::{KernelClient, KernelError};
-use provost_proto::{Fact, KernelStatus, KernelView, Project, ProjectId, ProjectStatus};
-use provost_store::Durability;
+use provost_proto::{Actor, Fact, KernelStatus, KernelView, Project, ProjectId, ProjectStatus};
 
-use crate::project::executor::{failed_outcome, kernel_lost_fault};
-use crate::project::runtime::finish_orphaned_action;
-use crate::{Gateway, GatewayError};
+use super::KernelPool;
+use super::faults::{failed_outcome, kernel_lost_fault};
+use crate::GatewayError;
 
-impl Gateway {
-    /// Finds the kernels again that lived on while no daemon did.
-    pub async fn reattach_kernels(self: &Arc<Self>) -> Result<(), GatewayError> {
-        let kernels = self.store.list_documents(ViewKind::Kernels).await?.into_iter();
+impl KernelPool {
+    /// Reconnects to the kernels that kept running while no daemon ran.
+    pub(crate) async fn reattach_kernels(
+        self: &Arc<Self>,
+        projects: &[Project],
+    ) -> Result<(), GatewayError> {
+        let kernels = self.log.store().list_documents(ViewKind::Kernels).await?.into_iter();
         let known: HashMap<ProjectId, KernelView> = kernels
             .filter_map(ViewDocument::into_kernel)
             .map(|kernel| (kernel.project, kernel))
             .collect();
-        for project in self.list_projects().await? {
-            let was_there = |view: &&KernelView| match view.status {
+        for project in projects {
+            let was_running = |view: &&KernelView| match view.status {
                 KernelStatus::Connected | KernelStatus::Unresponsive => true,
                 KernelStatus::Lost | KernelStatus::Stopped => false,
             };
-            let view = known.get(&project.id).filter(was_there);
-            match view {
-                Some(view) => self.reattach_kernel(&project, view).await?,
-                None => self.fail_orphaned_actions(project.id, &[]).await?,
+            match known.get(&project.id).filter(was_running) {
+                Some(view) => self.reattach_kernel(project, view).await?,
+                None => self.fail_orphaned_actions(project.id).await?,
             }
         }
-        self.withdraw_unrestorable_approvals().await
+        Ok(())
     }
 
     async fn reattach_kernel(
@@ -39,9 +40,8 @@ impl Gateway {
         project: &Project,
         view: &KernelView,
     ) -> Result<(), GatewayError> {
-        let found =
-            KernelClient::connect_existing(&self.kernel_dir(project.id), &self.config.secrets)
-                .await;
+        let dir = self.kernel_dir(project.id);
+        let found = KernelClient::connect_existing(&dir, &self.config.secrets).await;
         let gone = || "it was gone when the daemon came back".to_owned();
         let found = match found {
             Ok(found) if found.0.welcome().boot == view.boot => Ok(found),
@@ -52,22 +52,38 @@ impl Gateway {
             Ok(found) => found,
             Err(why) => return self.record_lost_kernel(project.id, view, why).await,
         };
-        // Those that ended meanwhile without a report are asked for by name.
-        let unfinished = self.list_unfinished_actions(project.id).await?;
+        self.settle_unfinished_actions(project.id, &kernel).await?;
+        if project.status == ProjectStatus::Closed {
+            drop(kernel.shut_down().await);
+        }
+        if let Err(error) = self.attach_kernel(project.id, kernel, reports, view.reached).await {
+            tracing::warn!(%error, "a kernel was lost while the daemon reconnected to it");
+        }
+        Ok(())
+    }
+
+    /// Records the end of the actions that ended without a report while no daemon ran.
+    async fn settle_unfinished_actions(
+        self: &Arc<Self>,
+        project: ProjectId,
+        kernel: &KernelClient,
+    ) -> Result<(), GatewayError> {
+        let unfinished = self.list_unfinished_actions(project).await?;
         let ids: Vec<_> = unfinished.iter().map(|action| action.id).collect();
         let outcomes: HashMap<_, _> =
             kernel.fetch_outcomes(ids).await.unwrap_or_default().into_iter().collect();
         let running = kernel.welcome().running.clone();
         for action in &unfinished {
-            let reported = action.name == "terminal.runCommand"
-                && (running.contains(&action.id) || outcomes.contains_key(&action.id));
-            if !reported && running.contains(&action.id) {
-                // Its answer went to a daemon that is gone.
-                let work = finish_orphaned_action(Arc::clone(self), kernel.clone(), action.clone());
-                drop(tokio::spawn(work));
+            let is_running = running.contains(&action.id);
+            let is_reported = action.name == "terminal.runCommand"
+                && (is_running || outcomes.contains_key(&action.id));
+            if is_reported {
                 continue;
             }
-            if reported {
+            if is_running {
+                // Its response went to the former daemon.
+                let pool = Arc::clone(self);
+                drop(tokio::spawn(pool.finish_orphaned_action(kernel.clone(), action.clone())));
                 continue;
             }
             let unknown = || {
@@ -77,13 +93,6 @@ impl Gateway {
             };
             let outcome = outcomes.get(&action.id).cloned().unwrap_or_else(unknown);
             self.finish_action(action, outcome).await?;
-        }
-        let reached = view.reached;
-        if project.status == ProjectStatus::Closed {
-            drop(kernel.shut_down().await);
-        }
-        if let Err(why) = self.attach_kernel(project.id, kernel, reports, reached).await {
-            tracing::warn!(why, "a kernel was lost while it was found again");
         }
         Ok(())
     }
@@ -96,7 +105,7 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         self.kernel_dir(project).remove_stale_scratch();
         let fact = Fact::KernelLost { project, boot: view.boot, why };
-        self.record_kernel_facts(project, vec![fact], Durability::Buffered).await?;
-        self.fail_orphaned_actions(project, &[]).await
+        self.log.record_project_events(project, Actor::Kernel, vec![fact]).await?;
+        self.fail_orphaned_actions(project).await
     }
 }

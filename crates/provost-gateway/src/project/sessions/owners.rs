@@ -1,8 +1,7 @@
-//! Sessions: each belongs to whoever used its name first.
+//! Which principal owns which session.
 //!
-//! The name of a session is the client's word. So that nobody acts in the
-//! session of another, and the log tells who did what in which, it is bound to
-//! the first principal that uses it.
+//! Clients choose the ids of sessions. So that nobody acts in the session of another, a
+//! session belongs to the first principal that uses its id.
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -11,24 +10,25 @@ use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::{Principal, SessionId};
 use provost_store::EventStore;
 
-use crate::{GatewayError, session_principal};
+use super::session_principal;
+use crate::GatewayError;
 
-/// Sessions of one principal that are remembered; then its oldest is forgotten.
+/// How many sessions of one principal are kept; beyond that its oldest is dropped.
 const MAX_SESSIONS_PER_PRINCIPAL: usize = 256;
 
 #[derive(Debug, Default)]
-pub(crate) struct SessionOwners(Mutex<SessionOwnerIndex>);
+pub(super) struct SessionOwners(Mutex<SessionOwnerIndex>);
 
 #[derive(Debug, Default)]
 struct SessionOwnerIndex {
     owners: HashMap<SessionId, Principal>,
-    /// The sessions of each, the oldest first.
+    /// The sessions of each principal, the oldest first.
     order: HashMap<Principal, VecDeque<SessionId>>,
 }
 
 impl SessionOwners {
-    /// The sessions in which a person was asked, as the log has them.
-    pub(crate) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
+    /// The sessions of the log, and those in which an approval was requested.
+    pub(super) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
         let sessions = Self::default();
         for session in store
             .list_documents(ViewKind::Sessions)
@@ -36,7 +36,7 @@ impl SessionOwners {
             .into_iter()
             .filter_map(ViewDocument::into_session)
         {
-            // A session with a model is its own principal, and nobody else's.
+            // A session with a model is its own principal.
             let _taken = sessions.claim_session(session.id, &session_principal(session.id));
         }
         let all = store
@@ -48,15 +48,15 @@ impl SessionOwners {
         all.sort_by_key(|approval| approval.asked_at);
         for approval in all {
             if let Some(session) = approval.session {
-                // Whoever came later in an old log asked in the session of another.
+                // An old log may have later principals in the same session; the first owns it.
                 let _taken = sessions.claim_session(session, &approval.principal);
             }
         }
         Ok(sessions)
     }
 
-    /// Fails if the session is another's.
-    pub(crate) fn claim_session(&self, session: SessionId, by: &str) -> Result<(), GatewayError> {
+    /// Fails if the session belongs to another principal.
+    pub(super) fn claim_session(&self, session: SessionId, by: &str) -> Result<(), GatewayError> {
         let mut known = self.0.lock();
         match known.owners.get(&session) {
             Some(owner) if owner == by => return Ok(()),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_belongs_to_whoever_used_it_first() {
+    fn a_session_belongs_to_its_first_principal() {
         let sessions = SessionOwners::default();
         for (by, ok) in [("a", true), ("b", false), ("a", true)] {
             assert_eq!(sessions.claim_session(session(1), by).is_ok(), ok, "{by}");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn who_uses_many_sessions_loses_its_own_and_no_other() {
+    fn only_the_own_oldest_sessions_are_dropped() {
         let sessions = SessionOwners::default();
         sessions.claim_session(session(1), "a").unwrap();
         for number in 2..(MAX_SESSIONS_PER_PRINCIPAL * 3) {

@@ -1,5 +1,5 @@
-//! What an action would change in files: line by line where that can be shown,
-//! and in words what is there now and what becomes of it.
+//! What a file action would change: as a diff where possible, and as notes on what exists
+//! now and what happens to it.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -13,27 +13,27 @@ use provost_sandbox::root_dir::{FileKind, FileStat, OpenedFile, RootDir};
 
 use super::format_size;
 
-/// The largest file whose change is shown line by line.
+/// The largest file whose change is shown as a diff, in bytes.
 const MAX_DIFF_BYTES: u64 = 1024 * 1024;
 
-/// Of a larger one, so much of the beginning.
+/// How much of the beginning of a larger file is shown, in bytes.
 const DIFF_PREFIX_BYTES: u64 = 8 * 1024;
 
-/// The largest file whose hash is told.
+/// The largest file whose hash is shown, in bytes.
 const MAX_PROMPT_HASH_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How many entries of a folder are counted at most, and how many are named.
+/// How many entries of a folder are counted, and how many are named, at most.
 const MAX_COUNTED_ENTRIES: usize = 20_000;
 const MAX_NAMED_ENTRIES: usize = 10;
 
-/// What changes.
+/// The change of a file action.
 #[derive(Debug, Default)]
 pub(super) struct FileChangeSummary {
     pub(super) diff: Option<String>,
     pub(super) notes: Vec<String>,
 }
 
-/// What an action on files would change.
+/// Summarizes what a file action would change.
 pub(super) fn summarize_file_change(folder: &Path, action: &Action) -> FileChangeSummary {
     let mut change = FileChangeSummary::default();
     let (Action::File(action), Ok(root)) = (action, RootDir::open(folder)) else { return change };
@@ -81,7 +81,7 @@ fn summarize_write(root: &RootDir, write: &WriteFile, change: &mut FileChangeSum
         WriteMode::Overwrite | WriteMode::Create if whole => new.into_owned(),
         WriteMode::Overwrite | WriteMode::Create => new.get(..old.len()).unwrap_or(&new).to_vec(),
         WriteMode::Append if whole => [&old[..], &new].concat(),
-        // Where it ends is not shown, so what is added stands for itself.
+        // The end of the file is not shown, so only the added text is.
         WriteMode::Append => {
             change.diff = Some(text_diff(b"", &new, name));
             return;
@@ -137,7 +137,7 @@ fn summarize_delete(root: &RootDir, delete: &DeleteFile, change: &mut FileChange
     }
 }
 
-/// What goes with a folder.
+/// What is removed with a folder.
 fn describe_folder_removal(root: &RootDir, delete: &DeleteFile) -> String {
     let path = delete.path.display_quoted();
     let (mut n_files, mut n_folders, mut bytes) = (0_u64, 0_u64, 0_u64);
@@ -205,7 +205,7 @@ fn summarize_move(root: &RootDir, moved: &MoveFile, change: &mut FileChangeSumma
     }
 }
 
-/// A file that is there, by its size and what it holds.
+/// An existing file, with its size and hash.
 fn describe_existing_file(root: &RootDir, path: &RelPath, stat: &FileStat) -> String {
     if stat.kind != FileKind::File {
         return describe_non_file(path, stat);
@@ -228,20 +228,20 @@ fn describe_non_file(path: &RelPath, stat: &FileStat) -> String {
     format!("{} is {what}", path.display_quoted())
 }
 
-/// A path that may be none of ours, in words.
+/// A path that need not be valid, quoted.
 fn display_path(path: &str) -> String {
     RelPath::new(path)
         .map_or_else(|_| format!("`{}`", path.escape_debug()), |path| path.display_quoted())
 }
 
-/// All of a file, or the beginning of a large one.
+/// The content of a file, or the beginning of a large one.
 fn read_file_prefix(root: &RootDir, path: &RelPath, length: u64) -> Option<Vec<u8>> {
     let limit = if length <= MAX_DIFF_BYTES { MAX_DIFF_BYTES } else { DIFF_PREFIX_BYTES };
     let OpenedFile { file, .. } = root.open_read(path.as_ref()).ok()?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).ok()?;
     if length > MAX_DIFF_BYTES {
-        // Not in the midst of a line, nor of a character.
+        // Ends with a whole line.
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
         bytes.truncate(end);
     }
@@ -251,7 +251,7 @@ fn read_file_prefix(root: &RootDir, path: &RelPath, length: u64) -> Option<Vec<u
 fn text_diff(old: &[u8], new: &[u8], name: &str) -> String {
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {
         (Ok(old), Ok(new)) => unified_diff(old, new, name),
-        // Cut in the midst of a character, or no text.
+        // Cut within a character, or not text.
         _ => match (String::from_utf8_lossy(old), String::from_utf8_lossy(new)) {
             (old, new) if is_text(&old) && is_text(&new) => unified_diff(&old, &new, name),
             _ => format!("{name}: {} bytes that are not text\n", new.len()),
@@ -259,7 +259,7 @@ fn text_diff(old: &[u8], new: &[u8], name: &str) -> String {
     }
 }
 
-/// Text but for a character that was cut at its end.
+/// Whether this is text, except for a character that was cut at the end.
 fn is_text(text: &str) -> bool {
     let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
     !text.contains(char::REPLACEMENT_CHARACTER) && !text.contains('\0')

@@ -1,62 +1,30 @@
-//! What became of an action, for whoever asked for it and did not wait.
+//! The state and the result of an action, for a client that did not wait for it.
 //!
-//! The log says how it ended, what a command printed and why it was denied. What
-//! else came out is kept in memory only, for a while: what a file holds has no
-//! place in the log.
-
-use parking_lot::Mutex;
-use std::collections::VecDeque;
+//! The outcome, the output of a command and the reason of a denial come from the log. Other
+//! results are kept in memory for a while; see [`UnclaimedResults`].
+//!
+//! [`UnclaimedResults`]: crate::project::executor::unclaimed_results::UnclaimedResults
 
 use provost_core::fold::{EventMetadata, ViewDocument, ViewKind, read_action_view};
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
-use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, RawJson, Seq, Stream};
+use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, Seq, Stream};
 use provost_store::EventScope;
 use serde_json::{Value, json};
 
+use super::ActionService;
 use crate::audit_log::{AuditCursor, AuditFilter};
-use crate::project::executor::{ExecutionResult, failed_outcome};
-use crate::{Caller, Gateway, GatewayError};
+use crate::project::kernels::faults::failed_outcome;
+use crate::{Caller, GatewayError};
 
-/// Results that are kept, and the longest of them, in bytes: 32 MiB at most.
-const MAX_KEPT_RESULTS: usize = 32;
-const MAX_RESULT_BYTES: usize = 1024 * 1024;
-
-/// How much of what a command printed is put together, in bytes for each stream.
+/// How much of a command's output is returned, in bytes for each stream.
 const MAX_OUTPUT_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many pages of the log are looked through: what was asked for longer ago is
-/// in the log, where a person finds it.
+/// How many pages of the log are searched for the events of an action.
 const MAX_LOG_PAGES: usize = 64;
 
-/// Results that nobody waited for.
-#[derive(Debug, Default)]
-pub(crate) struct UnclaimedResults(Mutex<VecDeque<(ActionId, RawJson)>>);
-
-impl UnclaimedResults {
-    /// Keeps what came out, unless it is too long.
-    pub(crate) fn store_result(
-        &self,
-        action: ActionId,
-        ended: &Result<ExecutionResult, GatewayError>,
-    ) {
-        let Ok(ExecutionResult::Finished(result)) = ended else { return };
-        if result.byte_len() > MAX_RESULT_BYTES {
-            return;
-        }
-        let mut kept = self.0.lock();
-        kept.truncate(MAX_KEPT_RESULTS - 1);
-        kept.push_front((action, result.clone()));
-    }
-
-    fn get(&self, action: ActionId) -> Option<Value> {
-        let kept = self.0.lock();
-        kept.iter().find(|(id, _)| *id == action).map(|(_, result)| result.to_value())
-    }
-}
-
-impl Gateway {
-    /// An action, as far as it has come. Whoever asked for it is also told what came
-    /// out; for whoever may not see it, it is not there.
+impl ActionService {
+    /// The state of an action. Its requester also gets the result; a caller that may not see
+    /// it is told that it does not exist.
     pub async fn get_action_for_caller(
         &self,
         caller: &Caller,
@@ -72,36 +40,37 @@ impl Gateway {
         }
     }
 
-    /// An action, as far as it has come.
+    /// The state of an action.
     pub(crate) async fn get_action(&self, id: &str) -> Result<ActionView, GatewayError> {
         let not_found = || GatewayError::ActionNotFound(id.to_owned());
         let parsed: ActionId = id.parse().map_err(|_| not_found())?;
         self.find_action(parsed).await?.ok_or_else(not_found)
     }
 
-    /// An action, if it ever arrived.
+    /// The state of an action, if it was ever requested.
     pub async fn find_action(&self, id: ActionId) -> Result<Option<ActionView>, GatewayError> {
-        if let Some(doc) = self.store.get_document(ViewKind::Actions, id.uuid()).await? {
+        if let Some(doc) = self.log.store().get_document(ViewKind::Actions, id.uuid()).await? {
             return Ok(doc.into_action());
         }
-        // All that is known of a look stands in one event.
-        let Some(ViewDocument::Look(look)) =
-            self.store.get_document(ViewKind::Looks, id.uuid()).await?
+        // A read is recorded in one event.
+        let Some(ViewDocument::Look(read)) =
+            self.log.store().get_document(ViewKind::Looks, id.uuid()).await?
         else {
             return Ok(None);
         };
-        let page = self.store.read_events(EventScope::All, look.event.saturating_sub(1), 1).await?;
+        let page =
+            self.log.store().read_events(EventScope::All, read.event.saturating_sub(1), 1).await?;
         let Some(event) = page.events.first() else { return Ok(None) };
         let event = event.decode_event()?;
-        let fact = self.hydrate_event_fact(&event).await?;
+        let fact = self.log.hydrate_event_fact(&event).await?;
         Ok(fact.and_then(|fact| read_action_view(EventMetadata::from_event(&event), &fact)))
     }
 
     async fn attach_action_result(&self, action: ActionView) -> Result<ActionView, GatewayError> {
         match (action.status, &action.outcome) {
             (ActionStatus::Denied, _) => {
-                let told = self.read_action_facts(&action, "ACTION_DENIED").await?;
-                let fault = told.into_iter().find_map(|fact| {
+                let facts = self.read_action_facts(&action, "ACTION_DENIED").await?;
+                let fault = facts.into_iter().find_map(|fact| {
                     if let Fact::ActionDenied { fault, .. } = fact { Some(fault) } else { None }
                 });
                 Ok(ActionView { outcome: fault.map(failed_outcome), ..action })
@@ -112,7 +81,7 @@ impl Gateway {
             }
             (ActionStatus::Finished, outcome) => {
                 let failed = outcome.as_ref().is_some_and(|outcome| outcome.fault.is_some());
-                let result = self.approvals.results.get(action.id);
+                let result = self.executor.unclaimed_results.get(action.id);
                 let gone = (result.is_none() && !failed).then(result_gone_fault);
                 Ok(ActionView { result, gone, ..action })
             }
@@ -126,7 +95,7 @@ impl Gateway {
         }
     }
 
-    /// What a command printed and how it ended, as its asker would have been told.
+    /// The output of a command and how it ended, in the form of its result.
     async fn read_command_output(
         &self,
         action: &ActionView,
@@ -135,16 +104,18 @@ impl Gateway {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         for fact in self.read_action_facts(action, "ACTION_OUTPUT").await? {
             let Fact::ActionOutput { output, .. } = fact else { continue };
-            let to = match output.stream {
+            let buffer = match output.stream {
                 OutputStream::Stdout => &mut stdout,
                 OutputStream::Stderr => &mut stderr,
             };
             let bytes = match output.data {
                 OutputData::Bytes(bytes) => bytes.to_vec(),
-                OutputData::Blob(kept) => self.store.get_blob(kept.hash).await?.unwrap_or_default(),
+                OutputData::Blob(blob) => {
+                    self.log.store().get_blob(blob.hash).await?.unwrap_or_default()
+                }
             };
-            if to.len() + bytes.len() <= MAX_OUTPUT_BYTES {
-                to.extend_from_slice(&bytes);
+            if buffer.len() + bytes.len() <= MAX_OUTPUT_BYTES {
+                buffer.extend_from_slice(&bytes);
             }
         }
         Ok(json!({
@@ -157,7 +128,7 @@ impl Gateway {
         }))
     }
 
-    /// What the log tells of an action in events of this kind, the oldest first.
+    /// The events of an action of one kind, the oldest first.
     async fn read_action_facts(
         &self,
         action: &ActionView,
@@ -173,13 +144,14 @@ impl Gateway {
         let (mut facts, mut before) = (Vec::new(), Seq::MAX);
         for _ in 0..MAX_LOG_PAGES {
             let page = self
-                .search_audit_log(scope, AuditCursor::Before(before), LOG_PAGE_SIZE, &filter)
+                .audit
+                .search(scope, AuditCursor::Before(before), LOG_PAGE_SIZE, &filter)
                 .await?;
-            let begun = page.events.iter().any(|event| event.kind == REQUESTED);
+            let found_request = page.events.iter().any(|event| event.kind == REQUESTED);
             for event in page.events.iter().filter(|event| event.kind == kind) {
-                facts.extend(self.hydrate_event_fact(event).await?);
+                facts.extend(self.log.hydrate_event_fact(event).await?);
             }
-            match page.next.filter(|_| !begun) {
+            match page.next.filter(|_| !found_request) {
                 Some(next) => before = next,
                 None => break,
             }
@@ -189,13 +161,12 @@ impl Gateway {
     }
 }
 
-/// That an action was done and what came of it is known to nobody any more. It is not
-/// done again, since nobody asked for that.
+/// The action has ended, but its result is no longer known.
 fn result_gone_fault() -> ErrorInfo {
-    let message = "it was done, but what came of it is not kept: it was told when it was asked \
-                   for, or the daemon has restarted since; ask for the action anew";
+    let message = "the action ended, but its result is not kept: it was returned to the request, \
+                   or the daemon has restarted since; request the action again";
     ErrorInfo { code: Code::ResultGone, message: message.to_owned(), details: None }
 }
 
-/// How many events are taken at once.
+/// How many events are read at once.
 const LOG_PAGE_SIZE: usize = 500;

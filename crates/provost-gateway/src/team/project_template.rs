@@ -1,64 +1,36 @@
-//! Making a new folder with files in it, and opening it as a project.
+//! Creating a project folder with files in it.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use provost_proto::Project;
 use provost_sandbox::root_dir::{FileWriteMode, RootDir};
 
 use crate::team::project_folder;
-use crate::{Gateway, GatewayConfig, GatewayError, OpenProjectOutcome, OperatorRequest};
+use crate::{GatewayConfig, GatewayError};
 
-/// How many names are tried before a person has to choose one.
+/// How many numbered names are tried before a person has to choose one.
 const MAX_NAME_ATTEMPTS: u32 = 99;
 
-/// A folder that is to be made.
+/// A project folder to create.
 #[derive(Debug, Clone)]
 pub struct NewProjectFolder {
-    /// Where; in the home folder, under the name, if absent.
+    /// The path of the folder; if absent, `name` in the home folder.
     pub path: Option<String>,
-    /// Its name; a number follows if that is taken.
+    /// The name of the folder; a number is appended if it is taken.
     pub name: &'static str,
-    /// Its files, with their paths in it.
+    /// Paths in the folder, and what the files contain.
     pub files: &'static [(&'static str, &'static str)],
 }
 
-impl Gateway {
-    /// Makes a folder and opens it as a project. What is there already is never
-    /// written over: a folder that exists is refused.
-    pub async fn create_project(
-        self: &Arc<Self>,
-        request: OperatorRequest<'_>,
-        folder: NewProjectFolder,
-    ) -> Result<Project, GatewayError> {
-        let config = self.config.clone();
-        let made = tokio::task::spawn_blocking(move || create_project_folder(&folder, &config));
-        let path = made.await.map_err(|_| GatewayError::Stopping)??;
-        match self.open_project(request, &path.to_string_lossy()).await? {
-            OpenProjectOutcome::Opened(project) | OpenProjectOutcome::AlreadyOpen(project) => {
-                Ok(project)
-            }
-        }
-    }
-}
-
-impl Gateway {
-    /// The first folder in the home folder that was made like this before, and in which
-    /// each of its files still is what it was.
-    pub async fn find_unmodified_folder(
-        &self,
-        folder: NewProjectFolder,
-    ) -> Result<Option<String>, GatewayError> {
-        let config = self.config.clone();
-        let found = tokio::task::spawn_blocking(move || {
-            let names = config.home.iter().flat_map(|home| candidate_paths(home, folder.name));
-            names.into_iter().find(|path| is_unmodified(path, folder.files))
-        });
-        let found = found.await.map_err(|_| GatewayError::Stopping)?;
-        Ok(found.map(|path| path.to_string_lossy().into_owned()))
-    }
+/// The first folder in the home folder that was created from this template and of which no
+/// file has changed since.
+pub(crate) fn find_unmodified_folder(
+    folder: &NewProjectFolder,
+    config: &GatewayConfig,
+) -> Option<PathBuf> {
+    let paths = config.home.iter().flat_map(|home| candidate_paths(home, folder.name));
+    paths.into_iter().find(|path| is_unmodified(path, folder.files))
 }
 
 fn is_unmodified(path: &Path, files: &[(&str, &str)]) -> bool {
@@ -69,7 +41,7 @@ fn is_unmodified(path: &Path, files: &[(&str, &str)]) -> bool {
     RootDir::open(path).is_ok_and(|root| files.iter().all(|file| is_same(&root, file)))
 }
 
-/// The places where such a folder is made, in their order.
+/// The paths that are tried, in order.
 fn candidate_paths(home: &Path, name: &str) -> Vec<PathBuf> {
     let numbered = |number| match number {
         1 => home.join(name),
@@ -78,7 +50,7 @@ fn candidate_paths(home: &Path, name: &str) -> Vec<PathBuf> {
     (1..=MAX_NAME_ATTEMPTS).map(numbered).collect()
 }
 
-fn create_project_folder(
+pub(crate) fn create_project_folder(
     folder: &NewProjectFolder,
     config: &GatewayConfig,
 ) -> Result<PathBuf, GatewayError> {
@@ -90,11 +62,11 @@ fn create_project_folder(
         }
         None => create_numbered_folder(folder.name, config)?,
     };
-    // Not fit to be a project: nothing was written yet, and nothing stays behind.
+    // Checked before anything is written, so that a refused folder leaves nothing behind.
     let checked = project_folder::resolve_project_folder(&path.to_string_lossy(), config);
     let path = checked.inspect_err(|_| {
         if let Err(error) = fs::remove_dir(&path) {
-            tracing::warn!(%error, "an empty folder stays behind");
+            tracing::warn!(%error, "cannot remove the empty folder of a refused project");
         }
     })?;
     let failed = |error: provost_sandbox::root_dir::RootDirError| GatewayError::PathRefused {
@@ -112,9 +84,9 @@ fn create_project_folder(
     Ok(path)
 }
 
-/// A new folder in the home folder, under the first name that is free.
+/// Creates a folder in the home folder, under the first free name.
 fn create_numbered_folder(name: &str, config: &GatewayConfig) -> Result<PathBuf, GatewayError> {
-    let why = || "there is no home folder; name one".to_owned();
+    let why = || "there is no home folder; name a path".to_owned();
     let home = config
         .home
         .as_ref()
@@ -126,15 +98,15 @@ fn create_numbered_folder(name: &str, config: &GatewayConfig) -> Result<PathBuf,
             Err(error) => return Err(create_folder_error(&path, &error)),
         }
     }
-    let why = format!("{MAX_NAME_ATTEMPTS} folders like it are there already; name another");
+    let why = format!("{MAX_NAME_ATTEMPTS} folders of that name exist; name a path");
     Err(GatewayError::PathRefused { path: home.join(name).display().to_string(), why })
 }
 
 fn create_folder_error(path: &Path, error: &io::Error) -> GatewayError {
     let why = if error.kind() == io::ErrorKind::AlreadyExists {
-        "it is there already, and nothing is written over".to_owned()
+        "it exists, and nothing is overwritten".to_owned()
     } else {
-        format!("it cannot be made: {error}")
+        format!("it cannot be created: {error}")
     };
     GatewayError::PathRefused { path: path.display().to_string(), why }
 }
@@ -150,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_made_under_the_first_free_name_and_nothing_is_written_over() {
+    fn uses_the_first_free_name_and_overwrites_nothing() {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
         let (home, data) = (base.join("home"), base.join("home/.data"));
@@ -167,9 +139,9 @@ mod tests {
         assert_eq!(fs::read_to_string(home.join("tour/c.txt")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(home.join("tour-2/a/b.txt")).unwrap(), "b");
 
-        assert!(!is_unmodified(&home.join("tour"), FILES), "somebody wrote into it");
+        assert!(!is_unmodified(&home.join("tour"), FILES), "a file changed");
         assert!(is_unmodified(&home.join("tour-2"), FILES));
-        assert!(!is_unmodified(&home.join("tour-3"), FILES), "it is not there");
+        assert!(!is_unmodified(&home.join("tour-3"), FILES), "no such folder");
 
         let path = |path: PathBuf| Some(path.to_str().unwrap().to_owned());
         assert_eq!(
@@ -177,10 +149,10 @@ mod tests {
             home.join("mine")
         );
         let error = create_project_folder(&folder(path(home.join("tour"))), &config).unwrap_err();
-        assert!(error.to_string().contains("is there already"), "{error}");
+        assert!(error.to_string().contains("it exists"), "{error}");
         let error = create_project_folder(&folder(path(data.join("tour"))), &config).unwrap_err();
         assert!(error.to_string().contains("Provost keeps its own data"), "{error}");
-        assert!(!data.join("tour").exists(), "it stayed behind");
+        assert!(!data.join("tour").exists(), "left behind");
         let error = create_project_folder(
             &folder(None),
             &GatewayConfig { data, ..GatewayConfig::default() },
