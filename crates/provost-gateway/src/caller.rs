@@ -1,12 +1,12 @@
-//! Who is calling, and what that permits.
+//! Authenticated callers, and what each class of them may do.
 
 use provost_proto::{Actor, Principal, ProjectId, Stream, TokenClass, TokenId};
-use provost_store::EventScope;
+use provost_store::{EventScope, Idempotency};
 
 use crate::GatewayError;
 use crate::error::class_name;
 
-/// An authenticated caller. Made by [`Gateway::authenticate`](crate::Gateway::authenticate) only.
+/// An authenticated caller. Only [`Auth::authenticate`](crate::Auth::authenticate) creates one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     principal: Principal,
@@ -14,11 +14,11 @@ pub struct Caller {
     class: TokenClass,
     project: Option<ProjectId>,
     role: Option<String>,
-    /// What it holds; `None` for the owner's token, and for those who act by another.
+    /// The token it presented; `None` for the owner's token and for callers without one.
     token: Option<TokenId>,
 }
 
-/// A caller that is a person: may decide.
+/// A person, who may decide. Created only from a [`Caller`] that was checked.
 ///
 /// ```compile_fail
 /// let forged = provost_gateway::Operator { principal: String::new(), actor: todo!() };
@@ -29,11 +29,20 @@ pub struct Operator {
     actor: Actor,
 }
 
-/// A caller that may look, at one project or at everything.
+/// A caller that may read one project, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizedReader {
     project: Option<ProjectId>,
     token: Option<TokenId>,
+}
+
+/// A change that a person requests.
+#[derive(Debug)]
+pub struct OperatorRequest<'a> {
+    /// The person.
+    pub by: &'a Operator,
+    /// The client's idempotency key.
+    pub command: Option<Idempotency>,
 }
 
 impl Caller {
@@ -47,13 +56,13 @@ impl Caller {
         Self { principal, actor, class, project, role, token: None }
     }
 
-    /// The same, known by the token it holds.
+    /// Adds the token that the caller presented.
     pub(crate) fn with_token(self, token: TokenId) -> Self {
         Self { token: Some(token), ..self }
     }
 
-    /// The role it acts in, given the one it asks for: an agent has that of its
-    /// token and no other; a person may try one, or act for themselves.
+    /// The role of a request. An agent has the role of its token and no other; a person may
+    /// name any role, or none.
     pub(crate) fn resolve_role(
         &self,
         wanted: Option<String>,
@@ -71,22 +80,22 @@ impl Caller {
         }
     }
 
-    /// On whose authority it calls.
+    /// On whose authority the caller acts.
     pub fn principal(&self) -> &str {
         &self.principal
     }
 
-    /// What kind of token it holds.
+    /// The class of its token.
     pub fn class(&self) -> TokenClass {
         self.class
     }
 
-    /// What acts.
+    /// The component that acts.
     pub fn actor(&self) -> &Actor {
         &self.actor
     }
 
-    /// Fails unless it may ask for actions in this project.
+    /// Fails unless the caller may request actions in this project.
     pub(crate) fn check_may_request(&self, project: ProjectId) -> Result<(), GatewayError> {
         match self.class {
             TokenClass::Operator => Ok(()),
@@ -99,7 +108,7 @@ impl Caller {
         }
     }
 
-    /// The caller as a person, if it is one.
+    /// Fails unless the caller is a person.
     pub fn into_operator(self) -> Result<Operator, GatewayError> {
         match (self.class, self.project) {
             (TokenClass::Operator, None) => {
@@ -112,7 +121,7 @@ impl Caller {
         }
     }
 
-    /// The caller as one that may look, if it may.
+    /// Fails unless the caller may read.
     pub fn into_reader(self) -> Result<AuthorizedReader, GatewayError> {
         match self.class {
             TokenClass::Operator | TokenClass::Viewer => {
@@ -127,30 +136,30 @@ impl Caller {
 }
 
 impl Operator {
-    /// On whose authority it calls.
+    /// On whose authority the person acts.
     pub fn principal(&self) -> &str {
         &self.principal
     }
 
-    /// What acts.
+    /// The component that acts.
     pub fn actor(&self) -> &Actor {
         &self.actor
     }
 }
 
 impl AuthorizedReader {
-    /// The token it looks with; `None` for the owner's.
+    /// The token it reads with; `None` for the owner's token.
     pub(crate) fn token(&self) -> Option<TokenId> {
         self.token
     }
 
-    /// Whether it may see this project.
+    /// Whether the reader may see this project.
     pub fn may_see(&self, project: ProjectId) -> bool {
         self.project.is_none_or(|only| only == project)
     }
 
-    /// What it may read of the log, given what it asks for. A reader that is
-    /// bound to a project gets that project's stream and nothing else.
+    /// The part of the log that the reader gets for a request. A reader that is bound to a
+    /// project gets the stream of that project only.
     pub fn resolve_scope(&self, wanted: Option<Stream>) -> Result<EventScope, GatewayError> {
         match (self.project, wanted) {
             (None, None) => Ok(EventScope::All),
@@ -163,7 +172,7 @@ impl AuthorizedReader {
         }
     }
 
-    /// Fails unless it may see everything.
+    /// Fails unless the reader may see all projects.
     pub fn require_all_projects(&self) -> Result<(), GatewayError> {
         if self.project.is_none() { Ok(()) } else { Err(GatewayError::BoundToOtherProject) }
     }

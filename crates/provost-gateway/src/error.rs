@@ -1,4 +1,4 @@
-//! Why the gateway said no.
+//! Errors of the gateway.
 
 use provost_core::action::BadAction;
 use provost_core::redact::TooManySecrets;
@@ -6,21 +6,21 @@ use provost_proto::TokenClass;
 use provost_proto::kernel::ErrorInfo;
 use provost_store::StoreError;
 
-/// A refusal, in the reader's words.
+/// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum GatewayError {
-    /// No token, or one that does not work.
+    /// The token is missing, unknown, revoked or expired.
     #[error("{0}; run `provost up` for a new login link, or create another token")]
     Unauthenticated(&'static str),
-    /// A login link that does not work any more.
+    /// The login link was used before, or has expired.
     #[error("this login link was used already or is too old; run `provost up` to get a new one")]
     LoginExpired,
     /// The caller's class does not permit this.
     #[error("{class} tokens may not do this; it takes {needs}")]
     Forbidden {
-        /// What the caller has.
+        /// The caller's class.
         class: &'static str,
-        /// What it would take.
+        /// The class that is required.
         needs: &'static str,
     },
     /// The caller is bound to another project.
@@ -29,7 +29,7 @@ pub enum GatewayError {
     /// The caller is bound to another role.
     #[error("this token acts in the role `{0}` and in no other")]
     BoundToOtherRole(String),
-    /// The session is another's.
+    /// The session belongs to another principal.
     #[error("this session belongs to another token; name one of your own")]
     SessionOwnedByOther,
     /// No such project.
@@ -38,10 +38,10 @@ pub enum GatewayError {
     /// No such token.
     #[error("there is no token `{0}` that still works; `provost token list` shows them")]
     TokenNotFound(String),
-    /// The same request came again.
+    /// The idempotency key was used before, and the secret was shown only then.
     #[error("this request was carried out before, and its token was shown then; ask for another")]
     TokenAlreadyShown,
-    /// The folder is not there.
+    /// The folder does not exist.
     #[error("{0} does not exist")]
     PathNotFound(String),
     /// The path is not a folder.
@@ -52,52 +52,52 @@ pub enum GatewayError {
     PathRefused {
         /// The folder.
         path: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// A field of the request does not fit.
+    /// A field of the request is invalid.
     #[error("{field}: {why}")]
     InvalidField {
-        /// Which.
+        /// The name of the field.
         field: &'static str,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// No such action.
     #[error("there is no action `{0}`")]
     ActionNotFound(String),
-    /// No such question, grant, role or file.
+    /// No such approval, grant, role or file.
     #[error("there is no {what} `{name}`")]
     ItemNotFound {
-        /// What kind of thing.
+        /// The kind of item.
         what: &'static str,
-        /// The name that was given.
+        /// The name in the request.
         name: String,
     },
-    /// The daemon is ending.
+    /// The daemon is shutting down.
     #[error("the daemon is stopping; ask again when it is back")]
     Stopping,
     /// The project is closed.
     #[error("the project is closed; `provost up PATH` opens it")]
     ProjectClosed,
-    /// The action is not one, or its parameters do not fit.
+    /// Unknown action, or invalid parameters.
     #[error(transparent)]
     BadAction(#[from] BadAction),
-    /// The action failed or was denied, and the log says so.
+    /// The action failed or was denied; the log has the same.
     #[error("{}", .0.message)]
     Fault(ErrorInfo),
-    /// The secrets in the environment cannot be looked for.
+    /// There are more secrets in the environment than can be redacted.
     #[error(transparent)]
     TooManySecrets(#[from] TooManySecrets),
-    /// The machine gave no random numbers.
+    /// The operating system provided no random numbers.
     #[error("the machine gives no random numbers: {0}")]
     NoRandomness(String),
-    /// The log refused.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A class in a sentence.
+/// The name of a token class.
 pub(crate) const fn class_name(class: TokenClass) -> &'static str {
     match class {
         TokenClass::Operator => "operator",

@@ -1,4 +1,4 @@
-//! Random secrets, and comparing them without telling how far they agree.
+//! Random secrets, their digests, and comparison in constant time.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use subtle::ConstantTimeEq;
 
 use crate::GatewayError;
 
-/// A token or login code as text. It is not shown by `{:?}`, so that no log
-/// line can hold one by accident.
+/// A token or a one-time code. `Debug` does not print it, so that it cannot reach a log by
+/// accident.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -20,7 +20,7 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// 256 random bits behind a prefix that tells people and scanners what it is.
+    /// 256 random bits after a prefix that tells people and secret scanners what it is.
     pub fn random(prefix: &str) -> Result<Self, GatewayError> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)
@@ -28,28 +28,28 @@ impl Secret {
         Ok(Self(format!("{prefix}{}", Hash::new(bytes))))
     }
 
-    /// A secret that was read from where it is kept.
+    /// Wraps a secret that was read from storage.
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// The secret as text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What may be stored of it.
+    /// The digest, which may be stored.
     pub fn digest(&self) -> Hash {
         digest(&self.0)
     }
 }
 
-/// What may be stored of a secret.
+/// The digest of a secret, which may be stored.
 pub(crate) fn digest(secret: &str) -> Hash {
     hash_chain::digest(secret.as_bytes())
 }
 
-/// Whether two digests are equal, in a time that does not tell where they differ.
+/// Compares two digests in constant time.
 pub(crate) fn constant_time_eq(a: &Hash, b: &Hash) -> bool {
     a.as_bytes().ct_eq(b.as_bytes()).into()
 }

@@ -51,7 +51,7 @@ const MISSING_TICKET_MESSAGE: &str = "a terminal needs a ticket: ask for one wit
 pub(crate) const PAGE_SECRET_HEADER: &str = "provost-page";
 
 fn authenticate_caller(parts: &Parts, door: &AppState) -> Result<Caller, ApiError> {
-    Ok(door.gateway.authenticate(find_credentials(parts, door)?)?)
+    Ok(door.gateway.auth.authenticate(find_credentials(parts, door)?)?)
 }
 
 fn find_credentials<'a>(
@@ -74,7 +74,7 @@ fn find_credentials<'a>(
     let first = *all.peek().ok_or_else(no_token)?;
     // Whatever is shown at another port of this host can put cookies of the same name
     // before ours, which must not lock anybody out.
-    Ok(all.find(|bearer| door.gateway.authenticate(*bearer).is_ok()).unwrap_or(first))
+    Ok(all.find(|bearer| door.gateway.auth.authenticate(*bearer).is_ok()).unwrap_or(first))
 }
 
 fn cookie_values<'a>(parts: &'a Parts, name: &str) -> impl Iterator<Item = &'a str> {
@@ -107,8 +107,8 @@ impl FromRequestParts<Arc<AppState>> for RequireReaderLease {
 
     async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
         let bearer = find_credentials(parts, door)?;
-        let reader = door.gateway.authenticate(bearer)?.into_reader()?;
-        Ok(Self(reader, door.gateway.lease_token(bearer)?))
+        let reader = door.gateway.auth.authenticate(bearer)?.into_reader()?;
+        Ok(Self(reader, door.gateway.auth.lease_token(bearer)?))
     }
 }
 
@@ -117,8 +117,8 @@ impl FromRequestParts<Arc<AppState>> for RequireOperatorLease {
 
     async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
         let bearer = find_credentials(parts, door)?;
-        let operator = door.gateway.authenticate(bearer)?.into_operator()?;
-        Ok(Self(operator, door.gateway.lease_token(bearer)?))
+        let operator = door.gateway.auth.authenticate(bearer)?.into_operator()?;
+        Ok(Self(operator, door.gateway.auth.lease_token(bearer)?))
     }
 }
 
@@ -129,7 +129,7 @@ impl FromRequestParts<Arc<AppState>> for RequireTerminalTicket {
         let query = parts.uri.query().unwrap_or_default();
         let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket="));
         if let Some(ticket) = ticket {
-            return Ok(Self(door.gateway.redeem_terminal_ticket(ticket)?));
+            return Ok(Self(door.gateway.terminal.redeem_terminal_ticket(ticket)?));
         }
         Err(ApiError::new(Code::Unauthenticated, MISSING_TICKET_MESSAGE))
     }

@@ -95,11 +95,11 @@ impl SseStream {
         let piece = tokio::select! {
             biased;
             () = door.closing.cancelled() => None,
-            () = door.gateway.wait_lease_end(&mut self.pass) => None,
+            () = door.gateway.auth.wait_lease_end(&mut self.pass) => None,
             piece = self.scroll.next_chunk(send_interval(door.meter.follower_count())) => piece,
         };
         // The token may have ended while the piece was waited for.
-        piece.filter(|_| door.gateway.is_lease_valid(&self.pass))
+        piece.filter(|_| door.gateway.auth.is_lease_valid(&self.pass))
     }
 }
 

@@ -60,9 +60,9 @@ pub(crate) async fn run_bridge(
     view: TerminalAttachOptions,
 ) {
     let (mut to, mut from) = socket.split();
-    let end = match door.gateway.connect_terminal(&seat, &project, view).await {
+    let end = match connect_terminal(&door, &seat, &project, view).await {
         Err(error) => end_from_error(error),
-        Ok(TerminalAttachment { look, keys, .. }) => {
+        Ok(TerminalAttachment { reader: look, writer: keys, .. }) => {
             let heard = AtomicBool::new(true);
             let mut up = std::pin::pin!(forward_input(&mut from, keys, &heard));
             tokio::select! {
@@ -74,7 +74,7 @@ pub(crate) async fn run_bridge(
                     end
                 }
                 end = &mut up => end,
-                () = door.gateway.wait_lease_end(&mut seat.pass) => {
+                () = door.gateway.auth.wait_lease_end(&mut seat.lease) => {
                     BridgeEnd::Failed(Code::Unauthenticated, "the token behind this does not work any more".into())
                 }
                 () = door.closing.cancelled() => {
@@ -85,6 +85,16 @@ pub(crate) async fn run_bridge(
     };
     // If it does not hear this, nobody is left who would.
     drop(timeout(CLOSE_TIMEOUT, close_socket(&mut to, end)).await);
+}
+
+async fn connect_terminal(
+    door: &AppState,
+    access: &TerminalAccess,
+    project: &str,
+    options: TerminalAttachOptions,
+) -> Result<TerminalAttachment, GatewayError> {
+    let project = door.gateway.projects.get_project(project).await?;
+    door.gateway.terminal.connect_terminal(access, &project, options).await
 }
 
 async fn close_socket(

@@ -85,9 +85,9 @@ impl Turn {
         name: &str,
     ) -> Result<Result<SessionId, String>, RunnerError> {
         let gateway = &self.runner.gateway;
-        let project = gateway.get_project(&view.project.uuid().to_string()).await?;
-        let parts = gateway.list_session_roles(&project).await?;
-        let role = gateway.find_session_role(&project, &view.role).await?;
+        let project = gateway.projects.get_project(&view.project.uuid().to_string()).await?;
+        let parts = gateway.sessions.list_session_roles(&project).await?;
+        let role = gateway.sessions.find_session_role(&project, &view.role).await?;
         let own = request_completion::session_skills(view, &role);
         let roles = parts.iter().map(|part| (part.name.as_str(), &part.skills));
         let only = match check_handoff((&view.role, view.depth, &own), name, roles) {

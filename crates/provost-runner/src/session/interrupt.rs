@@ -62,7 +62,7 @@ impl Runner {
             durability: Durability::Buffered,
             facts,
         };
-        self.gateway.append_session_events(session.id, saying).await?;
+        self.gateway.sessions.append_session_events(session.id, saying).await?;
         self.ledger.lock_accounts().remove_account(AccountKey::Turn(turn.id));
         Ok(())
     }

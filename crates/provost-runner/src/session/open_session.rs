@@ -19,11 +19,11 @@ impl Runner {
         wanted: OpenSessionRequest,
         command: Option<Idempotency>,
     ) -> Result<SessionView, RunnerError> {
-        let project = self.gateway.get_project(&wanted.project).await?;
+        let project = self.gateway.projects.get_project(&wanted.project).await?;
         if project.status != ProjectStatus::Open {
             return Err(GatewayError::ProjectClosed.into());
         }
-        let part = self.gateway.find_session_role(&project, &wanted.role).await?;
+        let part = self.gateway.sessions.find_session_role(&project, &wanted.role).await?;
         let model = wanted.model.or(part.model).or_else(|| self.settings.model.clone());
         let model = model.ok_or_else(|| RunnerError::NoModel(part.name.clone()))?;
         let opened = SessionOpened {
@@ -47,7 +47,7 @@ impl Runner {
         (project, role): (&Project, &str),
         only: Vec<String>,
     ) -> Result<SessionView, RunnerError> {
-        let part = self.gateway.find_session_role(project, role).await?;
+        let part = self.gateway.sessions.find_session_role(project, role).await?;
         // What is left now. Whatever it uses is taken from those above as well.
         let spent = self.ledger.lock_accounts().spent(AccountKey::Session(parent.id));
         let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
@@ -75,12 +75,16 @@ impl Runner {
     ) -> Result<SessionView, RunnerError> {
         // A model that is not there is told now, and not in the midst of a turn.
         drop(self.models.stream_completion(&ModelRequest::new(opened.model.clone(), Vec::new()))?);
-        self.gateway.create_session_caller(opened.session, opened.project, &opened.role)?;
+        self.gateway.sessions.create_session_caller(
+            opened.session,
+            opened.project,
+            &opened.role,
+        )?;
         let CallerIdentity { principal, actor } = by;
         let (session, durability) = (opened.session, Durability::Synced);
         let facts = vec![Fact::SessionOpened(opened)];
         let saying = SessionAppend { principal, actor, command, durability, facts };
-        let appended = self.gateway.append_session_events(session, saying).await?;
+        let appended = self.gateway.sessions.append_session_events(session, saying).await?;
         let mut session: SessionId = session;
         // The same request came before: it opened this one.
         if let Some(event) = appended.events().first()

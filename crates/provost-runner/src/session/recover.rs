@@ -70,7 +70,7 @@ impl Runner {
         &self,
         id: ActionId,
     ) -> Result<Option<ActionView>, RunnerError> {
-        Ok(self.gateway.find_action(id).await?)
+        Ok(self.gateway.actions.find_action(id).await?)
     }
 
     /// Waits for the end of an action that somebody else began, and tells it from
@@ -115,7 +115,8 @@ impl Runner {
         'pages: loop {
             let page = self
                 .gateway
-                .search_audit_log(scope, AuditCursor::Before(cursor), AUDIT_PAGE_SIZE, &filter)
+                .audit
+                .search(scope, AuditCursor::Before(cursor), AUDIT_PAGE_SIZE, &filter)
                 .await?;
             for event in page.events {
                 match event.fact() {

@@ -176,12 +176,12 @@ impl Turn {
         touched: &TouchedPaths,
     ) -> Result<ModelRequest, TurnError> {
         let gateway = &self.runner.gateway;
-        let project = gateway.get_project(&view.project.uuid().to_string()).await?;
-        let roles = gateway.list_session_roles(&project).await?;
+        let project = gateway.projects.get_project(&view.project.uuid().to_string()).await?;
+        let roles = gateway.sessions.list_session_roles(&project).await?;
         let role = match roles.iter().find(|role| role.name == view.role) {
             Some(role) => role,
             // It tells why there is none.
-            None => &gateway.find_session_role(&project, &view.role).await?,
+            None => &gateway.sessions.find_session_role(&project, &view.role).await?,
         };
         let doc = gateway.store().get_document(ViewKind::Runtimes, project.id.uuid()).await?;
         let runs =
@@ -189,10 +189,10 @@ impl Turn {
         let now = i64::try_from(gateway.clock().now()).unwrap_or(i64::MAX);
         let date = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
         let date = date.strftime("%Y-%m-%d").to_string();
-        let mode = gateway.current_mode(project.id);
+        let mode = gateway.governance.current_mode(project.id);
         let place = Place { name: &project.name, mode, runs: &runs, date: &date };
         let touched = touched.paths();
-        let guides = gateway.load_guides(&project, touched).await?;
+        let guides = gateway.sessions.load_guides(&project, touched).await?;
         Ok(ModelRequest {
             model: view.model.clone(),
             instructions: build_instructions(

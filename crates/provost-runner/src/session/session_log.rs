@@ -46,7 +46,7 @@ impl SessionLog {
         let CallerIdentity { principal, actor } = by.clone();
         let durability = Durability::Synced;
         let saying = SessionAppend { principal, actor, command, durability, facts };
-        self.gateway.append_session_events(self.session, saying).await
+        self.gateway.sessions.append_session_events(self.session, saying).await
     }
 
     /// Writes what the model did, on behalf of a person.
@@ -59,7 +59,7 @@ impl SessionLog {
         let actor = Actor::Agent(self.role.clone());
         let (command, durability) = (None, Durability::Buffered);
         let saying = SessionAppend { principal, actor, command, durability, facts };
-        self.gateway.append_session_events(self.session, saying).await?;
+        self.gateway.sessions.append_session_events(self.session, saying).await?;
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ impl Runner {
 
     /// A session without what was said.
     pub async fn load_session(&self, session: SessionId) -> Result<SessionView, RunnerError> {
-        let found = self.gateway.find_session(session).await?;
+        let found = self.gateway.sessions.find_session(session).await?;
         found.ok_or_else(|| RunnerError::SessionNotFound(session.to_string()))
     }
 

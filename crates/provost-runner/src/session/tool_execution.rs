@@ -67,7 +67,11 @@ impl Turn {
         guard: &LoopDetector,
         calls: &[ToolInvocation],
     ) -> Result<Vec<ToolOutcome>, TurnError> {
-        let agent = self.runner.gateway.create_session_caller(view.id, view.project, &view.role)?;
+        let agent = self.runner.gateway.sessions.create_session_caller(
+            view.id,
+            view.project,
+            &view.role,
+        )?;
         let numbered = calls.iter().enumerate();
         let works =
             numbered.map(|(ahead, call)| self.execute_call(&agent, view, (guard, ahead), call));
@@ -195,7 +199,7 @@ impl Turn {
         });
         let submit = ActionSubmission { wanted, id: Some(action), command, wait: MAX_ACTION_WAIT };
         let project = view.project.uuid().to_string();
-        match self.runner.gateway.submit_action(agent, &project, submit).await? {
+        match self.runner.gateway.actions.submit_action(agent, &project, submit).await? {
             SubmissionOutcome::Finished(answer) => {
                 let result = answer.result.map(|raw| raw.to_value()).unwrap_or_default();
                 Ok(tool_output::render_success(&call.tool, &result))
@@ -232,7 +236,8 @@ impl Turn {
         loop {
             head.mark_unchanged();
             // It may not have got so far that there is something to stop.
-            if let Err(error) = self.runner.gateway.cancel_action(agent, &action.to_string()).await
+            if let Err(error) =
+                self.runner.gateway.actions.cancel_action(agent, &action.to_string()).await
             {
                 tracing::debug!(%error, "nothing to stop yet");
             }

@@ -65,7 +65,8 @@ impl Runner {
         if let Some(command) = &command
             && let Some(session) = self.find_repeated_session(by, command).await?
         {
-            let project = self.gateway.get_project(&session.project.uuid().to_string()).await?;
+            let project =
+                self.gateway.projects.get_project(&session.project.uuid().to_string()).await?;
             return Ok(StartTourResponse { project, session });
         }
         let folder =
@@ -73,7 +74,7 @@ impl Runner {
         let request = || OperatorRequest { by, command: None };
         let project = match self.find_unused_project(request(), &folder).await? {
             Some(project) => project,
-            None => self.gateway.create_project(request(), folder).await?,
+            None => self.gateway.lifecycle.create_project(request(), folder).await?,
         };
         self.trust_guide(by, &project).await?;
         let open = OpenSessionRequest {
@@ -98,10 +99,10 @@ impl Runner {
         if folder.path.is_some() {
             return Ok(None);
         }
-        let Some(path) = self.gateway.find_unmodified_folder(folder.clone()).await? else {
+        let Some(path) = self.gateway.projects.find_unmodified_folder(folder.clone()).await? else {
             return Ok(None);
         };
-        let project = match self.gateway.open_project(request, &path).await? {
+        let project = match self.gateway.lifecycle.open_project(request, &path).await? {
             OpenProjectOutcome::Opened(project) | OpenProjectOutcome::AlreadyOpen(project) => {
                 project
             }
@@ -138,8 +139,11 @@ impl Runner {
             file: GUIDE_ROLE_FILE.to_owned(),
             hash,
         };
-        let trusted =
-            self.gateway.trust_file(OperatorRequest { by, command: None }, project, trust).await;
+        let trusted = self
+            .gateway
+            .trust
+            .trust_file(OperatorRequest { by, command: None }, project, trust)
+            .await;
         trusted.map(drop).map_err(|error: GatewayError| error.into())
     }
 }

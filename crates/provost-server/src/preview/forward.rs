@@ -103,7 +103,7 @@ async fn wait_until_revoked(
     closing: CancellationToken,
 ) {
     tokio::select! {
-        () = gateway.wait_lease_end(&mut pass) => {}
+        () = gateway.auth.wait_lease_end(&mut pass) => {}
         () = closing.cancelled() => {}
     }
 }

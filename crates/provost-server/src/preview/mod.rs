@@ -64,7 +64,7 @@ async fn dispatch_request(
         let why = "a page of another origin may not act on this preview\n";
         return (StatusCode::FORBIDDEN, why).into_response();
     }
-    let view = match door.gateway.runtime_view(project.id).await {
+    let view = match door.gateway.runtime.runtime_view(project.id).await {
         Ok((view, _)) => view,
         Err(error) => return status_page::respond_internal_error(&error.to_string()),
     };
@@ -103,15 +103,15 @@ fn authorize_preview(
     headers: &HeaderMap,
 ) -> Option<PreviewAccess> {
     preview_cookies(headers).find_map(|cookie| {
-        let VerifiedPreviewCookie { project: id, port: cookie_port, pass } =
-            door.gateway.verify_preview_cookie(cookie)?;
+        let VerifiedPreviewCookie { project: id, port: cookie_port, lease: pass } =
+            door.gateway.preview.verify_preview_cookie(cookie)?;
         match place {
             PreviewSelector::BySlug { slug, port } => {
-                let project = door.gateway.find_open_project_named(slug)?;
+                let project = door.gateway.governance.find_open_project_named(slug)?;
                 (project.id == id).then_some(PreviewAccess { project, port: *port, pass })
             }
             PreviewSelector::ByPort { project: own, .. } => {
-                let project = door.gateway.find_open_project(*own)?;
+                let project = door.gateway.governance.find_open_project(*own)?;
                 (project.id == id).then_some(PreviewAccess { project, port: cookie_port, pass })
             }
         }
@@ -165,7 +165,7 @@ fn redeem_code(door: &AppState, place: &PreviewSelector, request: &Request) -> R
     let Ok(Query(EnterQuery { code, to })) = Query::try_from_uri(request.uri()) else {
         return status_page::respond_unauthorized();
     };
-    let shown = door.gateway.redeem_preview_code(&code);
+    let shown = door.gateway.preview.redeem_preview_code(&code);
     let Some(shown) = shown.filter(|shown| code_matches_selector(door, place, shown.project))
     else {
         return status_page::respond_unauthorized();
@@ -203,11 +203,13 @@ fn redeem_code(door: &AppState, place: &PreviewSelector, request: &Request) -> R
 /// Whether a code is for what this origin shows.
 fn code_matches_selector(door: &AppState, place: &PreviewSelector, id: ProjectId) -> bool {
     match place {
-        PreviewSelector::BySlug { slug, .. } => {
-            door.gateway.find_open_project_named(slug).is_some_and(|project| project.id == id)
-        }
+        PreviewSelector::BySlug { slug, .. } => door
+            .gateway
+            .governance
+            .find_open_project_named(slug)
+            .is_some_and(|project| project.id == id),
         PreviewSelector::ByPort { project, .. } => {
-            *project == id && door.gateway.find_open_project(id).is_some()
+            *project == id && door.gateway.governance.find_open_project(id).is_some()
         }
     }
 }

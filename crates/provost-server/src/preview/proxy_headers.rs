@@ -88,7 +88,7 @@ pub(super) fn rewrite_request_headers(
     let own = |value: &HeaderValue| match value.to_str() {
         Ok(text) => {
             let token = text.split_once(' ').map_or(text, |(_, token)| token.trim());
-            gateway.is_own_token(token)
+            gateway.auth.is_own_token(token)
         }
         Err(_) => true,
     };

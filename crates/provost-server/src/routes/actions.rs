@@ -42,7 +42,7 @@ pub(crate) async fn submit_action(
 ) -> Result<impl IntoResponse, ApiError> {
     let wait = Duration::from_millis(wait.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS));
     let submit = ActionSubmission { wanted: value, id: None, command, wait };
-    Ok(match door.gateway.submit_action(&caller, &project, submit).await? {
+    Ok(match door.gateway.actions.submit_action(&caller, &project, submit).await? {
         SubmissionOutcome::Finished(answer) => (StatusCode::OK, Json(answer)),
         SubmissionOutcome::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
     })
@@ -55,7 +55,7 @@ pub(crate) async fn show(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> JsonResult<ActionView> {
-    Ok(Json(door.gateway.get_action_for_caller(&caller, &id).await?))
+    Ok(Json(door.gateway.actions.get_action_for_caller(&caller, &id).await?))
 }
 
 /// Stop an action.
@@ -65,7 +65,7 @@ pub(crate) async fn cancel(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> JsonResult<Value> {
-    let stopping = door.gateway.cancel_action(&caller, &id).await?;
+    let stopping = door.gateway.actions.cancel_action(&caller, &id).await?;
     Ok(Json(json!({ "stopping": stopping })))
 }
 
@@ -76,11 +76,11 @@ pub(crate) async fn show_kernel(
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<Value> {
-    let project = door.gateway.get_project(&name).await?;
+    let project = door.gateway.projects.get_project(&name).await?;
     if !reader.may_see(project.id) {
         return Err(GatewayError::ProjectNotFound(name).into());
     }
-    Ok(Json(match door.gateway.kernel_state(project.id) {
+    Ok(Json(match door.gateway.kernels.kernel_state(project.id) {
         KernelState::NotRunning => json!({ "status": "none" }),
         KernelState::Connected { pid, heartbeat } => {
             let millis = u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX);

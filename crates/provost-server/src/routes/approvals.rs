@@ -30,7 +30,7 @@ pub(crate) async fn list_all(
     RequireReader(reader): RequireReader,
     Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
 ) -> JsonResult<ApprovalList> {
-    let mut approvals = door.gateway.list_approvals(None, all).await?;
+    let mut approvals = door.gateway.approvals.list_approvals(None, all).await?;
     approvals.retain(|approval| reader.may_see(approval.project));
     Ok(Json(ApprovalList { approvals }))
 }
@@ -44,7 +44,9 @@ pub(crate) async fn list(
     Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
 ) -> JsonResult<ApprovalList> {
     let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(ApprovalList { approvals: door.gateway.list_approvals(Some(project.id), all).await? }))
+    Ok(Json(ApprovalList {
+        approvals: door.gateway.approvals.list_approvals(Some(project.id), all).await?,
+    }))
 }
 
 /// Show one question, open or not.
@@ -54,7 +56,7 @@ pub(crate) async fn show(
     RequireReader(reader): RequireReader,
     Path(id): Path<String>,
 ) -> JsonResult<Approval> {
-    let approval = door.gateway.get_approval(&id).await?;
+    let approval = door.gateway.approvals.get_approval(&id).await?;
     if reader.may_see(approval.project) {
         Ok(Json(approval))
     } else {
@@ -70,7 +72,12 @@ pub(crate) async fn answer(
     Path(id): Path<String>,
     JsonBody { value, command }: JsonBody<Said>,
 ) -> JsonResult<Approval> {
-    Ok(Json(door.gateway.answer_approval(OperatorRequest { by: &by, command }, &id, value).await?))
+    Ok(Json(
+        door.gateway
+            .approvals
+            .answer_approval(OperatorRequest { by: &by, command }, &id, value)
+            .await?,
+    ))
 }
 
 /// List what was granted in a project; with `all`, also what holds no more.
@@ -82,7 +89,7 @@ pub(crate) async fn list_grants(
     Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
 ) -> JsonResult<GrantList> {
     let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(GrantList { grants: door.gateway.list_grants(&project, all).await? }))
+    Ok(Json(GrantList { grants: door.gateway.governance.list_grants(&project, all).await? }))
 }
 
 /// Take a grant back.
@@ -93,5 +100,5 @@ pub(crate) async fn revoke_grant(
     Path(id): Path<String>,
     IdempotencyHeader(command): IdempotencyHeader,
 ) -> JsonResult<Grant> {
-    Ok(Json(door.gateway.revoke_grant(OperatorRequest { by: &by, command }, &id).await?))
+    Ok(Json(door.gateway.governance.revoke_grant(OperatorRequest { by: &by, command }, &id).await?))
 }

@@ -87,7 +87,7 @@ pub(crate) async fn read_page(
         .unwrap_or(limits::MAX_AUDIT_PAGE_EVENTS)
         .clamp(1, limits::MAX_AUDIT_PAGE_EVENTS);
     let from = which.to_cursor()?;
-    Ok(Json(door.gateway.search_audit_log(scope, from, limit, &which.into_filter()?).await?))
+    Ok(Json(door.gateway.audit.search(scope, from, limit, &which.into_filter()?).await?))
 }
 
 /// Walk the hash chain and name the first event that is not what it was.

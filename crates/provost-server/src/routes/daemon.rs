@@ -53,7 +53,7 @@ pub(crate) async fn shutdown(
     Query(ShutdownQuery { keep }): Query<ShutdownQuery>,
 ) -> StatusCode {
     if !keep {
-        door.gateway.stop_kernels().await;
+        door.gateway.kernels.stop_kernels().await;
     }
     door.closing.cancel();
     StatusCode::ACCEPTED

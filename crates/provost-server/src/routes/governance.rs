@@ -23,7 +23,7 @@ pub(super) async fn find_visible_project(
     reader: &AuthorizedReader,
     name: &str,
 ) -> Result<Project, ApiError> {
-    let project = door.gateway.get_project(name).await?;
+    let project = door.gateway.projects.get_project(name).await?;
     if reader.may_see(project.id) {
         Ok(project)
     } else {
@@ -39,7 +39,7 @@ pub(crate) async fn show_mode(
     Path(name): Path<String>,
 ) -> JsonResult<ProjectModeView> {
     let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.get_mode_view(&project)?))
+    Ok(Json(door.gateway.governance.get_mode_view(&project)?))
 }
 
 /// Set a project's mode. `full` always ends: after 60 minutes, unless you say.
@@ -50,8 +50,13 @@ pub(crate) async fn set_mode(
     Path(name): Path<String>,
     JsonBody { value, command }: JsonBody<SetModeRequest>,
 ) -> JsonResult<ProjectModeView> {
-    let project = door.gateway.get_project(&name).await?;
-    Ok(Json(door.gateway.set_mode(OperatorRequest { by: &by, command }, &project, value).await?))
+    let project = door.gateway.projects.get_project(&name).await?;
+    Ok(Json(
+        door.gateway
+            .governance
+            .set_mode(OperatorRequest { by: &by, command }, &project, value)
+            .await?,
+    ))
 }
 
 /// List a project's roles, trusted or not, and the files that are no roles.
@@ -62,7 +67,7 @@ pub(crate) async fn list_roles(
     Path(name): Path<String>,
 ) -> JsonResult<RoleList> {
     let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.list_roles(&project).await?))
+    Ok(Json(door.gateway.governance.list_roles(&project).await?))
 }
 
 /// Change a role's model. Everything else in its file stays as it is.
@@ -73,9 +78,9 @@ pub(crate) async fn change_role(
     Path((name, role)): Path<(String, String)>,
     JsonBody { value, command }: JsonBody<ChangeRoleRequest>,
 ) -> JsonResult<RoleView> {
-    let project = door.gateway.get_project(&name).await?;
+    let project = door.gateway.projects.get_project(&name).await?;
     let request = OperatorRequest { by: &by, command };
-    Ok(Json(door.gateway.change_role_model(request, &project, &role, value).await?))
+    Ok(Json(door.gateway.trust.change_role_model(request, &project, &role, value).await?))
 }
 
 /// Trust a file that governs, exactly as it was shown.
@@ -86,8 +91,13 @@ pub(crate) async fn trust_file(
     Path(name): Path<String>,
     JsonBody { value, command }: JsonBody<TrustFileRequest>,
 ) -> JsonResult<TrustedFile> {
-    let project = door.gateway.get_project(&name).await?;
-    Ok(Json(door.gateway.trust_file(OperatorRequest { by: &by, command }, &project, value).await?))
+    let project = door.gateway.projects.get_project(&name).await?;
+    Ok(Json(
+        door.gateway
+            .trust
+            .trust_file(OperatorRequest { by: &by, command }, &project, value)
+            .await?,
+    ))
 }
 
 /// Show a project's rules, of all layers.
@@ -98,7 +108,7 @@ pub(crate) async fn show_policy(
     Path(name): Path<String>,
 ) -> JsonResult<PolicyView> {
     let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.get_policy_view(&project).await?))
+    Ok(Json(door.gateway.governance.get_policy_view(&project).await?))
 }
 
 /// Tell what would be decided about an action, and why. Nothing is asked or run.
@@ -110,7 +120,7 @@ pub(crate) async fn explain_policy(
     JsonBody { value, .. }: JsonBody<ExplainPolicyRequest>,
 ) -> JsonResult<PolicyExplanation> {
     let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.explain_decision(&project, value).await?))
+    Ok(Json(door.gateway.decisions.explain_decision(&project, value).await?))
 }
 
 /// Tell which past requests a changed file of rules would have decided otherwise.
@@ -122,5 +132,5 @@ pub(crate) async fn simulate_policy(
     JsonBody { value, .. }: JsonBody<SimulatePolicyRequest>,
 ) -> JsonResult<PolicySimulation> {
     let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.simulate_policy(&project, value).await?))
+    Ok(Json(door.gateway.decisions.simulate_policy(&project, value).await?))
 }

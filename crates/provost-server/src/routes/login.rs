@@ -28,7 +28,7 @@ pub(crate) async fn create_link(
     State(door): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
 ) -> JsonResult<LoginLink> {
-    let (code, minutes) = door.gateway.create_login_code(&by)?;
+    let (code, minutes) = door.gateway.auth.create_login_code(&by)?;
     Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn log_in(
         let error = format!("/login does not take {method}");
         return Err(ApiError::new(provost_proto::Code::MethodNotAllowed, error));
     }
-    let browser = door.gateway.redeem_login_code(&code).await?;
+    let browser = door.gateway.auth.redeem_login_code(&code).await?;
     let cookie = format!(
         "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",
         door.cookie,

@@ -39,7 +39,7 @@ use completion_response::{ChunkEncoder, CompletionCollector, OpenAiError};
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-provost-session");
 
 async fn list_open_projects(door: &AppState) -> Result<Vec<Project>, ApiError> {
-    let mut projects = door.gateway.list_projects().await?;
+    let mut projects = door.gateway.projects.list_projects().await?;
     projects.retain(|project| project.status == ProjectStatus::Open);
     Ok(projects)
 }
@@ -53,7 +53,7 @@ pub(crate) async fn list_models(
     let projects = list_open_projects(&door).await?;
     let mut data = Vec::new();
     for project in &projects {
-        for part in door.gateway.list_session_roles(project).await? {
+        for part in door.gateway.sessions.list_session_roles(project).await? {
             let id = match projects.len() {
                 1 => format!("role/{}", part.name),
                 _ => format!("role/{}@{}", part.name, project.slug),
@@ -102,7 +102,7 @@ async fn check_session_role(
     session: &SessionView,
     model: &str,
 ) -> Result<(), ApiError> {
-    let projects = door.gateway.list_projects().await?;
+    let projects = door.gateway.projects.list_projects().await?;
     let slug = projects.into_iter().find(|project| project.id == session.project);
     let slug = slug.map(|project| project.slug).unwrap_or_default();
     let role = format!("role/{}", session.role);

@@ -30,7 +30,7 @@ pub(crate) async fn list(
     RequireReader(reader): RequireReader,
     Query(which): Query<ProjectListQuery>,
 ) -> JsonResult<ProjectList> {
-    let mut projects = door.gateway.list_projects().await?;
+    let mut projects = door.gateway.projects.list_projects().await?;
     projects.retain(|project| {
         reader.may_see(project.id) && (which.all || project.status == ProjectStatus::Open)
     });
@@ -45,7 +45,7 @@ pub(crate) async fn open(
     JsonBody { value, command }: JsonBody<OpenProjectRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
     let request = OperatorRequest { by: &by, command };
-    Ok(match door.gateway.open_project(request, &value.path).await? {
+    Ok(match door.gateway.lifecycle.open_project(request, &value.path).await? {
         OpenProjectOutcome::Opened(project) => (StatusCode::CREATED, Json(project)),
         OpenProjectOutcome::AlreadyOpen(project) => (StatusCode::OK, Json(project)),
     })
@@ -58,7 +58,7 @@ pub(crate) async fn show(
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<Project> {
-    let project = door.gateway.get_project(&name).await?;
+    let project = door.gateway.projects.get_project(&name).await?;
     if !reader.may_see(project.id) {
         // Whether it exists is not this reader's business either.
         return Err(GatewayError::ProjectNotFound(name).into());
@@ -74,5 +74,7 @@ pub(crate) async fn close(
     Path(name): Path<String>,
     IdempotencyHeader(command): IdempotencyHeader,
 ) -> JsonResult<Project> {
-    Ok(Json(door.gateway.close_project(OperatorRequest { by: &by, command }, &name).await?))
+    Ok(Json(
+        door.gateway.lifecycle.close_project(OperatorRequest { by: &by, command }, &name).await?,
+    ))
 }

@@ -31,7 +31,7 @@ async fn find_visible_project(
     reader: &AuthorizedReader,
     name: String,
 ) -> Result<Project, ApiError> {
-    let project = door.gateway.get_project(&name).await?;
+    let project = door.gateway.projects.get_project(&name).await?;
     if !reader.may_see(project.id) {
         // Whether it exists is not this reader's business either.
         return Err(GatewayError::ProjectNotFound(name).into());
@@ -47,7 +47,7 @@ pub(crate) async fn show_status(
     Path(name): Path<String>,
 ) -> JsonResult<RuntimeStatusResponse> {
     let project = find_visible_project(&door, &reader, name).await?;
-    let mut state = door.gateway.runtime_state(&project).await?;
+    let mut state = door.gateway.runtime.runtime_state(&project).await?;
     if state.preview.port.is_some() {
         state.preview.url = door.previews.preview_url(&project, None);
     }
@@ -90,7 +90,7 @@ pub(crate) async fn run_runtime_action(
     let wanted = SubmitActionRequest { action, params, role: None, session_id: None };
     let wait = Duration::from_millis(wait.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS));
     let submit = ActionSubmission { wanted, id: None, command, wait };
-    Ok(match door.gateway.submit_action(&caller, &name, submit).await? {
+    Ok(match door.gateway.actions.submit_action(&caller, &name, submit).await? {
         SubmissionOutcome::Finished(answer) => (StatusCode::OK, Json(answer)),
         SubmissionOutcome::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
     })
@@ -115,7 +115,7 @@ pub(crate) async fn read_logs(
     let project = find_visible_project(&door, &reader, name).await?;
     let most = u64::try_from(limits::MAX_LOG_PAGE_BYTES).unwrap_or(u64::MAX);
     let limit = limit.unwrap_or(most).clamp(1, most);
-    Ok(Json(door.gateway.runtime_logs(project.id, after, limit).await?))
+    Ok(Json(door.gateway.runtime.runtime_logs(project.id, after, limit).await?))
 }
 
 #[derive(Deserialize)]
@@ -134,7 +134,7 @@ pub(crate) async fn create_preview_url(
     Query(PreviewUrlQuery { port }): Query<PreviewUrlQuery>,
 ) -> JsonResult<PreviewUrl> {
     let project = find_visible_project(&door, &reader, name).await?;
-    let preview = door.gateway.runtime_state(&project).await?.preview;
+    let preview = door.gateway.runtime.runtime_state(&project).await?.preview;
     let is_open = |port: u16| preview.ports.iter().any(|open| open.port == port);
     if let Some(port) = port.filter(|port| !is_open(*port)) {
         let why = format!("nothing of the project listens on port {port}");
@@ -142,7 +142,7 @@ pub(crate) async fn create_preview_url(
     }
     let listens = preview.port.is_some() && preview.status != PreviewStatus::Lost;
     let url = if listens {
-        let code = door.gateway.create_preview_code(&reader, project.id, port)?;
+        let code = door.gateway.preview.create_preview_code(&reader, project.id, port)?;
         let entrance = door.previews.entrance_url(&project, port, code.reveal());
         let none_left = || {
             let why = "no port is left for the preview of this project; restart the daemon, or \

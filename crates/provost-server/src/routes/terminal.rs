@@ -44,10 +44,9 @@ pub(crate) async fn create_ticket(
     RequireOperatorLease(by, pass): RequireOperatorLease,
     Path(project): Path<String>,
 ) -> JsonResult<TerminalTicket> {
-    let ticket = door
-        .gateway
-        .create_terminal_ticket(TerminalAccess::from_operator(by, pass), &project)
-        .await?;
+    let project = door.gateway.projects.get_project(&project).await?;
+    let access = TerminalAccess::from_operator(by, pass);
+    let ticket = door.gateway.terminal.create_terminal_ticket(access, &project)?;
     Ok(Json(TerminalTicket { ticket: ticket.reveal().to_owned() }))
 }
 

@@ -20,7 +20,7 @@ pub(crate) async fn list(
     State(door): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
 ) -> Json<TokenList> {
-    Json(TokenList { tokens: door.gateway.list_tokens(&by) })
+    Json(TokenList { tokens: door.gateway.auth.list_tokens(&by) })
 }
 
 /// Hand out a token. It is shown this once.
@@ -31,7 +31,7 @@ pub(crate) async fn create(
     JsonBody { value, command }: JsonBody<CreateTokenRequest>,
 ) -> JsonResult<CreatedToken> {
     let (secret, entry) =
-        door.gateway.create_token(OperatorRequest { by: &by, command }, value).await?;
+        door.gateway.auth.create_token(OperatorRequest { by: &by, command }, value).await?;
     Ok(Json(CreatedToken { token: secret.reveal().to_owned(), entry }))
 }
 
@@ -42,6 +42,6 @@ pub(crate) async fn revoke(
     RequireOperator(by): RequireOperator,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    door.gateway.revoke_token(&by, &id).await?;
+    door.gateway.auth.revoke_token(&by, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -67,7 +67,7 @@ async fn a_question_that_nobody_answers_in_time_denies_and_takes_no_answer_after
     // Before anyone has noticed that the time is over.
     let late = server.allows(&asked, json!({})).await;
     refused(late, "APPROVAL_RESOLVED", "expired").await;
-    let watch = tokio::spawn(Arc::clone(&server.gateway).run_expiry_loop());
+    let watch = tokio::spawn(Arc::clone(&server.gateway.approvals).run_expiry_loop());
     while server.status(&asked).await != "denied" {
         tokio::task::yield_now().await;
     }

@@ -60,9 +60,10 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let pid = std::process::id();
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
     gateway
+        .log
         .record_daemon_event(Fact::DaemonStarted { pid, version: version.clone(), listen })
         .await?;
-    gateway.reattach_kernels().await?;
+    gateway.lifecycle.resume_projects().await?;
     let before = *gateway.store().watch_head().borrow();
     let settings = config.models.build_session_settings(config.model.value.clone())?;
     let (models, prices) = (config.models.build_models()?, config.models.load_prices()?);
@@ -71,8 +72,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let ended = telling.clone();
     let told = told.map(|told| tokio::spawn(told.run(ended.cancelled_owned())));
     let mut watches = JoinSet::new();
-    watches.spawn(Arc::clone(&gateway).run_expiry_loop());
-    watches.spawn(Arc::clone(&gateway).run_file_watch_loop());
+    watches.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
+    watches.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
     watches.spawn(memory_trim::run_trim_loop());
     folder.write_daemon_info(&RunningDaemon { pid, address, version, started_at: clock.now() })?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
@@ -95,7 +96,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         told.await.context("telemetry ended badly")?;
     }
     folder.remove_daemon_info();
-    gateway.record_daemon_event(Fact::DaemonStopped { reason }).await?;
+    gateway.log.record_daemon_event(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost is down");
     Ok(ExitCode::SUCCESS)
 }
@@ -143,8 +144,8 @@ fn print_login_link(
         return Ok(());
     }
     let operator =
-        gateway.authenticate(RequestCredentials::Header(token.reveal()))?.into_operator()?;
-    let (code, minutes) = gateway.create_login_code(&operator)?;
+        gateway.auth.authenticate(RequestCredentials::Header(token.reveal()))?.into_operator()?;
+    let (code, minutes) = gateway.auth.create_login_code(&operator)?;
     output::print_line(&format!(
         "Provost listens on http://{address}\nLog in: {} {}",
         output::bold(&format!("http://{address}/login?code={}", code.reveal())),

@@ -230,5 +230,5 @@ async fn the_same_request_for_the_tour_begins_one_tour_and_the_models_name_it_as
     let (status, refused) =
         daemon.post("/api/tour", &daemon.token, &json!({ "path": "~/app" })).await;
     assert_eq!(status, 422, "{refused}");
-    assert!(refused["error"].as_str().unwrap().contains("is there already"), "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("it exists"), "{refused}");
 }

@@ -1,0 +1,43 @@
+//! What the gateway is told at start: the daemon's owner, and the machine's folders.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use provost_core::redact::Secrets;
+use provost_proto::{Hash, Principal};
+
+/// The person who runs the daemon.
+#[derive(Debug, Clone)]
+pub struct DaemonOwner {
+    /// `local:<user>`.
+    pub principal: Principal,
+    /// BLAKE3 of the token in the data folder.
+    pub digest: Hash,
+}
+
+/// Settings of the gateway.
+#[derive(Debug, Clone, Default)]
+pub struct GatewayConfig {
+    /// The owner's home folder, to which `~` expands.
+    pub home: Option<PathBuf>,
+    /// Further home folders, such as that of the passwd entry.
+    pub homes: Vec<PathBuf>,
+    /// The data folder of the daemon.
+    pub data: PathBuf,
+    /// The executable of the daemon, which kernels run too.
+    pub program: PathBuf,
+    /// The umask of commands and file actions.
+    pub umask: u32,
+    /// How long an idle kernel waits for a daemon before it exits.
+    pub kernel_idle: Duration,
+    /// The owner's `policy.toml`.
+    pub policy: PathBuf,
+    /// The owner's `config.toml`.
+    pub config: PathBuf,
+    /// The search path for programs; approval prompts show what would run.
+    pub path: Vec<PathBuf>,
+    /// How long an approval stays pending before it expires.
+    pub approval_ttl: Duration,
+    /// Secrets that are neither stored nor streamed. Kept in memory only.
+    pub secrets: Secrets,
+}

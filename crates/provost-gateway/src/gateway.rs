@@ -1,0 +1,148 @@
+//! Puts the services of the gateway together.
+
+use std::sync::Arc;
+
+use provost_store::{Clock, EventStore};
+
+use crate::audit_log::AuditLog;
+use crate::event_log::EventLog;
+use crate::project::actions::{ActionService, ActionServices};
+use crate::project::approvals::{ApprovalServices, Approvals};
+use crate::project::decisions::Decisions;
+use crate::project::executor::ActionExecutor;
+use crate::project::governance::Governance;
+use crate::project::kernels::KernelPool;
+use crate::project::preview::PreviewAccess;
+use crate::project::principal_directory::PrincipalDirectory;
+use crate::project::runtime::RuntimeService;
+use crate::project::sessions::Sessions;
+use crate::project::terminal::TerminalService;
+use crate::project::trust::TrustService;
+use crate::project_lifecycle::ProjectLifecycle;
+use crate::team::auth::Auth;
+use crate::team::project_folder::collect_home_folders;
+use crate::team::projects::Projects;
+use crate::{DaemonOwner, GatewayConfig, GatewayError};
+
+/// The services over one log, from the bottom up: each depends on earlier ones only.
+#[derive(Debug)]
+pub struct Gateway {
+    /// The log.
+    pub log: Arc<EventLog>,
+    /// Searches the log.
+    pub audit: Arc<AuditLog>,
+    /// Which folders are projects.
+    pub projects: Arc<Projects>,
+    /// Tokens, leases and logins.
+    pub auth: Arc<Auth>,
+    /// Rules, roles, trust, modes and grants.
+    pub governance: Arc<Governance>,
+    /// Sessions with a model.
+    pub sessions: Arc<Sessions>,
+    /// Decisions about actions.
+    pub decisions: Arc<Decisions>,
+    /// The kernels of the projects.
+    pub kernels: Arc<KernelPool>,
+    /// Requests to people.
+    pub approvals: Arc<Approvals>,
+    /// Changes of trust.
+    pub trust: Arc<TrustService>,
+    /// Requests for actions.
+    pub actions: Arc<ActionService>,
+    /// The runtimes of the projects.
+    pub runtime: Arc<RuntimeService>,
+    /// The terminals of the projects.
+    pub terminal: Arc<TerminalService>,
+    /// Codes and cookies for previews.
+    pub preview: Arc<PreviewAccess>,
+    /// Opens and closes projects.
+    pub lifecycle: Arc<ProjectLifecycle>,
+}
+
+impl Gateway {
+    /// Opens the gateway over a log, of which it is the only writer from now on.
+    pub async fn open(
+        store: Arc<dyn EventStore>,
+        clock: Clock,
+        owner: DaemonOwner,
+        config: GatewayConfig,
+    ) -> Result<Self, GatewayError> {
+        let config = Arc::new(config);
+        let log = Arc::new(EventLog::open(store, clock, owner, &config).await?);
+        let audit = Arc::new(AuditLog::new(Arc::clone(&log)));
+        let projects = Arc::new(Projects::new(Arc::clone(&log), Arc::clone(&config)));
+        let auth = Arc::new(Auth::load(Arc::clone(&log), Arc::clone(&projects)).await?);
+        let directory: Arc<dyn PrincipalDirectory> = Arc::<Auth>::clone(&auth);
+        let governance = Arc::new(Governance::load(Arc::clone(&log), &config).await?);
+        let sessions = Sessions::load(Arc::clone(&log), Arc::clone(&governance)).await?;
+        let sessions = Arc::new(sessions);
+        let homes = collect_home_folders(&config);
+        let decisions = Arc::new(Decisions::new(Arc::clone(&log), Arc::clone(&governance), homes));
+        let kernels = Arc::new(KernelPool::new(Arc::clone(&log), Arc::clone(&config)));
+        let executor = Arc::new(ActionExecutor::new(
+            Arc::clone(&log),
+            Arc::clone(&governance),
+            Arc::clone(&decisions),
+            Arc::clone(&kernels),
+        ));
+        let services = ApprovalServices {
+            log: Arc::clone(&log),
+            governance: Arc::clone(&governance),
+            decisions: Arc::clone(&decisions),
+            executor: Arc::clone(&executor),
+            sessions: Arc::clone(&sessions),
+            directory: Arc::clone(&directory),
+        };
+        let approvals = Arc::new(Approvals::load(services, config).await?);
+        let actions = Arc::new(ActionService::new(ActionServices {
+            log: Arc::clone(&log),
+            audit: Arc::clone(&audit),
+            governance: Arc::clone(&governance),
+            decisions: Arc::clone(&decisions),
+            executor,
+            approvals: Arc::clone(&approvals),
+            sessions: Arc::clone(&sessions),
+        }));
+        Ok(Self {
+            trust: Arc::new(TrustService::new(Arc::clone(&governance), Arc::clone(&approvals))),
+            runtime: Arc::new(RuntimeService::new(
+                Arc::clone(&log),
+                Arc::clone(&governance),
+                Arc::clone(&kernels),
+            )),
+            terminal: Arc::new(TerminalService::new(
+                Arc::clone(&log),
+                Arc::clone(&directory),
+                Arc::clone(&kernels),
+                Arc::clone(&actions),
+            )),
+            preview: Arc::new(PreviewAccess::new(Arc::clone(&log), directory)),
+            lifecycle: Arc::new(ProjectLifecycle::new(
+                Arc::clone(&projects),
+                Arc::clone(&governance),
+                Arc::clone(&kernels),
+                Arc::clone(&approvals),
+            )),
+            log,
+            audit,
+            projects,
+            auth,
+            governance,
+            sessions,
+            decisions,
+            kernels,
+            approvals,
+            actions,
+        })
+    }
+
+    /// The store, for reading.
+    pub fn store(&self) -> &Arc<dyn EventStore> {
+        self.log.store()
+    }
+
+    /// The clock of the log.
+    pub fn clock(&self) -> &Clock {
+        self.log.clock()
+    }
+}

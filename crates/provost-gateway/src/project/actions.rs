@@ -1,0 +1,286 @@
+//! Actions from request to result: decided, approved where needed, executed, recorded.
+
+mod action_queries;
+mod read_actions;
+mod submission;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_core::action::{Action, BadAction};
+use provost_core::decide::{ActingRole, ActionRequest, AllowedAction, BoundAction, Decision};
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::{
+    ActionId, ActionStatus, Code, Fact, Hash, ProjectStatus, SubmitActionRequest, TokenClass,
+    limits,
+};
+use provost_store::{AppendRequest, Durability, StoreError};
+use serde_json::Value;
+
+pub use submission::{ActionSubmission, SubmissionOutcome};
+
+use crate::audit_log::AuditLog;
+use crate::event_log::EventLog;
+use crate::project::approvals::Approvals;
+use crate::project::decisions::{Decisions, EvaluatedFiles, Evaluation};
+use crate::project::executor::{ActionExecutor, RecordedAction, build_allowed_append};
+use crate::project::governance::{Governance, ProjectGovernance};
+use crate::project::request_context::{RequestContext, fault_from_denial};
+use crate::project::sessions::Sessions;
+use crate::{Caller, GatewayError};
+use read_actions::is_read_action;
+use submission::{await_approved_action, await_started_action};
+
+/// Requests for actions.
+#[derive(Debug)]
+pub struct ActionService {
+    log: Arc<EventLog>,
+    audit: Arc<AuditLog>,
+    governance: Arc<Governance>,
+    decisions: Arc<Decisions>,
+    executor: Arc<ActionExecutor>,
+    approvals: Arc<Approvals>,
+    sessions: Arc<Sessions>,
+}
+
+/// The services that actions depend on.
+pub(crate) struct ActionServices {
+    pub(crate) log: Arc<EventLog>,
+    pub(crate) audit: Arc<AuditLog>,
+    pub(crate) governance: Arc<Governance>,
+    pub(crate) decisions: Arc<Decisions>,
+    pub(crate) executor: Arc<ActionExecutor>,
+    pub(crate) approvals: Arc<Approvals>,
+    pub(crate) sessions: Arc<Sessions>,
+}
+
+impl ActionService {
+    pub(crate) fn new(services: ActionServices) -> Self {
+        let ActionServices { log, audit, governance, decisions, executor, approvals, sessions } =
+            services;
+        Self { log, audit, governance, decisions, executor, approvals, sessions }
+    }
+
+    /// Submits an action for a caller.
+    pub async fn submit_action(
+        &self,
+        caller: &Caller,
+        project: &str,
+        submission: ActionSubmission,
+    ) -> Result<SubmissionOutcome, GatewayError> {
+        self.submit_unredacted(caller, project, submission)
+            .await
+            .map_err(|error| self.log.redact_error(error))
+    }
+
+    async fn submit_unredacted(
+        &self,
+        caller: &Caller,
+        project: &str,
+        submission: ActionSubmission,
+    ) -> Result<SubmissionOutcome, GatewayError> {
+        let missing = || GatewayError::ProjectNotFound(project.to_owned());
+        let known = self.governance.find_by_name(project).ok_or_else(missing)?;
+        caller.check_may_request(known.project.id)?;
+        if known.project.status != ProjectStatus::Open {
+            return Err(GatewayError::ProjectClosed);
+        }
+        let ActionSubmission { wanted, id, command, wait } = submission;
+        let id = id.unwrap_or_else(|| self.log.clock().new_id());
+        let SubmitActionRequest { action: name, params, role, session_id } = wanted;
+        let role = caller.resolve_role(role)?;
+        if let Some(session) = session_id {
+            self.sessions.claim_session(session, caller.principal())?;
+        }
+        let context = RequestContext {
+            principal: caller.principal().to_owned(),
+            actor: caller.actor().clone(),
+            project: Arc::clone(&known.project),
+            role,
+            session: session_id,
+            command,
+        };
+        let action = match Action::parse(&name, params) {
+            Err(error) if caller.class() == TokenClass::Agent => {
+                let governance = self.governance.load_current(known.project.id).await?;
+                let denied = self.deny_malformed(&governance, &context, id, &name, &error);
+                return Box::pin(denied).await;
+            }
+            parsed => parsed?,
+        };
+        let bound_action = BoundAction::new(ActionRequest {
+            id,
+            project: known.project.id,
+            principal: context.principal.clone(),
+            class: caller.class(),
+            session: session_id,
+            action,
+        })
+        .map_err(StoreError::from)?;
+        // A person's own action depends on nothing that governs agents.
+        let governance = if context.role.is_some() {
+            self.governance.load_current(known.project.id).await?
+        } else {
+            known
+        };
+        if let Some(done) = self.try_read_fast(&governance, &context, &bound_action).await? {
+            return Ok(done);
+        }
+        // Boxed, because this future is large and most actions are reads, which end above.
+        Box::pin(self.decide_and_execute(&governance, context, bound_action, wait)).await
+    }
+
+    async fn decide_and_execute(
+        &self,
+        governance: &ProjectGovernance,
+        context: RequestContext,
+        bound_action: BoundAction,
+        wait: Duration,
+    ) -> Result<SubmissionOutcome, GatewayError> {
+        let (id, hash) = (bound_action.request().id, bound_action.hash());
+        let role = context.role.as_deref();
+        if let Some(trust) = governance.find_untrusted_role(role) {
+            let requested = self
+                .approvals
+                .request_trust_approval(governance, &context, &bound_action, trust)
+                .await?;
+            return await_approved_action(requested, id, hash, wait).await;
+        }
+        let requested = context.action_requested_fact(&bound_action);
+        let Evaluation { decision, files } =
+            self.decisions.evaluate(governance, role, bound_action).await?;
+        match decision {
+            Decision::Deny(denial) => {
+                self.record_denial(&context, requested, id, fault_from_denial(&denial)).await
+            }
+            Decision::RequireApproval(unapproved) => {
+                let bound_action = unapproved.bound_action();
+                let fault = self
+                    .approvals
+                    .preflight_edit(governance, &context, bound_action, &files)
+                    .await?;
+                if let Some(fault) = fault {
+                    return self.record_denial(&context, requested, id, fault).await;
+                }
+                let requested = self
+                    .approvals
+                    .request_approval(governance, &context, &unapproved, &files, vec![requested])
+                    .await?;
+                await_approved_action(requested, id, hash, wait).await
+            }
+            Decision::Allow(allowed) => {
+                let repeat_key = allowed.bound_action().repeat_key();
+                self.decisions.count_repeat(&context.principal, repeat_key);
+                if is_read_action(allowed.bound_action()) {
+                    return self.execute_read(&context, allowed).await;
+                }
+                self.execute_allowed(governance, context, allowed, &files, requested, wait).await
+            }
+        }
+    }
+
+    /// Records an allowed action and runs it.
+    async fn execute_allowed(
+        &self,
+        governance: &ProjectGovernance,
+        context: RequestContext,
+        allowed: AllowedAction,
+        files: &EvaluatedFiles,
+        requested: Fact,
+        wait: Duration,
+    ) -> Result<SubmissionOutcome, GatewayError> {
+        let request = allowed.bound_action().request();
+        let (id, hash) = (request.id, allowed.bound_action().hash());
+        // A person who runs the project has seen what it runs.
+        let is_person = context.role.is_none();
+        let trusted = files.runtime_trusted_fact(governance).filter(|_| is_person);
+        let facts = std::iter::once(requested).chain(trusted.clone()).collect();
+        let append = build_allowed_append(&context, &allowed, facts);
+        let durability = append.durability;
+        // No answer of a person is used up, so the action may start before its record is on
+        // disk; the client learns of nothing before it is.
+        let command = context.command.clone();
+        let append = AppendRequest { command, durability: Durability::Buffered, ..append };
+        let recorded = self.log.append_once(append).await?;
+        let synced = (durability == Durability::Synced).then(|| self.log.store().sync_all());
+        let (reply, end) = tokio::sync::oneshot::channel();
+        let executor = Arc::clone(&self.executor);
+        let on_end = move |end| {
+            // The client may have been answered that the action goes on, and ask later.
+            if let Err(end) = reply.send(end) {
+                executor.unclaimed_results.store_result(id, &end);
+            }
+        };
+        let governance_facts: Vec<Fact> = trusted.into_iter().collect();
+        let run = RecordedAction {
+            context,
+            allowed,
+            governance_facts: &governance_facts,
+            recorded: &recorded,
+            is_awaited: true,
+        };
+        self.executor.start_recorded(run, on_end).await?;
+        let outcome = await_started_action(&self.executor, end, id, hash, wait).await;
+        if let Some(synced) = synced {
+            synced.await?;
+        }
+        outcome
+    }
+
+    /// Records that a request was denied.
+    async fn record_denial(
+        &self,
+        context: &RequestContext,
+        requested: Fact,
+        action: ActionId,
+        fault: ErrorInfo,
+    ) -> Result<SubmissionOutcome, GatewayError> {
+        let denied = Fact::ActionDenied { action, fault: fault.clone() };
+        let append = context.build_append(Durability::Synced, vec![requested, denied]);
+        self.log.append(append).await?;
+        Err(GatewayError::Fault(fault))
+    }
+
+    /// Records an agent's request for something that is no action. An agent without a trusted
+    /// role only learns that it lacks the skill.
+    async fn deny_malformed(
+        &self,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
+        id: ActionId,
+        name: &str,
+        error: &BadAction,
+    ) -> Result<SubmissionOutcome, GatewayError> {
+        let requested = Fact::ActionRequested {
+            action: id,
+            project: context.project.id,
+            name: name.chars().take(limits::MAX_NAME_BYTES / 4).collect(),
+            params: Value::Null,
+            what: format!("something that is no action: {error}").chars().take(400).collect(),
+            action_hash: Hash::ZERO,
+            role: context.role.clone(),
+            session: context.session,
+        };
+        let acting_role = governance.resolve_acting_role(context.role.as_deref());
+        let (code, message) = if let ActingRole::Trusted(_) = acting_role {
+            (Code::InvalidAction, error.to_string())
+        } else {
+            (Code::SkillDenied, "this token has no skill for that".to_owned())
+        };
+        let fault = ErrorInfo { code, message, details: None };
+        self.record_denial(context, requested, id, fault).await
+    }
+
+    /// Cancels an action. Returns whether there was anything to cancel.
+    pub async fn cancel_action(&self, caller: &Caller, id: &str) -> Result<bool, GatewayError> {
+        let action = self.get_action(id).await?;
+        caller.check_may_request(action.project)?;
+        if caller.principal() != action.principal && caller.class() != TokenClass::Operator {
+            return Err(GatewayError::ActionNotFound(id.to_owned()));
+        }
+        if let (ActionStatus::Waiting, Some(approval)) = (action.status, action.approval) {
+            return self.approvals.withdraw_approval(caller, approval).await;
+        }
+        self.executor.cancel(action.project, action.id).await
+    }
+}

@@ -1,0 +1,249 @@
+//! Executing allowed actions: record that the action is allowed, issue its permit, run it in
+//! the kernel, record how it ended.
+
+mod results;
+pub(crate) mod unclaimed_results;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use provost_core::action::{Action, ActionKind, RuntimeAction};
+use provost_core::decide::{AllowedAction, BoundAction};
+use provost_core::permit::Permit;
+use provost_core::policy::PolicyRequester;
+use provost_kernel::KernelError;
+use provost_proto::kernel::{ErrorInfo, VisibilityRule};
+use provost_proto::{ActionId, Actor, Fact, ProjectId, RawJson};
+use provost_store::{AppendOutcome, AppendRequest, Durability};
+use serde_json::json;
+
+pub(crate) use results::outcome_from_result;
+
+use crate::GatewayError;
+use crate::event_log::EventLog;
+use crate::project::decisions::Decisions;
+use crate::project::governance::Governance;
+use crate::project::kernels::faults::{failed_outcome, fault_from_kernel_error, kernel_lost_fault};
+use crate::project::kernels::{FinishedCommandReceiver, KernelPool};
+use crate::project::request_context::RequestContext;
+use results::{build_command_result, encode_raw_result};
+use unclaimed_results::UnclaimedResults;
+
+/// Executes allowed actions.
+#[derive(Debug)]
+pub(crate) struct ActionExecutor {
+    log: Arc<EventLog>,
+    governance: Arc<Governance>,
+    decisions: Arc<Decisions>,
+    kernels: Arc<KernelPool>,
+    pub(crate) unclaimed_results: UnclaimedResults,
+}
+
+/// What a request is answered with.
+#[derive(Debug)]
+pub(crate) enum ExecutionResult {
+    /// The action has ended.
+    Finished(RawJson),
+    /// The action goes on.
+    Running(RawJson),
+}
+
+/// An action that is allowed according to the log.
+pub(crate) struct RecordedAction<'a> {
+    /// Who requested the action.
+    pub(crate) context: RequestContext,
+    pub(crate) allowed: AllowedAction,
+    /// Facts of the same append that change what governs the project.
+    pub(crate) governance_facts: &'a [Fact],
+    /// The append, which ends with the fact that the action is allowed.
+    pub(crate) recorded: &'a AppendOutcome,
+    /// Whether a request waits for the end of the action.
+    pub(crate) is_awaited: bool,
+}
+
+impl ActionExecutor {
+    pub(crate) fn new(
+        log: Arc<EventLog>,
+        governance: Arc<Governance>,
+        decisions: Arc<Decisions>,
+        kernels: Arc<KernelPool>,
+    ) -> Self {
+        let unclaimed_results = UnclaimedResults::default();
+        Self { log, governance, decisions, kernels, unclaimed_results }
+    }
+
+    /// Starts an action whose permission is in the log. It continues when the client
+    /// disconnects; `on_end` receives the result.
+    pub(crate) async fn start_recorded(
+        self: &Arc<Self>,
+        action: RecordedAction<'_>,
+        on_end: impl FnOnce(Result<ExecutionResult, GatewayError>) + Send + 'static,
+    ) -> Result<(), GatewayError> {
+        let RecordedAction { context, allowed, governance_facts, recorded, is_awaited } = action;
+        self.governance.apply_facts(governance_facts).await?;
+        let permit = issue_permit(allowed, recorded)?;
+        let executor = Arc::clone(self);
+        let waiter = is_awaited.then(|| self.register_command_waiter(&permit)).flatten();
+        tokio::spawn(async move {
+            on_end(executor.run_permitted(&context, permit, waiter).await);
+        });
+        Ok(())
+    }
+
+    /// Stops collecting the output of a command in memory: its request was answered.
+    pub(crate) fn release_waiter(&self, action: ActionId) {
+        self.kernels.remove_command_waiter(action);
+    }
+
+    /// Stops an action that runs. Returns whether there was anything to stop.
+    pub(crate) async fn cancel(
+        &self,
+        project: ProjectId,
+        action: ActionId,
+    ) -> Result<bool, GatewayError> {
+        match self.kernels.connected(project) {
+            Some(kernel) => kernel
+                .cancel(action)
+                .await
+                .map_err(|error| GatewayError::Fault(fault_from_kernel_error(&error))),
+            None => Ok(false),
+        }
+    }
+
+    /// Registers a waiter for the end and the output of a command; other actions need none.
+    fn register_command_waiter(&self, permit: &Permit) -> Option<FinishedCommandReceiver> {
+        let is_command =
+            permit.action().kind() == ActionKind::Run && !permit.action().is_background();
+        is_command.then(|| self.kernels.register_command_waiter(permit.id()))
+    }
+
+    async fn run_permitted(
+        &self,
+        context: &RequestContext,
+        permit: Permit,
+        waiter: Option<FinishedCommandReceiver>,
+    ) -> Result<ExecutionResult, GatewayError> {
+        if permit.action().kind() == ActionKind::Run {
+            self.run_command(context, permit, waiter).await
+        } else {
+            self.run_immediate(context, permit).await
+        }
+    }
+
+    /// Sends a permit to the project's kernel.
+    pub(crate) async fn execute_in_kernel(
+        &self,
+        context: &RequestContext,
+        permit: Permit,
+    ) -> Result<RawJson, ErrorInfo> {
+        let kernel = self.kernels.ensure_kernel(&context.project).await?;
+        let visibility = self.visibility_rules(context, permit.action());
+        let stops = matches!(permit.action(), Action::Runtime(RuntimeAction::Stop(_)));
+        match kernel.execute_with_visibility(permit, visibility).await {
+            // A person stops a runtime that hangs: nothing but killing the kernel ends it.
+            Err(KernelError::Unresponsive) if stops && context.role.is_none() => {
+                tracing::warn!("killing an unresponsive kernel to stop what it runs");
+                self.kernels.kill_kernel(context.project.id).await;
+                let stopped = json!({ "stopped": true, "byForce": true });
+                encode_raw_result(&stopped).map_err(|error| kernel_lost_fault(&error.to_string()))
+            }
+            done => done.map_err(|error| fault_from_kernel_error(&error)),
+        }
+    }
+
+    /// The paths that an agent does not see in results. A person sees everything.
+    fn visibility_rules(&self, context: &RequestContext, action: &Action) -> Vec<VisibilityRule> {
+        let (Some(role), Some(governance)) =
+            (context.role.as_deref(), self.governance.find_by_id(context.project.id))
+        else {
+            return Vec::new();
+        };
+        let mode = governance.mode(self.log.now());
+        let requester =
+            PolicyRequester { role: Some(role), mode, project: Some(&governance.project.path) };
+        governance.rules.visibility_rules(requester, action)
+    }
+
+    /// Runs an action whose result is the kernel's response.
+    async fn run_immediate(
+        &self,
+        context: &RequestContext,
+        permit: Permit,
+    ) -> Result<ExecutionResult, GatewayError> {
+        let (id, kind, started) = (permit.id(), permit.action().kind(), Instant::now());
+        let is_list = permit.action().name() == "terminal.list";
+        let changes_runtime = matches!(permit.action(), Action::Runtime(_));
+        let mut result = self.execute_in_kernel(context, permit).await;
+        if let (true, Actor::Agent(_), Ok(listed)) = (is_list, &context.actor, &mut result) {
+            let own = self.decisions.retain_own_processes(&context.principal, listed.to_value());
+            *listed = encode_raw_result(&own.await?)?;
+        }
+        let outcome = outcome_from_result(kind, &result, started);
+        let project = context.project.id;
+        if changes_runtime {
+            self.kernels.wait_for_reports(project).await;
+        }
+        let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
+        self.log.append(context.build_append(Durability::Buffered, vec![finished])).await?;
+        result.map(ExecutionResult::Finished).map_err(GatewayError::Fault)
+    }
+
+    /// Runs a command, whose output and end come as reports.
+    async fn run_command(
+        &self,
+        context: &RequestContext,
+        permit: Permit,
+        waiter: Option<FinishedCommandReceiver>,
+    ) -> Result<ExecutionResult, GatewayError> {
+        let id = permit.id();
+        match self.execute_in_kernel(context, permit).await {
+            Err(fault) => {
+                let (project, outcome) = (context.project.id, failed_outcome(fault.clone()));
+                let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
+                self.log.append(context.build_append(Durability::Buffered, vec![finished])).await?;
+                Err(GatewayError::Fault(fault))
+            }
+            Ok(process) => match waiter {
+                None => Ok(ExecutionResult::Running(process)),
+                Some(waiter) => {
+                    let finished = waiter.receive_finished().await.ok_or(GatewayError::Stopping)?;
+                    let result = build_command_result(finished)?;
+                    encode_raw_result(&result).map(ExecutionResult::Finished)
+                }
+            },
+        }
+    }
+}
+
+/// The append after which an action may run: the given facts, then that it is allowed.
+pub(crate) fn build_allowed_append(
+    context: &RequestContext,
+    allowed: &AllowedAction,
+    mut facts: Vec<Fact>,
+) -> AppendRequest {
+    let kind = allowed.bound_action().request().action.kind();
+    facts.push(allowed.fact(select_sandbox_profile(allowed.bound_action())));
+    // An effect on the machine is not reported before the disk has its record.
+    let durability = match kind {
+        ActionKind::Read | ActionKind::Process => Durability::Buffered,
+        ActionKind::Write | ActionKind::Run | ActionKind::Start => Durability::Synced,
+    };
+    context.build_append(durability, facts)
+}
+
+/// The permit of an action that the log allows.
+fn issue_permit(allowed: AllowedAction, recorded: &AppendOutcome) -> Result<Permit, GatewayError> {
+    let last = recorded.events().last().ok_or(GatewayError::Stopping)?;
+    Permit::from_recorded(allowed, &last.decode_event()?).map_err(|_| GatewayError::Stopping)
+}
+
+/// The sandbox profile of a command, as its kernel will report it.
+pub(crate) fn select_sandbox_profile(bound_action: &BoundAction) -> Option<&'static str> {
+    match bound_action.request().action.kind() {
+        ActionKind::Read | ActionKind::Write | ActionKind::Process => None,
+        ActionKind::Run if bound_action.needs_network() => Some("build+network"),
+        ActionKind::Run => Some("build"),
+        ActionKind::Start if bound_action.touches_user_shell() => Some("terminal"),
+        ActionKind::Start => Some("serve"),
+    }
+}

@@ -1,0 +1,59 @@
+//! Outcomes and results of actions, as they are logged and returned.
+
+use std::time::Instant;
+
+use provost_core::action::ActionKind;
+use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputStream};
+use provost_proto::{Code, RawJson};
+use serde_json::{Value, json};
+
+use crate::GatewayError;
+use crate::project::kernels::FinishedCommand;
+
+/// The outcome of an action whose result is the kernel's response.
+pub(crate) fn outcome_from_result(
+    kind: ActionKind,
+    result: &Result<RawJson, ErrorInfo>,
+    started: Instant,
+) -> ActionOutcome {
+    // Only writes report what they changed.
+    let written = result.as_ref().ok().filter(|_| kind == ActionKind::Write);
+    let changed = written.and_then(|result| result.to_value().get_mut("changed").map(Value::take));
+    ActionOutcome {
+        exit_code: None,
+        signal: None,
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        fault: result.as_ref().err().cloned(),
+        summary: json!({ "changed": changed }),
+    }
+}
+
+/// A result as it is sent.
+pub(super) fn encode_raw_result(result: &Value) -> Result<RawJson, GatewayError> {
+    RawJson::new(result).map_err(|error| {
+        let message = format!("cannot encode the result: {error}");
+        GatewayError::Fault(ErrorInfo { code: Code::Internal, message, details: None })
+    })
+}
+
+/// The result of a command: its output and how it ended.
+pub(super) fn build_command_result(finished: FinishedCommand) -> Result<Value, GatewayError> {
+    let FinishedCommand { outcome, output } = finished;
+    let text = |stream| output.stream_text(stream);
+    if let Some(mut fault) = outcome.fault.clone() {
+        fault.details = Some(json!({
+            "stdout": text(OutputStream::Stdout),
+            "stderr": text(OutputStream::Stderr),
+            "outcome": outcome,
+        }));
+        return Err(GatewayError::Fault(fault));
+    }
+    Ok(json!({
+        "exitCode": outcome.exit_code,
+        "signal": outcome.signal,
+        "durationMs": outcome.duration_ms,
+        "stdout": text(OutputStream::Stdout),
+        "stderr": text(OutputStream::Stderr),
+        "droppedBytes": outcome.summary["droppedBytes"],
+    }))
+}

@@ -1,0 +1,291 @@
+//! The kernels of the open projects: started on demand, found again after a restart of the
+//! daemon, and their reports written to the log.
+//!
+//! A report is acknowledged after it is in the log, and its number is part of the event. So
+//! after a crash of the daemon the log itself says where to continue, and no report is lost
+//! or written twice.
+
+mod command_waiters;
+pub(crate) mod faults;
+mod monitor;
+mod orphaned_actions;
+mod reattach;
+mod report_progress;
+mod restart_backoff;
+
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_kernel::{KernelClient, KernelDir, KernelError, ReportReceiver};
+use provost_proto::kernel::{ErrorInfo, ReportNumber};
+use provost_proto::{ActionId, Actor, Fact, Project, ProjectId};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::event_log::EventLog;
+use crate::{GatewayConfig, GatewayError};
+use command_waiters::CommandWaiter;
+pub(crate) use command_waiters::{FinishedCommand, FinishedCommandReceiver};
+use faults::{fault_from_kernel_error, kernel_lost_fault};
+use restart_backoff::KernelRestartBackoff;
+
+/// How long a kernel may take to respond.
+const KERNEL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The state of a project's kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelState {
+    /// No kernel runs; it is started on demand.
+    NotRunning,
+    /// The kernel responds.
+    Connected {
+        /// The process id of the kernel.
+        pid: u32,
+        /// The round trip of the last heartbeat.
+        heartbeat: Duration,
+    },
+    /// The kernel runs, but does not respond in time.
+    Unresponsive {
+        /// The process id of the kernel.
+        pid: u32,
+    },
+}
+
+/// The kernels of all projects.
+#[derive(Debug)]
+pub struct KernelPool {
+    log: Arc<EventLog>,
+    config: Arc<GatewayConfig>,
+    connected: Mutex<HashMap<ProjectId, ConnectedKernel>>,
+    command_waiters: Mutex<HashMap<ActionId, CommandWaiter>>,
+    /// One kernel is started at a time.
+    start_lock: Semaphore,
+    restart_backoffs: Mutex<HashMap<ProjectId, KernelRestartBackoff>>,
+    /// Boot ids of the kernels that were told to stop.
+    stopping: Mutex<HashSet<Uuid>>,
+}
+
+#[derive(Debug)]
+struct ConnectedKernel {
+    kernel: KernelClient,
+    /// The round trip of the last heartbeat; `None` if the kernel does not respond.
+    heartbeat: Option<Duration>,
+    /// The last report that is in the log.
+    logged_reports: watch::Sender<ReportNumber>,
+    /// Closed when the kernel is gone and the log says so.
+    report_loop: mpsc::Sender<Infallible>,
+}
+
+impl KernelPool {
+    pub(crate) fn new(log: Arc<EventLog>, config: Arc<GatewayConfig>) -> Self {
+        Self {
+            log,
+            config,
+            connected: Mutex::default(),
+            command_waiters: Mutex::default(),
+            start_lock: Semaphore::new(1),
+            restart_backoffs: Mutex::default(),
+            stopping: Mutex::default(),
+        }
+    }
+
+    /// The kernel of a project, if it is connected.
+    pub(crate) fn connected(&self, project: ProjectId) -> Option<KernelClient> {
+        let connected = self.connected.lock();
+        connected.get(&project).map(|connected| connected.kernel.clone())
+    }
+
+    pub(crate) fn kernel_dir(&self, project: ProjectId) -> KernelDir {
+        KernelDir::new(&self.config.data.join("kernels").join(project.uuid().simple().to_string()))
+    }
+
+    /// The state of a project's kernel.
+    pub fn kernel_state(&self, project: ProjectId) -> KernelState {
+        let connected = self.connected.lock();
+        match connected.get(&project) {
+            None => KernelState::NotRunning,
+            Some(ConnectedKernel { kernel, heartbeat, .. }) => {
+                let pid = kernel.welcome().pid;
+                heartbeat.map_or(KernelState::Unresponsive { pid }, |heartbeat| {
+                    KernelState::Connected { pid, heartbeat }
+                })
+            }
+        }
+    }
+
+    /// The kernel of a project; starts it if none runs.
+    pub(crate) async fn ensure_kernel(
+        self: &Arc<Self>,
+        project: &Project,
+    ) -> Result<KernelClient, ErrorInfo> {
+        match self.connected(project.id) {
+            Some(kernel) => Ok(kernel),
+            None => Box::pin(self.start_kernel(project)).await,
+        }
+    }
+
+    async fn start_kernel(self: &Arc<Self>, project: &Project) -> Result<KernelClient, ErrorInfo> {
+        let _start_permit = self
+            .start_lock
+            .acquire()
+            .await
+            .map_err(|_| kernel_lost_fault("the daemon is stopping"))?;
+        if let Some(kernel) = self.connected(project.id) {
+            return Ok(kernel);
+        }
+        if let Some(delay) = self.with_backoff(project.id, |backoff| backoff.remaining_delay()) {
+            let seconds = delay.as_secs() + 1;
+            return Err(kernel_lost_fault(&format!(
+                "the project's kernel does not stay up; it is started again in {seconds} s"
+            )));
+        }
+        let (dir, args) = (self.kernel_dir(project.id), self.kernel_args(project));
+        let (program, secrets) = (&self.config.program, &self.config.secrets);
+        match KernelClient::start(&dir, program, &args, secrets).await {
+            Ok((kernel, reports)) => {
+                self.record_start(project.id, &kernel)
+                    .await
+                    .map_err(|error| kernel_lost_fault(&error.to_string()))?;
+                self.attach_kernel(project.id, kernel.clone(), reports, 0)
+                    .await
+                    .map_err(|error| kernel_lost_fault(&error.to_string()))?;
+                self.with_backoff(project.id, KernelRestartBackoff::record_start);
+                Ok(kernel)
+            }
+            Err(error) => {
+                self.with_backoff(project.id, KernelRestartBackoff::record_failure);
+                Err(fault_from_kernel_error(&error))
+            }
+        }
+    }
+
+    async fn record_start(
+        &self,
+        project: ProjectId,
+        kernel: &KernelClient,
+    ) -> Result<(), GatewayError> {
+        let welcome = kernel.welcome();
+        let fact = Fact::KernelStarted {
+            project,
+            boot: welcome.boot,
+            pid: welcome.pid,
+            version: welcome.version.clone(),
+        };
+        self.log.record_project_events(project, Actor::Kernel, vec![fact]).await
+    }
+
+    fn kernel_args(&self, project: &Project) -> Vec<OsString> {
+        let home = self.config.home.clone().unwrap_or_else(|| "/".into());
+        vec![
+            "kernel".into(),
+            "--place".into(),
+            self.kernel_dir(project.id).path().into(),
+            "--project".into(),
+            project.path.clone().into(),
+            "--home".into(),
+            home.into(),
+            "--data".into(),
+            self.config.data.clone().into(),
+            "--umask".into(),
+            self.config.umask.to_string().into(),
+            "--idle-seconds".into(),
+            self.config.kernel_idle.as_secs().to_string().into(),
+        ]
+    }
+
+    /// Starts to follow the reports of a kernel after the given one, and its heartbeat.
+    async fn attach_kernel(
+        self: &Arc<Self>,
+        project: ProjectId,
+        kernel: KernelClient,
+        reports: ReportReceiver,
+        after: ReportNumber,
+    ) -> Result<(), KernelError> {
+        kernel.subscribe_reports(after).await?;
+        let (report_loop, ended) = mpsc::channel(1);
+        let connected = ConnectedKernel {
+            kernel: kernel.clone(),
+            heartbeat: Some(Duration::ZERO),
+            logged_reports: watch::Sender::new(after),
+            report_loop,
+        };
+        self.connected.lock().insert(project, connected);
+        let following = Arc::clone(self).run_report_loop(project, kernel.clone(), reports);
+        tokio::spawn(async move {
+            following.await;
+            drop(ended);
+        });
+        tokio::spawn(Arc::clone(self).run_heartbeat(project, kernel));
+        Ok(())
+    }
+
+    /// Kills a kernel that does not respond, and everything in it.
+    pub(crate) async fn kill_kernel(&self, project: ProjectId) {
+        let Some((kernel, report_loop)) = self.mark_stopping(project) else { return };
+        kernel.kill();
+        if timeout(KERNEL_RESPONSE_TIMEOUT, report_loop.closed()).await.is_err() {
+            tracing::warn!("a kernel is still there after it was killed");
+        }
+    }
+
+    /// Stops the kernel of a project, and everything in it.
+    pub async fn stop_kernel(&self, project: ProjectId) {
+        let Some((kernel, report_loop)) = self.mark_stopping(project) else { return };
+        if let Err(error) = kernel.shut_down().await {
+            tracing::warn!(%error, "a kernel did not stop when it was told to; killing it");
+            kernel.kill();
+        }
+        // Waits, because the next kernel of the project uses the same folder.
+        if timeout(KERNEL_RESPONSE_TIMEOUT, report_loop.closed()).await.is_err() {
+            tracing::warn!("a kernel is still there after it was stopped; killing it");
+            kernel.kill();
+        }
+    }
+
+    /// Stops all kernels.
+    pub async fn stop_kernels(&self) {
+        let projects: Vec<_> = {
+            let connected = self.connected.lock();
+            connected.keys().copied().collect()
+        };
+        for project in projects {
+            self.stop_kernel(project).await;
+        }
+    }
+
+    /// Notes that the end of a kernel is intended. Returns the kernel and the channel that
+    /// closes when it is gone.
+    fn mark_stopping(
+        &self,
+        project: ProjectId,
+    ) -> Option<(KernelClient, mpsc::Sender<Infallible>)> {
+        let connected = self.connected.lock();
+        let known = connected.get(&project)?;
+        let (kernel, report_loop) = (known.kernel.clone(), known.report_loop.clone());
+        self.stopping.lock().insert(kernel.welcome().boot);
+        Some((kernel, report_loop))
+    }
+
+    /// The number of the last report in the log, as it grows; ends with the kernel.
+    fn subscribe_logged_reports(
+        &self,
+        project: ProjectId,
+    ) -> Option<watch::Receiver<ReportNumber>> {
+        let connected = self.connected.lock();
+        connected.get(&project).map(|known| known.logged_reports.subscribe())
+    }
+
+    fn with_backoff<T>(
+        &self,
+        project: ProjectId,
+        change: impl FnOnce(&mut KernelRestartBackoff) -> T,
+    ) -> T {
+        let mut backoffs = self.restart_backoffs.lock();
+        change(backoffs.entry(project).or_default())
+    }
+}

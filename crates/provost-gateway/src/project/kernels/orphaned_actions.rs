@@ -1,0 +1,85 @@
+//! The end of actions whose kernel or daemon is gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_kernel::KernelClient;
+use provost_proto::kernel::ActionOutcome;
+use provost_proto::{ActionStatus, ActionView, Actor, Fact, ProjectId};
+
+use super::KernelPool;
+use super::faults::{failed_outcome, kernel_lost_fault};
+use crate::GatewayError;
+
+/// How often a kernel is asked for the outcome of an action whose response went to a former
+/// daemon. The kernel does not report the end of such an action by itself.
+const OUTCOME_POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+impl KernelPool {
+    /// Records the failure of the unfinished actions of a project that has no kernel.
+    pub(super) async fn fail_orphaned_actions(
+        &self,
+        project: ProjectId,
+    ) -> Result<(), GatewayError> {
+        for action in self.list_unfinished_actions(project).await? {
+            let outcome =
+                failed_outcome(kernel_lost_fault("the project's kernel was lost while this ran"));
+            self.finish_action(&action, outcome).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the outcome of an action that kept running while no daemon ran, and records
+    /// it.
+    pub(super) async fn finish_orphaned_action(
+        self: Arc<Self>,
+        kernel: KernelClient,
+        action: ActionView,
+    ) {
+        while kernel.is_connected() {
+            match kernel.fetch_outcomes(vec![action.id]).await {
+                Ok(known) => {
+                    if let Some((_, outcome)) = known.into_iter().next() {
+                        if let Err(error) = self.finish_action(&action, outcome).await {
+                            tracing::error!(%error, "cannot log the end of an action");
+                        }
+                        return;
+                    }
+                }
+                // The loss of the kernel ends all that ran in it.
+                Err(_) => return,
+            }
+            tokio::time::sleep(OUTCOME_POLL_INTERVAL).await;
+        }
+    }
+
+    /// Records the end of an action, and notifies the request that waits for it.
+    pub(super) async fn finish_action(
+        &self,
+        action: &ActionView,
+        outcome: ActionOutcome,
+    ) -> Result<(), GatewayError> {
+        let fact = Fact::ActionFinished {
+            action: action.id,
+            project: action.project,
+            report: None,
+            outcome: outcome.clone(),
+        };
+        self.log.record_project_events(action.project, Actor::Kernel, vec![fact]).await?;
+        self.notify_finished(action.id, outcome);
+        Ok(())
+    }
+
+    pub(super) async fn list_unfinished_actions(
+        &self,
+        project: ProjectId,
+    ) -> Result<Vec<ActionView>, GatewayError> {
+        let actions = self.log.store().list_documents(ViewKind::Actions).await?.into_iter();
+        let actions = actions.filter_map(ViewDocument::into_action);
+        Ok(actions
+            .filter(|action| action.project == project)
+            .filter(|action| matches!(action.status, ActionStatus::Allowed | ActionStatus::Running))
+            .collect())
+    }
+}

@@ -1,0 +1,76 @@
+//! The valid tokens in memory.
+
+use parking_lot::RwLock;
+use std::collections::HashMap;
+
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_proto::{Hash, TokenId, TokenView, UnixMicros};
+use provost_store::EventStore;
+use tokio::sync::watch;
+
+use crate::GatewayError;
+
+/// The tokens that are not revoked, by digest. A copy of the view in memory, since every
+/// request needs it.
+#[derive(Debug, Default)]
+pub(super) struct TokenRegistry {
+    tokens: RwLock<HashMap<Hash, TokenView>>,
+    /// How many tokens were revoked; open streams watch it.
+    revoked: watch::Sender<u64>,
+}
+
+impl TokenRegistry {
+    pub(super) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
+        let tokens = store
+            .list_documents(ViewKind::Tokens)
+            .await?
+            .into_iter()
+            .filter_map(ViewDocument::into_token);
+        let alive = tokens.filter(|token| token.revoked_at.is_none());
+        let tokens = RwLock::new(alive.map(|token| (token.digest, token)).collect());
+        Ok(Self { tokens, revoked: watch::Sender::default() })
+    }
+
+    pub(super) fn find(&self, digest: &Hash) -> Option<TokenView> {
+        self.tokens.read().get(digest).cloned()
+    }
+
+    pub(super) fn find_by_id(&self, id: TokenId) -> Option<TokenView> {
+        let tokens = self.tokens.read();
+        tokens.values().find(|token| token.id == id).cloned()
+    }
+
+    pub(super) fn contains(&self, digest: &Hash) -> bool {
+        self.tokens.read().contains_key(digest)
+    }
+
+    pub(super) fn add(&self, token: TokenView) {
+        self.tokens.write().insert(token.digest, token);
+    }
+
+    pub(super) fn remove(&self, id: TokenId) {
+        let mut tokens = self.tokens.write();
+        tokens.retain(|_, token| token.id != id);
+        drop(tokens);
+        self.revoked.send_modify(|n| *n += 1);
+    }
+
+    pub(super) fn subscribe_revocations(&self) -> watch::Receiver<u64> {
+        self.revoked.subscribe()
+    }
+
+    /// Whether a valid token speaks for this principal.
+    pub(super) fn has_valid_token(&self, principal: &str, now: UnixMicros) -> bool {
+        let tokens = self.tokens.read();
+        let own = principal.strip_prefix("token:").unwrap_or_default();
+        tokens.values().any(|token| {
+            token.id.uuid().to_string() == own && token.expires_at.is_none_or(|end| now < end)
+        })
+    }
+
+    pub(super) fn list(&self) -> Vec<TokenView> {
+        let mut list: Vec<_> = self.tokens.read().values().cloned().collect();
+        list.sort_by_key(|token| token.id);
+        list
+    }
+}
