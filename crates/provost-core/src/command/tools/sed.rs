@@ -1,0 +1,262 @@
+//! `sed`: a small language, of which what only edits what passes is known.
+
+use super::{CommandInvocation, add_invocation, add_unbounded_invocation, add_unknown_option};
+use crate::command::OpaqueReason;
+use crate::command::parse::analyzer::CommandAnalyzer;
+
+/// `sed SCRIPT FILES`, where the script only edits what passes.
+pub(super) fn analyze_sed(reader: &mut CommandAnalyzer, run: CommandInvocation) {
+    let told = match SedArguments::parse(&run) {
+        Ok(told) => told,
+        Err(option) => return add_unknown_option(reader, run, option),
+    };
+    // What is put into a script may end it and begin a command; and what is not known may be
+    // `-e` and a script, wherever it stands.
+    let known = |(place, _): &(usize, &str)| !run.unknown.contains(place);
+    let edits = |script: &(usize, &str)| known(script) && SedScript(script.1).only_edits();
+    let harmless = !told.scripts.is_empty()
+        && (told.sandbox || told.scripts.iter().all(edits) && !run.may_gain_options());
+    let argv = [&run.argv[..1], &reader.substituted_arguments(&run)].concat();
+    let given = CommandInvocation { argv, ..CommandInvocation::default() };
+    let written = SedArguments::parse(&given).map(|told| told.written_paths()).unwrap_or_default();
+    if harmless {
+        add_invocation(reader, run);
+    } else {
+        add_unbounded_invocation(reader, run, OpaqueReason::Code);
+    }
+    for path in written {
+        reader.add_written_path(&path);
+    }
+}
+
+/// What `sed` is told by its words.
+#[derive(Default)]
+struct SedArguments<'a> {
+    /// With their places.
+    scripts: Vec<(usize, &'a str)>,
+    operands: Vec<(usize, &'a str)>,
+    /// What is put behind the names of files that are edited where they lie.
+    in_place: Option<&'a str>,
+    /// Commands that run or write are refused by `sed` itself.
+    sandbox: bool,
+}
+
+impl<'a> SedArguments<'a> {
+    /// Fails with the option that is not known.
+    fn parse(run: &'a CommandInvocation) -> Result<Self, String> {
+        const LONG: &str = "--quiet --silent --regexp-extended --separate --null-data --unbuffered \
+                            --posix --debug --line-buffered";
+        let mut told = Self::default();
+        let mut at = 1;
+        while let Some(word) = run.argv.get(at) {
+            at += 1;
+            if word == "--" {
+                told.operands.extend(run.argv.iter().enumerate().skip(at).map(indexed_str));
+                break;
+            }
+            match (word.strip_prefix("--"), word.strip_prefix('-')) {
+                (Some("sandbox"), _) => told.sandbox = true,
+                (Some("in-place"), _) => told.in_place = Some(""),
+                (Some("expression"), _) => told.take_script(run, &mut at),
+                (Some(long), _) => match long.split_once('=') {
+                    Some(("expression", script)) => told.scripts.push((at - 1, script)),
+                    Some(("in-place", ending)) => told.in_place = Some(ending),
+                    _ if LONG.split_ascii_whitespace().any(|known| known == word) => {}
+                    _ => return Err(word.clone()),
+                },
+                (None, Some(letters)) if !letters.is_empty() => {
+                    told.parse_short_options(run, letters, &mut at).ok_or_else(|| word.clone())?;
+                }
+                (None, _) => told.operands.push((at - 1, word)),
+            }
+        }
+        if told.scripts.is_empty() && !told.operands.is_empty() {
+            told.scripts.push(told.operands.remove(0));
+        }
+        // A backup elsewhere is a file that nobody named.
+        match told.in_place {
+            Some(ending) if ending.contains(['/', '*']) => Err(format!("-i{ending}")),
+            Some(_) | None => Ok(told),
+        }
+    }
+
+    /// Options of one letter, which may stand together; the last may have a value.
+    fn parse_short_options(
+        &mut self,
+        run: &'a CommandInvocation,
+        letters: &'a str,
+        at: &mut usize,
+    ) -> Option<()> {
+        for (place, letter) in letters.char_indices() {
+            let rest = &letters[place + letter.len_utf8()..];
+            match letter {
+                'n' | 'E' | 'r' | 's' | 'u' | 'z' => {}
+                'i' => {
+                    self.in_place = Some(rest);
+                    return Some(());
+                }
+                'e' if rest.is_empty() => {
+                    self.take_script(run, at);
+                    return Some(());
+                }
+                'e' => {
+                    self.scripts.push((*at - 1, rest));
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// The next word is a script.
+    fn take_script(&mut self, run: &'a CommandInvocation, at: &mut usize) {
+        self.scripts.extend(run.argv.get(*at).map(|word| (*at, word.as_str())));
+        *at += 1;
+    }
+
+    /// The files that are edited where they lie, and their backups.
+    fn written_paths(&self) -> Vec<String> {
+        let Some(ending) = self.in_place else { return Vec::new() };
+        let backup = |name: &str| (!ending.is_empty()).then(|| format!("{name}{ending}"));
+        let files = self.operands.iter();
+        files
+            .flat_map(|(_, name)| std::iter::once((*name).to_owned()).chain(backup(name)))
+            .collect()
+    }
+}
+
+fn indexed_str((place, word): (usize, &String)) -> (usize, &str) {
+    (place, word)
+}
+
+/// What is left to read of a script for `sed`.
+struct SedScript<'a>(&'a str);
+
+/// What was read of a script.
+enum SedScriptItem {
+    Command,
+    /// The beginning of a group.
+    GroupStart,
+}
+
+impl SedScript<'_> {
+    /// Whether all its commands are known to run and write nothing.
+    fn only_edits(mut self) -> bool {
+        loop {
+            self.0 = self.0.trim_start_matches([' ', '\t', '\n', ';', '}']);
+            if self.0.is_empty() {
+                return true;
+            }
+            match self.parse_command() {
+                None => return false,
+                // What follows is the next command.
+                Some(SedScriptItem::GroupStart) => continue,
+                Some(SedScriptItem::Command) => {}
+            }
+            self.0 = self.0.trim_start_matches([' ', '\t', '}']);
+            if !(self.0.is_empty() || self.0.starts_with([';', '\n'])) {
+                return false;
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.0.chars().next()?;
+        self.0 = &self.0[c.len_utf8()..];
+        Some(c)
+    }
+
+    fn parse_command(&mut self) -> Option<SedScriptItem> {
+        if !self.skip_address() {
+            return None;
+        }
+        self.0 = self.0.trim_start_matches([' ', '!']);
+        let known = match self.next()? {
+            '{' => return Some(SedScriptItem::GroupStart),
+            's' => self.skip_delimited_parts(2) && self.skip_flags(),
+            'y' => self.skip_delimited_parts(2),
+            'p' | 'd' | 'q' | 'Q' | '=' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'P' | 'D'
+            | 'l' | 'z' => true,
+            // A label, which some end at a semicolon and some do not: plain letters are either.
+            ':' | 'b' | 't' | 'T' => {
+                self.0 = self.0.trim_start_matches(' ');
+                self.0 = self.0.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+                true
+            }
+            // A text up to the end of the line.
+            'a' | 'i' | 'c' => {
+                let end = self.0.find('\n').unwrap_or(self.0.len());
+                let (text, rest) = self.0.split_at(end);
+                self.0 = rest;
+                !text.contains('\\') && !text.trim().is_empty()
+            }
+            _ => false,
+        };
+        known.then_some(SedScriptItem::Command)
+    }
+
+    /// `1`, `$`, `/…/`, and two of them with a comma.
+    fn skip_address(&mut self) -> bool {
+        loop {
+            match self.0.chars().next() {
+                Some('0'..='9') => self.0 = self.0.trim_start_matches(|c: char| c.is_ascii_digit()),
+                Some('$') => self.0 = &self.0[1..],
+                Some('/') => {
+                    if !self.skip_delimited_parts(1) {
+                        return false;
+                    }
+                }
+                Some(_) | None => return true,
+            }
+            self.0 = self.0.trim_start_matches(' ');
+            match self.0.strip_prefix(',') {
+                Some(rest) => self.0 = rest.trim_start_matches([' ', '+', '~']),
+                None => return true,
+            }
+        }
+    }
+
+    /// So many parts, each ended by the character that comes first.
+    fn skip_delimited_parts(&mut self, n_parts: usize) -> bool {
+        let Some(delimiter) = self.next() else { return false };
+        if delimiter.is_alphanumeric() || matches!(delimiter, '\\' | '\n' | ' ') {
+            return false;
+        }
+        for _ in 0..n_parts {
+            loop {
+                match self.next() {
+                    Some('\\') => {
+                        self.next();
+                    }
+                    // Whether the delimiter ends a part within brackets is read differently.
+                    Some('[') if delimiter != '[' && self.bracket_contains(delimiter) => {
+                        return false;
+                    }
+                    Some('\n') | None => return false,
+                    Some(c) if c == delimiter => break,
+                    Some(_) => {}
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether a bracket expression holds the delimiter.
+    fn bracket_contains(&self, delimiter: char) -> bool {
+        let inside = self.0.strip_prefix('^').unwrap_or(self.0);
+        let inside = inside.strip_prefix(']').unwrap_or(inside);
+        inside.split(']').next().unwrap_or(inside).contains(delimiter)
+    }
+
+    /// `g`, `p`, `i` and a number; `e` runs and `w` writes.
+    fn skip_flags(&mut self) -> bool {
+        self.0 = self.0.trim_start_matches([
+            'g', 'p', 'i', 'I', 'm', 'M', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
+        ]);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;
