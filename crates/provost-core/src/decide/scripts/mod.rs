@@ -1,12 +1,10 @@
-//! The files that tell a command what to do, as far as its words name them.
-//! What they hold is pinned with an answer, so that a script that is edited
-//! after the question is another question.
+//! The files that a command takes instructions from, as far as its words name them. Their hashes
+//! are pinned with an approval, so that a script that is edited afterwards needs a new one.
 //!
-//! It rather names too many than too few: every word that could be such a file
-//! is one, and what is no file is not pinned. What it cannot see: files that a
-//! script reads in its turn, and what an installed tool looks for under names
-//! that are not here. Where it sees that code runs and not which, as for a glob
-//! or a variable, [`unpinned_reason`] says so.
+//! It lists too many rather than too few: every word that could be such a file is one, and what
+//! is not a file is not pinned. It cannot see files that a script reads in turn, nor files that
+//! an installed tool finds under names that are not listed here. Where it sees that code runs but
+//! not which, as for a glob or a variable, [`unpinned_reason`] says so.
 
 mod loaded_files;
 mod script_programs;
@@ -19,7 +17,7 @@ use crate::command::{
 };
 use script_programs::{BUILD_TOOLS, INTERPRETERS, TEST_RUNNERS};
 
-/// The files beneath the project that this line names as what to do.
+/// The files inside the project that this line takes instructions from.
 pub(super) fn named_script_paths(
     analysis: &CommandAnalysis,
     cwd: &str,
@@ -34,7 +32,7 @@ pub(super) fn named_script_paths(
             | CommandEffect::ReadOperand { .. } => None,
         })
     };
-    // `cat build.sh | sh`: then what the others name is what it reads.
+    // In `cat build.sh | sh`, the shell reads the files that the others name.
     let interprets = runs().any(runs_script_file);
     let mut found = Vec::new();
     for run in runs() {
@@ -57,9 +55,9 @@ pub(super) fn named_script_paths(
     found
 }
 
-/// Of the files that are pinned, those that these demands run: a program by its
-/// path, and the first file that is named to an interpreter. What else is named
-/// may well be written by the command, as `package.json` is by `npm install`.
+/// Of the pinned files, those that these effects run: a program by its path, and the first file
+/// that is passed to an interpreter. The command may well write the others, as `npm install`
+/// writes `package.json`.
 pub(super) fn pinned_programs(
     demands: &[CommandEffect],
     cwd: &str,
@@ -71,7 +69,7 @@ pub(super) fn pinned_programs(
     for demand in demands {
         let CommandEffect::Run(run) = demand else { continue };
         let Some((program, words)) = run.argv.split_first() else { continue };
-        // Options may have values that are files too: `python3 -W x.py run.py`.
+        // Option values can be files too: `python3 -W x.py run.py`.
         let first = find_script_index(&run.argv).map_or(0, |at| at - 1);
         let words = if is_interpreter(run_program_name(run)) { &words[first..] } else { &[] };
         for folder in &run.folders {
@@ -107,13 +105,13 @@ fn script_names(run: &CommandInvocation, all: bool) -> Vec<String> {
     names
 }
 
-/// The files of a fixed name that a program is told by.
+/// The files of fixed names that configure a program.
 fn config_files(program: &str) -> Option<&'static [&'static str]> {
     let known = BUILD_TOOLS.iter().chain(TEST_RUNNERS).find(|(name, _)| *name == program);
     known.map(|(_, files)| *files)
 }
 
-/// The files that a name without its ending stands for: `python3 -m a.b`, `node .`.
+/// The files that a module name stands for: `python3 -m a.b`, `node .`.
 fn module_files(run: &CommandInvocation) -> Vec<String> {
     let program = plain_name(run_program_name(run));
     let words = run.argv.get(1..).unwrap_or_default();
@@ -141,7 +139,7 @@ fn module_files(run: &CommandInvocation) -> Vec<String> {
     found
 }
 
-/// The files that a module of Python may be, and those that are loaded before it.
+/// The files that a Python module may be, and those that are loaded before it.
 fn python_module_files(module: &str) -> Vec<String> {
     let path = module.replace('.', "/");
     let mut found = vec![format!("{path}.py"), format!("{path}/__main__.py")];
@@ -149,12 +147,12 @@ fn python_module_files(module: &str) -> Vec<String> {
         found.push(format!("{}/__init__.py", &path[..at]));
     }
     found.push(format!("{path}/__init__.py"));
-    // `python3 -m pytest` is told by the same as `pytest`.
+    // `python3 -m pytest` is configured by the same files as `pytest`.
     found.extend(config_files(module).unwrap_or_default().iter().map(|&file| file.to_owned()));
     found
 }
 
-/// The manifests whose `main` is what runs: `node .`.
+/// The manifests whose `main` is the file that runs: `node .`.
 pub(super) fn manifests(demands: &[CommandEffect], cwd: &str, root: &str) -> Vec<RelPath> {
     let mut found = Vec::new();
     for demand in demands {
@@ -172,8 +170,8 @@ pub(super) fn manifests(demands: &[CommandEffect], cwd: &str, root: &str) -> Vec
     found
 }
 
-/// Why what runs can change after it was pinned, if it can: code of the project runs, and
-/// which is not known, or none of it is pinned.
+/// Why the code that runs can change after it was pinned, if it can: code of the project runs,
+/// and it is unknown which, or none of it is pinned.
 pub(super) fn unpinned_reason(
     analysis: &CommandAnalysis,
     cwd: &str,
@@ -181,7 +179,7 @@ pub(super) fn unpinned_reason(
     pins: &[PinnedFile],
 ) -> Option<String> {
     let is_pinned = |path: &RelPath| pins.iter().any(|pin| pin.path == path.as_str());
-    // Of what a variable or an option has loaded, only what is named is pinned.
+    // Of the files that a variable or an option loads, only those that are named are pinned.
     let loads =
         analysis.opaque.iter().find(|part| matches!(part.why, OpaqueReason::CodeInjection(_)));
     if let Some(part) = loads {
@@ -223,7 +221,7 @@ pub(super) fn unpinned_reason(
     Some(format!("{text} {}", input.why))
 }
 
-/// `python3 -m pytest`: what runs is not the module alone.
+/// `python3 -m pytest`: it runs more than the module.
 fn is_module_runner(run: &CommandInvocation) -> bool {
     let module = run.argv.iter().position(|word| word == "-m").and_then(|at| run.argv.get(at + 1));
     runs_script_file(run)
@@ -232,19 +230,19 @@ fn is_module_runner(run: &CommandInvocation) -> bool {
         })
 }
 
-/// `node --test`: without a file, it runs all that look like tests.
+/// `node --test` without a file runs everything that looks like a test.
 fn finds_tests(run: &CommandInvocation) -> bool {
     matches!(plain_name(run_program_name(run)), "node" | "nodejs")
         && run.argv.iter().any(|word| word == "--test")
 }
 
-/// The words that may name files, without what follows `::`.
+/// The words that may be files, without what follows `::`.
 fn operands(run: &CommandInvocation) -> Vec<String> {
     let words = run.argv.iter().skip(1).filter(|word| !word.starts_with('-'));
     words.map(|word| word.split("::").next().unwrap_or(word).to_owned()).collect()
 }
 
-/// Whether the place of the script, or what may come before it, is not known.
+/// Whether the script, or a word before it, is unknown.
 fn script_is_unknown(run: &CommandInvocation) -> bool {
     let words = || run.argv.iter().enumerate().skip(1);
     let first = words().find(|(at, word)| !word.starts_with('-') && !run.unknown.contains(at));
@@ -253,7 +251,7 @@ fn script_is_unknown(run: &CommandInvocation) -> bool {
     run.unknown.iter().any(|at| *at <= first)
 }
 
-/// The part of a word that can name a file: `-fother.mk`, `--file=other.mk`.
+/// The part of a word that can be a file: `-fother.mk`, `--file=other.mk`.
 fn option_value(word: &str) -> &str {
     match (word.strip_prefix('-'), word.split_once('=')) {
         (Some(_), Some((_, value))) => value,
@@ -262,7 +260,7 @@ fn option_value(word: &str) -> &str {
     }
 }
 
-/// Whether it takes what to do from a file that its words name.
+/// Whether it takes instructions from a file that its words name.
 fn runs_script_file(run: &CommandInvocation) -> bool {
     let from_file = |word: &String| {
         word.starts_with("--file")
@@ -278,7 +276,7 @@ fn is_interpreter(program: &str) -> bool {
     INTERPRETERS.contains(&program) || INTERPRETERS.contains(&plain_name(program))
 }
 
-/// A name without the version that may be part of it.
+/// A program name without its version.
 fn plain_name(program: &str) -> &str {
     program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
@@ -288,8 +286,8 @@ fn run_program_name(run: &CommandInvocation) -> &str {
     crate::command::program_basename(program)
 }
 
-/// Where a path lies beneath the project, if it does: `..` taken away, and an
-/// absolute one seen from `root`. Each part counts from the one before it.
+/// The path relative to the project, if it is inside: `..` resolved, and an absolute path
+/// relative to `root`. Each part is relative to the one before it.
 fn resolve_in_project(parts: &[&str], root: &str) -> Option<RelPath> {
     let absolute = parts.iter().rposition(|part| part.starts_with('/'));
     let parts = &parts[absolute.unwrap_or(0)..];
