@@ -1,4 +1,4 @@
-//! The fold of what governs: modes, questions, grants, trust.
+//! The fold of governance: modes, approvals, grants and trusted files.
 
 use provost_proto::{
     Approval, ApprovalAnswer, ApprovalStatus, Fact, GovernanceFileKind, Grant, ProjectId,
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::EventMetadata;
 
-/// The key of a trusted file: the same for the same file of the same project.
+/// The key of a trusted file, derived from project, kind and file.
 pub(super) fn trusted_file_key(project: ProjectId, what: GovernanceFileKind, file: &str) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(project.uuid().as_bytes());
@@ -113,7 +113,7 @@ pub(super) fn new_approval(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Appr
     })
 }
 
-/// What was resolved stays so: the first answer is the answer.
+/// The first answer counts: a resolved approval does not change any more.
 pub(super) fn update_approval(
     approval: Approval,
     stamp: EventMetadata<'_>,
@@ -122,20 +122,19 @@ pub(super) fn update_approval(
     if approval.status != ApprovalStatus::Pending {
         return approval;
     }
-    let (status, scope, message) =
-        if let Fact::ApprovalAnswered { decision, scope, message, .. } = fact {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact resolves an approval")]
+    let (status, scope, message) = match fact {
+        Fact::ApprovalAnswered { decision, scope, message, .. } => {
             let status = match decision {
                 ApprovalAnswer::Allow => ApprovalStatus::Allowed,
                 ApprovalAnswer::Deny => ApprovalStatus::Denied,
             };
             (status, *scope, message.clone())
-        } else if let Fact::ApprovalExpired { .. } = fact {
-            (ApprovalStatus::Expired, None, None)
-        } else if let Fact::ApprovalWithdrawn { why, .. } = fact {
-            (ApprovalStatus::Withdrawn, None, Some(why.clone()))
-        } else {
-            return approval;
-        };
+        }
+        Fact::ApprovalExpired { .. } => (ApprovalStatus::Expired, None, None),
+        Fact::ApprovalWithdrawn { why, .. } => (ApprovalStatus::Withdrawn, None, Some(why.clone())),
+        _ => return approval,
+    };
     let (resolved_at, resolved_by) = (Some(stamp.at), Some(stamp.principal.to_owned()));
     Approval { status, scope, message, resolved_at, resolved_by, ..approval }
 }

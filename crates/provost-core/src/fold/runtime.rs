@@ -1,5 +1,5 @@
-//! The fold of a project's runtime. The kernel folds its own changes with the
-//! same function, so that what it says of itself is what the log comes to.
+//! The fold of a project's runtime. The kernel folds its own changes with the same function, so
+//! that its state and the one folded from the log are the same.
 
 use provost_proto::runtime::{
     BuildFailureCause, BuildStatus, BuildView, CrashReport, DevServerView, PreviewStatus,
@@ -28,7 +28,7 @@ pub(super) fn fold_runtime(
     Some(ViewDocument::Runtime(Box::new(view)))
 }
 
-/// Folds a change. `at` is when it was recorded, `action` what began it.
+/// Applies a change. `at` is when it was recorded, `action` the action that caused it.
 pub fn apply_runtime_change(
     view: &mut RuntimeView,
     at: UnixMicros,
@@ -161,7 +161,7 @@ fn apply_terminal_change(terminal: &mut TerminalView, action: ActionId, change: 
     }
 }
 
-/// The kernel has ended, or another is there: nothing of what ran in it is left.
+/// The kernel has ended, or a new one was started: nothing that ran in it is left.
 fn clear_after_kernel_exit(mut view: RuntimeView, at: UnixMicros, fact: &Fact) -> RuntimeView {
     let in_order = matches!(fact, Fact::KernelStopped { .. });
     let dev_server = &mut view.dev_server;
