@@ -1,86 +1,88 @@
-//! An action as the things it demands, and the worst of what rules say of them.
+//! Evaluates the rules: splits an action into the permissions that it requires, and combines the
+//! effects of the rules that match them.
 
 use std::borrow::Cow;
 
 use provost_proto::ProjectMode;
 
 use super::RuleEffect;
-use super::matching::{RequestLocation, RuleMatches, RuleQuery, RuleTarget};
 use super::path_selector::{ResolvedPath, resolve_path};
 use super::policy_rules::PolicyRules;
 use super::rule::RUN_SKILL;
+use super::rule_match::RuleMatches;
+use super::rule_query::{RequestLocation, RuleQuery, RuleTarget};
 use crate::action::{Action, FileAction, ProcessAction, RelPath, RunCommand};
 use crate::command::{CommandAnalysis, CommandEffect, CommandInvocation, OpaquePart};
 
-/// What a command that writes a file would take, were it an action of its own.
+/// The skill that a command needs to write a file.
 const WRITE_SKILL: &str = "fs.writeFile";
-/// The same for reading.
+/// The skill that a command needs to read a file.
 pub(super) const READ_SKILL: &str = "fs.readFile";
 
-/// Who asks, and where.
+/// Who makes a request, and where.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyRequester<'a> {
     /// The role; an operator has none.
     pub role: Option<&'a str>,
     /// The project's mode.
     pub mode: ProjectMode,
-    /// The project's folder, if it is known.
+    /// The absolute path of the project, if it is known.
     pub project: Option<&'a str>,
 }
 
-/// One thing that an action demands.
+/// One permission that an action requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequiredPermission<'a> {
     /// A path inside the project.
     Path {
-        /// What is done to it.
+        /// The skill that it needs.
         skill: &'static str,
         /// The path.
         path: Cow<'a, str>,
     },
-    /// A path that leaves the project, or an absolute one.
+    /// An absolute path, or one that leaves the project.
     OutsidePath {
-        /// What is done to it.
+        /// The skill that it needs.
         skill: &'static str,
         /// The path, as written.
         path: Cow<'a, str>,
     },
-    /// A path with globs in it, or with what is not known.
+    /// A path with globs or unknown parts.
     UnresolvedPath {
-        /// What is done to it.
+        /// The skill that it needs.
         skill: &'static str,
         /// The path, as written.
         path: Cow<'a, str>,
     },
     /// A command.
     Run(&'a CommandInvocation),
-    /// Variables for the command, which no rule allows: they change what programs do.
+    /// Variables for a command. No rule allows them, because they change what programs do.
     Variables,
-    /// What could not be read for certain, part by part, which no rule allows.
+    /// Parts that could not be analyzed. No rule allows them.
     Opaque(&'a [OpaquePart]),
-    /// The skill itself.
+    /// The skill itself, without a target.
     Skill(&'static str),
 }
 
-/// One demand with the rules about it.
+/// One required permission with the rules that match it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluatedPermission<'a> {
-    /// The demand.
+    /// The permission.
     pub demanded: RequiredPermission<'a>,
-    /// The rules.
+    /// The rules that match it.
     pub matched: RuleMatches<'a>,
 }
 
-/// What the rules say of an action.
+/// The rules evaluated for one action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyEvaluation<'a> {
-    /// Each demand of the action.
+    /// Each permission that the action requires.
     pub demands: Vec<EvaluatedPermission<'a>>,
 }
 
 impl PolicyEvaluation<'_> {
-    /// Deny if any demand is denied, else ask if any is to be asked, allow only
-    /// if every one is allowed. Otherwise nothing: the mode decides.
+    /// Deny if any permission is denied, else ask if any requires it; allow only if all are
+    /// allowed. Otherwise `None`: the mode decides.
     pub fn combined_effect(&self) -> Option<RuleEffect> {
         let verdicts = || self.demands.iter().map(|judged| judged.matched.combined_effect());
         match verdicts().flatten().max() {
@@ -91,8 +93,8 @@ impl PolicyEvaluation<'_> {
 }
 
 impl PolicyRules {
-    /// What the rules say of an action. For a command it takes what the line
-    /// would do; without it, nothing of it counts as read.
+    /// Evaluates the rules for an action. A command needs the analysis of its line; without it,
+    /// everything in the line counts as opaque.
     pub fn evaluate<'a>(
         &'a self,
         asker: PolicyRequester<'a>,
@@ -104,8 +106,8 @@ impl PolicyRules {
         let judge = |demanded| self.evaluate_permission(asker, at, skill, demanded);
         let mut judged: Vec<_> =
             required_permissions(action, analysis).into_iter().map(judge).collect();
-        // What a program is given to read may be denied or asked about; it needs
-        // nobody to allow it, since looking is what every mode allows.
+        // A rule can deny or ask about an operand that a program reads. None has to allow it,
+        // because every mode allows reads.
         let cwd = as_run_command(action).map_or(".", |command| command.cwd.as_str());
         for demand in analysis.into_iter().flat_map(|analysis| &analysis.demands) {
             let given = match demand {
@@ -117,7 +119,7 @@ impl PolicyRules {
                 let mut operand =
                     judge(path_permission(READ_SKILL, cwd, path, may_expand(analysis, path)));
                 if let CommandEffect::Run(_) = demand {
-                    // That it is a path at all is only possible.
+                    // An operand is not certain to be a path at all.
                     operand.matched.mark_uncertain();
                 }
                 if operand.matched.combined_effect() > Some(RuleEffect::Allow) {
@@ -128,7 +130,7 @@ impl PolicyRules {
         PolicyEvaluation { demands: judged }
     }
 
-    /// What the rules on an action say of a path that it does not name itself.
+    /// The rules on this action that match a path that the action does not name itself.
     pub fn match_action_path<'a>(
         &'a self,
         asker: PolicyRequester<'a>,
@@ -155,7 +157,7 @@ impl PolicyRules {
     ) -> EvaluatedPermission<'a> {
         let PolicyRequester { role, mode, .. } = asker;
         let mut places = Vec::new();
-        // What a command does to a file is a matter of rules on files and on commands.
+        // Rules on files and rules on commands both apply to a file that a command touches.
         let mut look = |skill: &'static str, target| {
             self.find_matches_into(&RuleQuery { skill, role, mode, target, at }, &mut places);
             if skill != action {
@@ -194,7 +196,7 @@ fn request_location<'a>(asker: PolicyRequester<'a>, action: &'a Action) -> Reque
     }
 }
 
-/// Whether a path of a command may become another when it runs.
+/// Whether a path of a command may expand to another one when it runs.
 fn may_expand(analysis: Option<&CommandAnalysis>, path: &str) -> bool {
     analysis.is_some_and(CommandAnalysis::is_opaque)
         && (path.contains(['$', '`', '*', '?', '[', '{']) || path.starts_with(['~', '<', '>']))
@@ -242,7 +244,7 @@ fn required_permissions<'a>(
     }
 }
 
-/// What an action on a path takes: who searches reads, whatever it is called.
+/// The skill of an action on a path: a search reads, whatever it is called.
 fn path_skill(action: &Action) -> &'static str {
     match action {
         Action::File(FileAction::SearchFiles(_)) => READ_SKILL,

@@ -1,16 +1,15 @@
-//! What the rules say of an action, in plain words.
+//! Explains an evaluation in plain text.
 
 use std::fmt::Write as _;
 
 use super::evaluate::{PolicyEvaluation, RequiredPermission};
-use super::matching::{MatchCertainty, RuleMatch, RuleStatus};
+use super::rule_match::{MatchCertainty, RuleMatch, RuleStatus};
 use super::{RuleEffect, RuleLayer};
 use crate::action::text::excerpt;
 use crate::command::OpaquePart;
 
 impl PolicyEvaluation<'_> {
-    /// Each demand with the rules that match it, those that decide marked, and
-    /// what follows from them.
+    /// Each permission with the rules that match it, the deciding ones marked, and the result.
     pub fn explain(&self) -> String {
         let mut text = String::new();
         for judged in &self.demands {

@@ -1,4 +1,4 @@
-//! Reads a policy file and finds everything that is wrong with it.
+//! Reads a policy file and reports all errors in it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::rule::{PolicyRule, RuleDefinition};
 use super::{MAX_POLICY_BYTES, MAX_POLICY_RULES, RuleEffect, rule_examples};
 use crate::spelling;
 
-/// Every key of a rule.
+/// All keys of a rule.
 const RULE_KEYS: &[&str] = &[
     "id",
     "effect",
@@ -33,7 +33,7 @@ const RULE_KEYS: &[&str] = &[
     "not_match",
 ];
 
-/// The keys that hold a list of texts.
+/// The keys that hold a list of strings.
 const LIST_KEYS: &[&str] = &[
     "on",
     "roles",
@@ -49,7 +49,7 @@ const LIST_KEYS: &[&str] = &[
     "not_match",
 ];
 
-/// The longest list.
+/// The most items of a list.
 const MAX_LIST_ITEMS: usize = 256;
 
 const EXPECTED_TEXT: &str = "a text";
@@ -73,12 +73,12 @@ pub(super) fn read_policy_rules(file: &str, text: &str) -> Result<Vec<PolicyRule
 struct PolicyFileReader<'a> {
     file: &'a str,
     lines: LineIndex,
-    /// The id of the rule that is being read.
+    /// The id of the current rule.
     rule_id: Option<String>,
     errors: Vec<PolicyError>,
 }
 
-/// A rule's table, and where each of its keys stands.
+/// The position of each key in a rule's table.
 type KeySpans = HashMap<String, Range<usize>>;
 
 impl PolicyFileReader<'_> {
@@ -98,7 +98,7 @@ impl PolicyFileReader<'_> {
             let message = crate::action::escape_invisible(error.message()).replace("\\`", "`");
             self.add_fault(&error.span().unwrap_or(0..0), PolicyFault::Syntax(message));
         }
-        // What was recovered from a broken text can mean anything.
+        // The values that the parser recovered from invalid text are not reliable.
         if !self.errors.is_empty() {
             return Vec::new();
         }
@@ -281,7 +281,7 @@ fn read_argv(value: &DeValue<'_>) -> Option<Vec<Vec<String>>> {
     items.iter().map(place).collect()
 }
 
-/// What a value is, in words; what it says, if it is short.
+/// The type of a value and, if it is short, the value.
 fn describe_value(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => crate::action::text::excerpt(text),
@@ -294,7 +294,7 @@ fn describe_value(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Where the lines of a text begin.
+/// The byte offsets at which lines begin.
 struct LineIndex(Vec<usize>);
 
 impl LineIndex {
@@ -303,7 +303,7 @@ impl LineIndex {
         Self(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
     }
 
-    /// The line and the column of a byte, both from 1.
+    /// Line and column of a byte offset, both from 1.
     fn line_and_column(&self, at: usize) -> (usize, usize) {
         let line = self.0.partition_point(|start| *start <= at).max(1);
         (line, at - self.0[line - 1] + 1)

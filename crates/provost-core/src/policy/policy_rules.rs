@@ -1,14 +1,14 @@
-//! The rules of all layers together, arranged so that few are looked at.
+//! The rules of all layers, indexed so that a query compares few of them.
 
 use std::collections::HashMap;
 
 use super::rule_index::RuleIndex;
 use provost_proto::ProjectMode;
 
-use super::matching::{
-    MatchCertainty, RuleMatch, RuleMatches, RuleQuery, RuleStatus, RuleTarget, path_reach,
-};
+use super::matching::path_reach;
 use super::rule::PolicyRule;
+use super::rule_match::{MatchCertainty, RuleMatch, RuleMatches, RuleStatus};
+use super::rule_query::{RuleQuery, RuleTarget};
 use super::{Policy, PolicyTrust, RuleEffect, RuleLayer};
 use crate::skill;
 
@@ -27,7 +27,7 @@ struct LayeredRule {
 }
 
 impl PolicyRules {
-    /// Puts the layers together.
+    /// Joins the layers.
     pub fn new(builtin: Policy, user: Policy, project: Option<(Policy, PolicyTrust)>) -> Self {
         let trusted = [(builtin, PolicyTrust::Trusted), (user, PolicyTrust::Trusted)];
         let mut entries = Vec::new();
@@ -52,14 +52,14 @@ impl PolicyRules {
         Self { entries, skills }
     }
 
-    /// Every rule that matches.
+    /// All rules that match.
     pub fn find_matches(&self, subject: &RuleQuery<'_>) -> RuleMatches<'_> {
         let mut hits = Vec::new();
         self.find_matches_into(subject, &mut hits);
         self.collect_matches(hits)
     }
 
-    /// Every rule, in order, with whose it is and whether it counts.
+    /// All rules in order, with layer and status.
     pub fn iter(&self) -> impl Iterator<Item = RuleMatch<'_>> {
         self.entries.iter().map(|entry| entry.to_rule_match(MatchCertainty::Certain))
     }
@@ -86,8 +86,8 @@ impl PolicyRules {
             let about = |place: &usize| {
                 let entry = &self.entries[*place];
                 let certainty = entry.rule.matches(subject)?;
-                // The built-in rules about paths look at names that are written out, at
-                // least in part: else every `cat src/*` would ask.
+                // Built-in rules about paths match only names with literal parts: otherwise every
+                // `cat src/*` would require an approval.
                 let builtin =
                     entry.layer == RuleLayer::Builtin && certainty == MatchCertainty::Possible;
                 let vague = match subject.target {
@@ -106,8 +106,8 @@ impl PolicyRules {
         });
     }
 
-    /// Whether any rule that denies commands is narrowed, so that it cannot be
-    /// seen whether it is about one that cannot be read.
+    /// Whether a rule denies some commands but not all, so that it is unknown whether it matches
+    /// a command that could not be analyzed.
     pub fn denies_some_commands(&self, role: Option<&str>, mode: ProjectMode) -> bool {
         self.entries.iter().any(|entry| {
             entry.rule.effect() == RuleEffect::Deny
