@@ -1,7 +1,4 @@
-//! The event envelope and the catalogue of kinds.
-//!
-//! Kinds are never renamed and bodies only grow optional fields: a log written
-//! today is read by every later Provost. A reader skips kinds it does not know.
+//! The catalogue of facts: every kind of event with its typed body.
 
 use std::collections::BTreeMap;
 
@@ -9,166 +6,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::{Principal, UnixMicros};
 use crate::kernel::{ActionOutcome, ErrorInfo, OutputChunk, ReportNumber};
 use crate::runtime;
 use crate::session;
 use crate::{
-    ActionId, AllowedBy, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalPrompt, EventId,
+    ActionId, AllowedBy, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalPrompt,
     GovernanceFileKind, GrantId, GrantScope, Hash, PinnedFile, ProjectId, ProjectMode, RuleRef,
-    SessionId, Stream, TokenClass, TokenId,
+    SessionId, TokenClass, TokenId,
 };
 
-/// The place of an event in the whole log; the first is 1, and none is missing.
-pub type Seq = u64;
-
-/// The place of an event in its stream; the first is 1, and none is missing.
-pub type StreamVersion = u64;
-
-/// Microseconds since 1970, by the daemon's clock.
-pub type UnixMicros = u64;
-
-/// On whose authority something was done: `local:<user>`, `token:<id>`, or
-/// `session:<id>` for a model in a session.
-pub type Principal = String;
-
-/// A client's idempotency key: the same command sent twice happens once.
-pub type IdempotencyKey = String;
-
-/// One fact, as it is stored and as clients see it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Event {
-    /// Place in the whole log.
-    pub seq: Seq,
-    /// Whose event it is.
-    pub stream: Stream,
-    /// Place in its stream.
-    pub version: StreamVersion,
-    /// Its name.
-    pub id: EventId,
-    /// When, by the daemon's clock; the only time a fold may see.
-    pub at: UnixMicros,
-    /// On whose authority.
-    pub principal: Principal,
-    /// What acted.
-    pub actor: Actor,
-    /// The client's idempotency key, if it gave one.
-    pub command: Option<IdempotencyKey>,
-    /// The event that led to this one.
-    pub cause: Option<EventId>,
-    /// What happened, `SCREAMING_SNAKE_CASE`.
-    pub kind: EventKind,
-    /// The particulars; a `{"$blob": …}` reference where they are large.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
-    pub body: Value,
-    /// The hash of the event before this one in the log.
-    pub prev: Hash,
-    /// BLAKE3 over `prev` and the canonical JSON of all the rest.
-    pub hash: Hash,
-}
-
-/// The kind of an event as text: a newer daemon may know more kinds than we do.
-pub type EventKind = String;
-
-/// Stands in the place of a body that is kept in the blob store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct BlobRef {
-    /// The content address.
-    #[serde(rename = "$blob")]
-    pub hash: Hash,
-    /// How many bytes it has.
-    #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub size: u64,
-}
-
-/// What acted. Stamped by the daemon from the authenticated connection.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
-#[cfg_attr(
-    feature = "ts",
-    ts(type = "'ui' | 'cli' | 'kernel' | 'daemon' | `agent:${string}` | `runtime:${string}`")
-)]
-pub enum Actor {
-    /// A person in the browser.
-    Ui,
-    /// A person or script at the command line.
-    Cli,
-    /// An agent in a role.
-    Agent(String),
-    /// The runtime of a notebook.
-    Runtime(String),
-    /// A project's kernel process.
-    Kernel,
-    /// The daemon by itself.
-    Daemon,
-}
-
-/// A text that names no actor.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no actor")]
-pub struct ParseActorError(String);
-
-impl std::fmt::Display for Actor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ui => f.write_str("ui"),
-            Self::Cli => f.write_str("cli"),
-            Self::Agent(role) => write!(f, "agent:{role}"),
-            Self::Runtime(id) => write!(f, "runtime:{id}"),
-            Self::Kernel => f.write_str("kernel"),
-            Self::Daemon => f.write_str("daemon"),
-        }
-    }
-}
-
-impl std::str::FromStr for Actor {
-    type Err = ParseActorError;
-
-    fn from_str(text: &str) -> Result<Self, ParseActorError> {
-        Ok(match (text, text.split_once(':')) {
-            ("ui", _) => Self::Ui,
-            ("cli", _) => Self::Cli,
-            ("kernel", _) => Self::Kernel,
-            ("daemon", _) => Self::Daemon,
-            (_, Some(("agent", role))) => Self::Agent(role.to_owned()),
-            (_, Some(("runtime", id))) => Self::Runtime(id.to_owned()),
-            (_, None | Some(_)) => return Err(ParseActorError(text.to_owned())),
-        })
-    }
-}
-
-impl Serialize for Actor {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Actor {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <std::borrow::Cow<'de, str>>::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(feature = "openapi")]
-impl utoipa::PartialSchema for Actor {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        utoipa::openapi::ObjectBuilder::new()
-            .schema_type(utoipa::openapi::schema::Type::String)
-            .examples([serde_json::json!("cli")])
-            .into()
-    }
-}
-
-#[cfg(feature = "openapi")]
-impl utoipa::ToSchema for Actor {}
-
-/// What can happen: the catalogue of kinds with their bodies.
+/// Every kind of event with its body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -178,18 +26,18 @@ impl utoipa::ToSchema for Actor {}
 )]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub enum Fact {
-    /// The daemon took the log and opened its door.
+    /// The daemon has opened the log and accepts connections.
     DaemonStarted {
         /// Its process id.
         pid: u32,
         /// Its version.
         version: String,
-        /// Where it listens.
+        /// The address that it listens on.
         listen: String,
     },
-    /// The daemon closed its door in good order.
+    /// The daemon shut down cleanly.
     DaemonStopped {
-        /// Why, for people.
+        /// The reason, as text for people.
         reason: String,
     },
     /// A person opened a folder as a project.
@@ -200,17 +48,17 @@ pub enum Fact {
         name: String,
         /// A DNS label, unique among the projects of this log.
         slug: String,
-        /// The folder, absolute, with no link in it.
+        /// The absolute path of the folder, with symbolic links resolved.
         path: String,
     },
-    /// A person closed a project; its folder is untouched.
+    /// A person closed a project; its folder is not changed.
     ProjectClosed {
         /// The project.
         project: ProjectId,
     },
-    /// A token was handed out.
+    /// A token was created.
     TokenCreated {
-        /// Its name.
+        /// Its id.
         token: TokenId,
         /// What it may do.
         class: TokenClass,
@@ -218,83 +66,83 @@ pub enum Fact {
         project: Option<ProjectId>,
         /// The role it acts in, if it is an agent's.
         role: Option<String>,
-        /// The person it speaks for, if it is a browser's; else it speaks for itself.
+        /// The person that a browser token acts for; other tokens act for themselves.
         holder: Option<Principal>,
-        /// What it is for, in its maker's words.
+        /// The label that its creator gave it.
         label: String,
         /// BLAKE3 of the token. The token itself is never stored.
         digest: Hash,
-        /// BLAKE3 of what the page keeps, if it is a browser's: neither works alone.
+        /// BLAKE3 of the secret that the page stores, for a browser token: cookie and page secret
+        /// are only valid together.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         page: Option<Hash>,
-        /// When it ends.
+        /// When it expires; never if absent.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         expires_at: Option<UnixMicros>,
     },
-    /// A token was taken back.
+    /// A token was revoked.
     TokenRevoked {
-        /// Its name.
+        /// Its id.
         token: TokenId,
     },
-    /// A project's kernel process answers.
+    /// The daemon is connected to a project's kernel process.
     KernelStarted {
         /// The project.
         project: ProjectId,
-        /// New with every kernel process.
+        /// Identifies the kernel process; new with every start.
         boot: Uuid,
         /// Its process id.
         pid: u32,
         /// Its version.
         version: String,
     },
-    /// A project's kernel process is there but does not answer in time.
+    /// A project's kernel process exists but does not answer heartbeats in time.
     KernelUnresponsive {
         /// The project.
         project: ProjectId,
-        /// Which kernel process.
+        /// The kernel process.
         boot: Uuid,
     },
-    /// A project's kernel process that did not answer does so again.
+    /// A project's kernel process answers heartbeats again.
     KernelResponsive {
         /// The project.
         project: ProjectId,
-        /// Which kernel process.
+        /// The kernel process.
         boot: Uuid,
     },
-    /// A project's kernel process does not answer any more, and what ran in it
-    /// is gone.
+    /// A project's kernel process is gone, with everything that ran in it.
     KernelLost {
         /// The project.
         project: ProjectId,
-        /// Which kernel process.
+        /// The kernel process.
         boot: Uuid,
-        /// Why, for people.
+        /// The reason, as text for people.
         why: String,
     },
-    /// A project's kernel process was stopped, in good order.
+    /// A project's kernel process was stopped cleanly.
     KernelStopped {
         /// The project.
         project: ProjectId,
-        /// Which kernel process.
+        /// The kernel process.
         boot: Uuid,
     },
-    /// Someone asked for an action.
+    /// An action was requested.
     ActionRequested {
-        /// Its name.
+        /// Its id.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// What kind of action.
+        /// The name of the action, such as `fs.readFile`.
         name: String,
         /// Its parameters, in canonical form.
         #[cfg_attr(feature = "ts", ts(type = "unknown"))]
         params: Value,
-        /// What it would do, in plain words.
+        /// What it would do, as text for people.
         what: String,
-        /// What an answer is bound to.
+        /// The hash of the action in its context: an answer is valid for this hash only.
         action_hash: Hash,
-        /// The role it is asked for in.
+        /// The role that requests it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         role: Option<String>,
@@ -303,51 +151,51 @@ pub enum Fact {
         #[cfg_attr(feature = "ts", ts(optional))]
         session: Option<SessionId>,
     },
-    /// The action waits for a person.
+    /// The action waits for an approval.
     ActionWaiting {
-        /// Which.
+        /// The action.
         action: ActionId,
-        /// For an answer to this.
+        /// The approval that it waits for.
         approval: ApprovalId,
     },
-    /// The action may not run.
+    /// The action was denied.
     ActionDenied {
-        /// Which.
+        /// The action.
         action: ActionId,
-        /// Why.
+        /// The error.
         fault: ErrorInfo,
     },
-    /// The action may run, once.
+    /// The action was allowed to run, once.
     ActionAllowed {
-        /// Which.
+        /// The action.
         action: ActionId,
-        /// What decided, in plain words.
+        /// What allowed it, as text for people.
         by: String,
-        /// What decided.
+        /// What allowed it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         why: Option<AllowedBy>,
-        /// The profile it runs under, if it starts a program.
+        /// The sandbox profile, if it starts a program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         profile: Option<String>,
     },
-    /// A read was asked for, allowed and done: one event instead of three.
+    /// A read was requested, allowed and executed: one event instead of three.
     ActionRead {
-        /// Its name.
+        /// Its id.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// What kind of action.
+        /// The name of the action, such as `fs.readFile`.
         name: String,
         /// Its parameters, in canonical form.
         #[cfg_attr(feature = "ts", ts(type = "unknown"))]
         params: Value,
-        /// What it did, in plain words.
+        /// What it did, as text for people.
         what: String,
-        /// What it was decided under.
+        /// The hash of the action in its context.
         action_hash: Hash,
-        /// The role it was asked for in.
+        /// The role that requested it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         role: Option<String>,
@@ -355,112 +203,112 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         session: Option<SessionId>,
-        /// What decided.
+        /// What allowed it.
         why: AllowedBy,
-        /// How it ended.
+        /// The outcome.
         outcome: ActionOutcome,
     },
-    /// A person is asked.
+    /// An approval was requested from a person.
     ApprovalAsked {
-        /// The question's name.
+        /// Its id.
         approval: ApprovalId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The action that waits.
+        /// The action that waits for it.
         action: ActionId,
-        /// What an answer is bound to.
+        /// The hash of the action in its context: an answer is valid for this hash only.
         action_hash: Hash,
-        /// What kind of token the asker holds.
+        /// The class of the requester's token.
         class: TokenClass,
-        /// The role it acts in.
+        /// The role of the requester.
         role: Option<String>,
         /// The session it belongs to.
         session: Option<SessionId>,
-        /// What is asked.
+        /// What the person is shown.
         question: Box<ApprovalPrompt>,
         /// When it expires.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         expires_at: UnixMicros,
     },
-    /// A person answered.
+    /// A person answered an approval.
     ApprovalAnswered {
-        /// Which question.
+        /// The approval.
         approval: ApprovalId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// What the answer is bound to.
+        /// The hash of the action that the answer is valid for.
         action_hash: Hash,
-        /// Yes or no.
+        /// Whether the person allowed or denied it.
         decision: ApprovalAnswer,
-        /// How far a yes reaches.
+        /// What the answer covers beyond this action, if it was allowed.
         scope: Option<AnswerScope>,
-        /// What the asker is told.
+        /// The person's message to the requester.
         message: Option<String>,
     },
-    /// Nobody answered in time.
+    /// An approval was not answered before it expired.
     ApprovalExpired {
-        /// Which question.
+        /// The approval.
         approval: ApprovalId,
-        /// Where.
+        /// The project.
         project: ProjectId,
     },
-    /// A question fell away before it was answered.
+    /// An approval became void before it was answered.
     ApprovalWithdrawn {
-        /// Which question.
+        /// The approval.
         approval: ApprovalId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// Why, for people.
+        /// The reason, as text for people.
         why: String,
     },
-    /// A person allowed more than one action.
+    /// A person allowed more than the one action.
     GrantCreated {
-        /// Its name.
+        /// Its id.
         grant: GrantId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The question it answered.
+        /// The approval that it came from.
         approval: ApprovalId,
-        /// Who may.
+        /// The principal it is granted to.
         grantee: Principal,
-        /// In which role.
+        /// The role it is limited to.
         role: Option<String>,
-        /// Only in this session.
+        /// The session it is limited to.
         session: Option<SessionId>,
         /// What it covers.
         covers: GrantScope,
-        /// The scripts it may run, as they were.
+        /// The scripts it may run, with their hashes at the time.
         pins: Vec<PinnedFile>,
-        /// The rules that asked, which its question named.
+        /// The rules that required the approval.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(feature = "ts", ts(as = "Option<Vec<RuleRef>>", optional))]
         rules: Vec<RuleRef>,
-        /// What it covers, in plain words.
+        /// What it covers, as text for people.
         what: String,
-        /// When it ends.
+        /// When it expires; never if absent.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         until: Option<UnixMicros>,
     },
-    /// A person took a grant back.
+    /// A person revoked a grant.
     GrantRevoked {
-        /// Which.
+        /// The grant.
         grant: GrantId,
-        /// Where.
+        /// The project.
         project: ProjectId,
     },
     /// A person set a project's mode.
     ModeChanged {
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// Which.
+        /// The new mode.
         mode: ProjectMode,
-        /// When it ends.
+        /// When it expires; never if absent.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         until: Option<UnixMicros>,
     },
     /// A role's file was read.
     RoleLoaded {
-        /// Where.
+        /// The project.
         project: ProjectId,
         /// Its name.
         role: String,
@@ -468,316 +316,316 @@ pub enum Fact {
         file: String,
         /// BLAKE3 of the file.
         hash: Hash,
-        /// What it may ask for.
+        /// Its skills.
         skills: Vec<String>,
-        /// The model it asks for.
+        /// The model that it names.
         model: Option<String>,
-        /// Whether exactly this was trusted.
+        /// Whether a person trusted exactly these bytes.
         trusted: bool,
     },
-    /// A role's file is no role, or is gone.
+    /// A role's file is invalid, or was deleted.
     RoleRejected {
-        /// Where.
+        /// The project.
         project: ProjectId,
         /// The file, relative to the project.
         file: String,
-        /// Why, with the line and what was expected.
+        /// The error, with the line and what was expected.
         why: String,
     },
-    /// A person trusted a file that governs, exactly as it is.
+    /// A person trusted a governance file with exactly these bytes.
     FileTrusted {
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// What it is.
+        /// The kind of file.
         what: GovernanceFileKind,
         /// The file, relative to the project.
         file: String,
         /// BLAKE3 of its bytes.
         hash: Hash,
-        /// The text, so that a later change can be shown.
+        /// The text, so that a later change can be shown as a diff.
         text: String,
     },
-    /// A file of rules was read anew.
+    /// A file of rules was read again after a change.
     PolicyChanged {
-        /// Where; none for the user's own rules.
+        /// The project; absent for the user's own rules.
         project: Option<ProjectId>,
         /// `user` or `project`.
         layer: String,
-        /// BLAKE3 of the file; none if it is gone.
+        /// BLAKE3 of the file; absent if it was deleted.
         hash: Option<Hash>,
         /// How many rules it holds.
         rules: u32,
-        /// Whether exactly this is trusted.
+        /// Whether a person trusted exactly these bytes.
         trusted: bool,
-        /// Why it has no effect, if it has none.
+        /// The errors because of which it has no effect.
         errors: Vec<String>,
     },
-    /// A command runs.
+    /// A command was started.
     ActionStarted {
-        /// Which.
+        /// The action.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
         /// Its process id.
         pid: u32,
-        /// The profile it runs under.
+        /// The sandbox profile.
         profile: String,
-        /// The layers of the wall that were applied.
+        /// The sandbox mechanisms that were applied.
         #[cfg_attr(feature = "ts", ts(type = "Record<string, unknown>"))]
         layers: BTreeMap<String, Value>,
     },
-    /// A command printed something.
+    /// A command printed output.
     ActionOutput {
-        /// Which.
+        /// The action.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// What.
+        /// The output.
         output: OutputChunk,
     },
-    /// An action has ended, and nothing of it is left.
+    /// An action has ended, and no process of it is left.
     ActionFinished {
-        /// Which.
+        /// The action.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so; none for actions on files.
+        /// The number of the kernel's report; absent for actions on files.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         report: Option<ReportNumber>,
-        /// How.
+        /// The outcome.
         outcome: ActionOutcome,
     },
-    /// A build of the project began.
+    /// A build of the project was started.
     BuildStarted {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         build: runtime::BuildStarted,
     },
     /// A build of the project succeeded.
     BuildSucceeded {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         build: runtime::BuildSucceeded,
     },
-    /// A build of the project did not succeed.
+    /// A build of the project failed or was stopped.
     BuildFailed {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         build: runtime::BuildFailed,
     },
-    /// The project was asked to run, and nothing was in the way.
+    /// The project's dev server is about to be started.
     RuntimeStarting {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         run: runtime::RuntimeStarting,
     },
-    /// The project's dev server runs.
+    /// The project's dev server was started.
     RuntimeStarted {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         run: runtime::RuntimeStarted,
     },
-    /// The project's dev server runs again.
+    /// The project's dev server was started again.
     RuntimeRestarted {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         run: runtime::RuntimeStarted,
     },
-    /// The project's dev server was told to end.
+    /// The project's dev server is being stopped.
     RuntimeStopping {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         run: runtime::RuntimeStopping,
     },
-    /// The project's run is over, and nothing of it is left.
+    /// The project's dev server was stopped, and no process of it is left.
     RuntimeStopped {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         run: runtime::RuntimeStopped,
     },
-    /// The project's run ended though nobody asked, and nothing of it is left.
+    /// The project's dev server ended without a request, and no process of it is left.
     RuntimeCrashed {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         run: runtime::RuntimeCrashed,
     },
-    /// Something of the project listens.
+    /// A process of the project listens on a port.
     PreviewDetected {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         preview: runtime::PreviewDetection,
     },
-    /// The project's preview answers.
+    /// The project's preview answers HTTP requests.
     PreviewReady {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         preview: runtime::PreviewDetection,
     },
-    /// The project's preview does not answer any more.
+    /// The project's preview no longer answers.
     PreviewLost {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         preview: runtime::PreviewLost,
     },
-    /// The project's terminal is there.
+    /// The project's terminal was opened.
     TerminalOpened {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         terminal: runtime::TerminalOpened,
     },
-    /// The project's terminal has another size.
+    /// The project's terminal was resized.
     TerminalResized {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         terminal: runtime::TerminalSize,
     },
     /// The shell of the project's terminal has ended.
     TerminalClosed {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Where.
+        /// The project.
         project: ProjectId,
-        /// The kernel's report that says so.
+        /// The number of the kernel's report.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         report: ReportNumber,
-        /// The particulars.
+        /// The details.
         terminal: runtime::TerminalClosed,
     },
-    /// A conversation with a model begins.
+    /// A session with a model was opened.
     SessionOpened(session::SessionOpened),
-    /// Somebody said something in a conversation.
+    /// A message was added to a session.
     MessageAdded(session::MessageAdded),
-    /// A turn of a conversation begins.
+    /// A turn of a session was started.
     TurnStarted(session::TurnStarted),
-    /// More of what the model says.
+    /// The model streamed text.
     TextDelta(session::ContentDelta),
-    /// More of what the model thinks.
+    /// The model streamed reasoning.
     ReasoningDelta(session::ContentDelta),
-    /// More of a call that the model is writing.
+    /// The model streamed part of a tool call.
     ToolDelta(session::ToolDelta),
-    /// The provider failed, and is asked again after a while.
+    /// A request to the provider failed and will be retried.
     AttemptFailed(session::AttemptFailed),
-    /// What an answer showed so far is void.
+    /// The completion was restarted: what it streamed so far is void.
     AttemptRestarted(session::AttemptRestarted),
-    /// The model calls a tool.
+    /// The model called a tool.
     ToolCalled(session::ToolCalled),
-    /// A call of a tool is over.
+    /// A tool call has ended.
     ToolReturned(session::ToolReturned),
-    /// A model was asked, and used this.
+    /// A completion has ended and used this many tokens.
     UsageRecorded(session::UsageRecorded),
-    /// A session that a task was handed to used this.
+    /// A session that a task was handed off to used this many tokens.
     TaskUsed(session::TaskUsed),
-    /// The model stopped.
+    /// A turn has ended normally.
     TurnFinished(session::TurnFinished),
-    /// A turn could not go on.
+    /// A turn failed.
     TurnFailed(session::TurnFailed),
-    /// A person stopped a turn.
+    /// A person cancelled a turn.
     TurnCancelled(session::TurnCancelled),
-    /// The daemon ended in the midst of a turn.
+    /// The daemon ended during a turn.
     TurnInterrupted(session::TurnInterrupted),
-    /// What came before is summarized for the model.
+    /// Earlier messages were replaced by a summary for the model.
     SessionCompacted(session::SessionCompacted),
-    /// The model gave a task to another role.
+    /// The model handed off a task to another role.
     HandedOff(session::HandedOff),
-    /// A message that waited was taken back.
+    /// A queued message was withdrawn.
     MessageWithdrawn(session::MessageWithdrawn),
-    /// A person closed a conversation.
+    /// A person closed a session.
     SessionClosed(session::SessionClosed),
 }
 
 impl Fact {
-    /// The kind, as it stands in the envelope.
-    #[expect(clippy::too_many_lines, reason = "a table with every fact there is")]
+    /// The kind, as in the envelope.
+    #[expect(clippy::too_many_lines, reason = "a table of all facts")]
     pub fn kind(&self) -> &'static str {
         match self {
             Self::DaemonStarted { .. } => "DAEMON_STARTED",
@@ -848,22 +696,12 @@ impl Fact {
         }
     }
 
-    /// The body, as it stands in the envelope.
+    /// The body, as in the envelope.
     pub fn body(&self) -> Result<Value, serde_json::Error> {
         let mut tagged = serde_json::to_value(self)?;
         Ok(tagged.get_mut("body").map(Value::take).unwrap_or_default())
     }
-}
 
-impl Event {
-    /// The typed fact; `None` if this Provost does not know the kind, or the
-    /// body is kept in the blob store.
-    pub fn fact(&self) -> Option<Fact> {
-        Fact::from_kind_and_body(&self.kind, &self.body)
-    }
-}
-
-impl Fact {
     /// Reads a fact from its kind and body; `None` for what is unknown.
     pub fn from_kind_and_body(kind: &str, body: &Value) -> Option<Self> {
         #[derive(Serialize)]
