@@ -1,18 +1,17 @@
-//! The decision: may this run?
+//! The decision whether an action may run.
 //!
 //! ```text
 //! role ─ gates ─ rules ─ grants ─ mode ─┬─ Allow ─ recorded ─ Permit
-//!                                       ├─ Ask ─ a person's answer ─ Allow
+//!                                       ├─ RequireApproval ─ answer ─ Allow
 //!                                       └─ Deny
 //! ```
 //!
-//! A mode decides only about what can be read as far as rules and gates need
-//! it: see [`uncertain`].
+//! A mode decides only about actions that could be analyzed as far as rules and gates need it:
+//! see [`uncertain_commands`].
 //!
-//! Whatever is not allowed is not run: an error is a denial, and there is no
-//! way from an agent's request to a [`Permit`](crate::permit::Permit) but
-//! through [`decide`] and, where it asks, through a person's answer to exactly
-//! this action.
+//! What is not allowed does not run: an error is a denial. The only way from an agent's request
+//! to a [`Permit`](crate::permit::Permit) is [`decide`] and, where it requires an approval, a
+//! person's answer to exactly this action.
 
 mod bound_action;
 mod hard_gates;
@@ -37,18 +36,18 @@ use crate::action::ActionKind;
 use crate::policy;
 use crate::role::Role;
 
-/// What is decided.
+/// The result of a decision.
 #[derive(Debug)]
 pub enum Decision {
-    /// It may run, once it is recorded.
+    /// It may run as soon as that is recorded.
     Allow(AllowedAction),
-    /// A person must say so.
+    /// A person must approve it.
     RequireApproval(UnapprovedAction),
     /// It may not run.
     Deny(Denial),
 }
 
-/// An action that may run, but has not been recorded as such.
+/// An action that may run, but is not recorded as allowed yet.
 #[must_use = "what was allowed must be recorded and run, or the log lies"]
 #[derive(Debug)]
 pub struct AllowedAction {
@@ -56,44 +55,44 @@ pub struct AllowedAction {
     allowed_by: AllowedBy,
 }
 
-/// An action that waits for a person.
+/// An action that needs a person's approval.
 #[derive(Debug)]
 pub struct UnapprovedAction {
     bound_action: BoundAction,
-    /// Why it is asked, in plain words.
+    /// Why the approval is required, as text for people.
     pub why: String,
-    /// The rules that had a say.
+    /// The rules that decided.
     pub rules: Vec<RuleRef>,
-    /// What makes it so dangerous that it is asked each time.
+    /// The hard gate because of which it is asked every time.
     pub gate: Option<String>,
 }
 
 /// Why an action may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// For programs.
+    /// The error code.
     pub code: Code,
-    /// For people.
+    /// The reason, for people.
     pub why: String,
-    /// The rules that had a say.
+    /// The rules that decided.
     pub rules: Vec<RuleRef>,
 }
 
 impl Denial {
-    /// A denial in which no rule had a say.
+    /// A denial that is not due to a rule.
     pub fn new(code: Code, why: impl Into<String>) -> Self {
         Self { code, why: why.into(), rules: Vec::new() }
     }
 }
 
-/// Decides.
+/// Decides about an action.
 pub fn decide(
     matter: BoundAction,
     acting: ActingRole<'_>,
     standing: &PolicyContext<'_>,
 ) -> Decision {
     let role = match acting {
-        // A person may do in Provost what they may do in their own shell.
+        // A person may do through Provost what they may do in their own shell.
         ActingRole::NoRole if matter.request.class == TokenClass::Operator => {
             return Decision::Allow(AllowedAction {
                 bound_action: matter,
@@ -131,12 +130,12 @@ pub fn decide(
     if let Some(why) = standing.broken {
         return require_approval(matter, format!("rules cannot be read: {why}"), rules, None);
     }
-    // Not even a grant is for what a person has not seen; `full` does not ask.
+    // A grant does not cover code that no person has seen; mode `full` does not ask.
     if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) = (standing.unseen, standing.mode)
     {
         return require_approval(matter, why.to_owned(), rules, None);
     }
-    // A grant answers the question that was asked, so not a rule that it did not name.
+    // A grant answers the rules that its approval named, and no others.
     let asking = if said == Some(policy::RuleEffect::Ask) { rules.as_slice() } else { &[] };
     if let Some(grant) = standing.find_grant(&matter, role, asking) {
         if standing.again >= MAX_REPEATS {
@@ -154,7 +153,7 @@ pub fn decide(
             let why = format!("{says}: {}", format_rule_reasons(&rules));
             require_approval(matter, why, rules, None)
         }
-        // A rule is about what runs; that it may also reach the network is the mode's to say.
+        // A rule allows what runs; whether it may use the network is up to the mode.
         Some(policy::RuleEffect::Allow) if !matter.needs_network() => {
             Decision::Allow(AllowedAction {
                 bound_action: matter,
@@ -170,7 +169,7 @@ pub fn decide(
     }
 }
 
-/// What the rules say, and those that decided it.
+/// The combined effect of the rules, and those that decided.
 fn evaluate_rules(
     matter: &BoundAction,
     role: &Role,
@@ -184,11 +183,11 @@ fn evaluate_rules(
     let action = &matter.request.action;
     let own = if matter.means.is_some() { None } else { matter.analysis() };
     let evaluation = standing.rules.evaluate(asker, action, own);
-    // What it comes to is weighed like the command that it is.
+    // The command behind the action is evaluated like any command.
     let means = matter.means.as_ref();
     let means = means.map(|means| standing.rules.evaluate(asker, &means.action, matter.analysis()));
-    // A link is no way around a rule: what denies or asks for the place it leads
-    // to does so for the link. What allows that place does not allow the link.
+    // A link does not bypass a rule: a rule that denies or asks about its target applies to the
+    // link. A rule that allows the target does not allow the link.
     let linked =
         standing.leads_to.iter().map(|path| standing.rules.match_action_path(asker, action, path));
     let linked: Vec<_> =
@@ -215,8 +214,7 @@ fn evaluate_rules(
     (said, rules)
 }
 
-/// What is said of an action and of the command that it comes to: only if both are
-/// allowed, it is.
+/// Combines the effects for an action and for the command behind it: allowed only if both are.
 fn combine_effects(
     one: Option<policy::RuleEffect>,
     other: Option<policy::RuleEffect>,
@@ -227,7 +225,7 @@ fn combine_effects(
     }
 }
 
-/// A layer as it stands on the wire.
+/// The name of a layer on the wire.
 pub fn layer_name(layer: policy::RuleLayer) -> &'static str {
     match layer {
         policy::RuleLayer::Builtin => "builtin",
@@ -244,7 +242,7 @@ fn format_rule_reasons(rules: &[RuleRef]) -> String {
     rules.iter().filter(|rule| rule.effect != "allow").map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The same in a row, granted: from this one on it is asked.
+/// After this many identical actions in a row, a grant no longer suffices and a person is asked.
 const MAX_REPEATS: u32 = 2;
 
 const REPEAT_REASON: &str = "it is the third time in a row for exactly this action";
@@ -269,7 +267,7 @@ fn deny_without_role(matter: &BoundAction, acting: ActingRole<'_>) -> Denial {
     Denial::new(Code::SkillDenied, why)
 }
 
-/// What looks at what runs, and changes nothing.
+/// Actions that only read the state of what runs.
 const READ_ONLY_ACTIONS: &[&str] =
     &["terminal.list", "terminal.read", "runtime.status", "runtime.logs", "preview.fetch"];
 
@@ -283,7 +281,8 @@ fn decide_by_mode(matter: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) -
         ActionKind::Write | ActionKind::Run | ActionKind::Start => false,
     };
     let why = match mode {
-        // What a person types there is not the project's alone; once said, it holds.
+        // The person's shell shows more than the project, so mode `full` asks once; the grant
+        // then holds.
         ProjectMode::Full if matter.touches_user_shell() => {
             Some("your own shell is outside the sandbox, and shows what you type")
         }
@@ -308,13 +307,13 @@ fn decide_by_mode(matter: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) -
 }
 
 impl UnapprovedAction {
-    /// What is asked about.
+    /// The action that needs the approval.
     pub fn bound_action(&self) -> &BoundAction {
         &self.bound_action
     }
 
-    /// A person said yes to `approval`, which must be about exactly this action,
-    /// still open, and theirs to answer. `pins` are the scripts as they are now.
+    /// Applies a person's approval, which must be for exactly this action, still pending, and
+    /// theirs to answer. `pins` are the scripts with their current hashes.
     pub fn approve(
         self,
         approval: &Approval,
@@ -350,7 +349,7 @@ impl UnapprovedAction {
 }
 
 impl AllowedAction {
-    /// What is allowed.
+    /// The action that is allowed.
     pub fn bound_action(&self) -> &BoundAction {
         &self.bound_action
     }
@@ -360,7 +359,7 @@ impl AllowedAction {
         &self.allowed_by
     }
 
-    /// A person must say so after all, because of what changed since they were asked.
+    /// Requires an approval after all, because something changed since the person was asked.
     pub fn into_unapproved(self, why: &str) -> UnapprovedAction {
         UnapprovedAction {
             bound_action: self.bound_action,
@@ -374,11 +373,11 @@ impl AllowedAction {
         let runs_project = self.bound_action.runs_project();
         let mut terms = self.bound_action.preconditions;
         match &self.allowed_by {
-            // A person saw the scripts as they were pinned.
+            // The person saw the scripts as they were pinned.
             AllowedBy::Approval { .. } | AllowedBy::Grant { .. } => {}
-            // What the project runs was read in them.
+            // The command of the project was read from them.
             AllowedBy::Mode { .. } | AllowedBy::Rules { .. } if runs_project => {}
-            // What they hold had no part in the decision.
+            // Their content had no part in the decision.
             AllowedBy::Operator | AllowedBy::Mode { .. } | AllowedBy::Rules { .. } => {
                 if let Some(terms) = &mut terms {
                     terms.pins.clear();
@@ -389,7 +388,7 @@ impl AllowedAction {
         (self.bound_action.request, self.bound_action.hash, self.allowed_by, terms)
     }
 
-    /// What the log must say before there is a permit.
+    /// The event that must be recorded before there is a permit.
     pub fn fact(&self, profile: Option<&str>) -> Fact {
         Fact::ActionAllowed {
             action: self.bound_action.request.id,
@@ -400,7 +399,7 @@ impl AllowedAction {
     }
 }
 
-/// What allowed an action, after "allowed by".
+/// What allowed an action, as it follows "allowed by".
 pub fn describe_allowed_by(by: &AllowedBy) -> String {
     match by {
         AllowedBy::Operator => "operator".to_owned(),

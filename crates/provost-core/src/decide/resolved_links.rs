@@ -1,28 +1,28 @@
-//! Where links lead what a command names: it demands there what it demands by the name.
+//! Where symbolic links lead the paths of a command: its effects apply to the targets too.
 //!
-//! The decision is about the links as they are now. Whoever swaps one before the command
-//! comes to it meets the sandbox only.
+//! The decision is about the links as they are now. If one is swapped before the command uses it,
+//! only the sandbox protects its target.
 
 use super::bound_action::BoundAction;
 use crate::command::{CommandAnalysis, CommandEffect, OpaquePart, OpaqueReason, Uncertainty};
 
-/// The most paths of a command that are followed.
+/// The most paths of a command whose links are resolved.
 const MAX_FOLLOWED_PATHS: usize = 512;
 
-/// What stands for a place that nobody looked up.
+/// Placeholder for a path whose links were not resolved.
 const UNRESOLVED_PATH: &str = "$link";
 
-/// A path that a command names, and the place where links lead it.
+/// A path of a command and the target that links lead it to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedLink {
-    /// As the command names it, from where its line starts.
+    /// As the command names it, relative to where the line starts.
     pub path: String,
-    /// From the project, which is `.`; absolute, if it is outside.
+    /// Relative to the project, which is `.`; absolute if it is outside.
     pub place: String,
 }
 
 impl BoundAction {
-    /// The paths that a command reads or writes, as far as they are written out.
+    /// The paths that a command reads or writes, as far as they are literal.
     pub fn named_paths(&self) -> Vec<String> {
         let stems = self
             .command_effects()

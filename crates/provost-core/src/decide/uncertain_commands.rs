@@ -1,11 +1,10 @@
-//! What cannot be read: whether it can be shown to be free of what is gated,
-//! denied or asked about.
+//! Commands that could not be analyzed: whether they can contain anything that is gated, denied
+//! or asked about.
 //!
-//! Of `ls $X` only the words are open, and rules that may be about them match.
-//! Where programs are open, nothing is shown: in `auto` a person decides, and in
-//! `full` where a rule denies some commands, or where the text names a program
-//! that a gate or a rule names. That a word is not named proves nothing, but
-//! `full` does not ask otherwise.
+//! Of `ls $X` only the arguments are unknown, and rules that may be about them match. Where the
+//! programs are unknown, nothing can be excluded: in `auto` a person decides, and in `full` only
+//! if a rule denies some commands, or if the text contains a program that a gate or a rule names.
+//! That the text does not contain it proves nothing, but `full` does not ask otherwise.
 
 use provost_proto::ProjectMode;
 
@@ -18,9 +17,9 @@ use crate::command::{
 use crate::policy::{RequestLocation, RuleEffect, RuleQuery, RuleTarget};
 use crate::role::Role;
 
-/// What it takes to be told what is in a file.
+/// The skill that reading a file needs.
 const READ: &str = "fs.readFile";
-/// What it takes to change one.
+/// The skill that changing a file needs.
 const WRITE: &str = "fs.writeFile";
 
 /// Why a person must decide, if they must.
@@ -55,8 +54,8 @@ pub(super) fn find_approval_reason(
     }
 }
 
-/// A path that the line names somewhere, and that a rule denies or asks about, where a
-/// program is given words that are not known: `f=.env; cat $f`, `find -name .env -exec cat {} +`.
+/// A path that occurs in the line and that a rule denies or asks about, if a program gets unknown
+/// words: `f=.env; cat $f`, `find -name .env -exec cat {} +`.
 fn find_ruled_path(
     matter: &BoundAction,
     role: Option<&str>,
@@ -108,8 +107,8 @@ fn find_ruled_path(
     read.or_else(|| written.find(|word| is_ruled(WRITE, word))).map(str::to_owned)
 }
 
-/// What of the input that is given along becomes words, and what names the files of a
-/// patch. All else is data or code.
+/// Splits the input on stdin: what becomes arguments, and what names the files of a patch. The
+/// rest is data or code.
 fn split_stdin<'a>(
     matter: &BoundAction,
     command: &'a RunCommand,
@@ -140,7 +139,7 @@ fn applies_patches(run: &CommandInvocation) -> bool {
     }
 }
 
-/// What leaves open which programs run.
+/// Why it is unknown which programs run.
 fn unknown_programs_reason(matter: &BoundAction) -> Option<String> {
     match matter.line.as_ref()? {
         Err(why) => Some(why.clone()),
@@ -151,7 +150,7 @@ fn unknown_programs_reason(matter: &BoundAction) -> Option<String> {
     }
 }
 
-/// Whether more is uncertain than what words stand for.
+/// Whether more is unknown than the value of words.
 fn has_uncertainty_beyond_words(matter: &BoundAction) -> bool {
     let words = |part: &OpaquePart| match part.why {
         OpaqueReason::Substitution
@@ -183,8 +182,8 @@ fn has_uncertainty_beyond_words(matter: &BoundAction) -> bool {
     matter.analysis().is_some_and(|analysis| !analysis.opaque.iter().all(words))
 }
 
-/// A word of a line that cannot be read which `wanted` looks for, and which is
-/// not one of the programs that were read, and so judged.
+/// A word of an opaque line that `wanted` matches, and that is not one of the programs that were
+/// analyzed and so evaluated.
 pub(super) fn find_hidden_word(
     matter: &BoundAction,
     wanted: impl Fn(&str) -> bool,
@@ -198,7 +197,7 @@ pub(super) fn find_hidden_word(
         (None, argv) => argv.as_deref().unwrap_or_default().join("\n"),
     };
     let input = run.stdin.as_deref().unwrap_or_default();
-    // Quotes end a word or hold one together: `"sudo"`, `su''do`.
+    // Quotes end a word or join its parts: `"sudo"`, `su''do`.
     let joined: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     [text.as_str(), &joined, input].into_iter().find_map(|text| {
         let found = split_bare_words(text).find(|word| {
@@ -216,7 +215,7 @@ fn split_bare_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(move |c: char| !within(c)).filter(|word| !word.is_empty())
 }
 
-/// How often a program was read in the line.
+/// How many invocations of a program the analysis found.
 fn count_analyzed_runs(matter: &BoundAction, program: &str) -> usize {
     let base = |name: &String| crate::command::program_basename(name) == program;
     let named = |demand: &CommandEffect| match demand {
