@@ -1,12 +1,12 @@
-//! An analysis in plain words, for people who are asked.
+//! Describes an analysis in plain text, for people.
 
 use super::{CommandAnalysis, CommandEffect, CommandInvocation};
 use crate::action::run_command::quote_argv;
 use crate::action::text::{escape_invisible, quoted};
 
-/// One line for each demand, and one for each part that could not be read.
+/// One line for each effect, and one for each part that could not be analyzed.
 ///
-/// Nothing is left out, and what cannot be seen is spelled out.
+/// Nothing is left out, and invisible characters are escaped.
 pub fn describe_analysis(analysis: &CommandAnalysis) -> String {
     let demands = analysis.demands.iter().map(|demand| match demand {
         CommandEffect::Run(run) => describe_invocation(run),

@@ -1,30 +1,29 @@
-//! What a command line would do, read without running it.
+//! Analyzes what a command line would do, without running it.
 //!
-//! A line becomes demands: one for each simple command in it, whatever holds
-//! it (a list, a pipe, a loop, `sudo`, `sh -c`), and one for each file that a
-//! redirection reads or writes. Rules are matched against demands, and people
-//! are shown them.
+//! The result is a list of effects: one for each simple command, wherever it is (in a list, a
+//! pipe, a loop, `sudo`, `sh -c`), and one for each file that a redirection reads or writes.
+//! Rules are matched against effects, and people are shown them.
 //!
-//! The reading is a convenience: the boundary is the sandbox. But it never
-//! makes a line look more harmless than it is. Whatever is not known for
-//! certain (an expansion, a glob, code in another language, an option that we
-//! do not know of a program that starts others) is listed in
-//! [`CommandAnalysis::opaque`], and an opaque line matches no rule that allows. Its
-//! demands are still listed as far as they can be seen, so that a rule that
-//! denies can match them.
+//! The analysis is a convenience: the boundary is the sandbox. But it never makes a line look
+//! more harmless than it is. Whatever is uncertain (an expansion, a glob, code in another
+//! language, an unknown option of a program that starts others) is listed in
+//! [`CommandAnalysis::opaque`], and no rule allows an opaque line. Its effects are still listed
+//! as far as they are known, so that a rule that denies can match them.
 //!
-//! What is not certain has an [`Uncertainty`]: of `ls $X` only the words are open, of
-//! `$X` and `eval "$X"` the programs are, and then no rule can be shown not to
-//! be about it.
+//! An uncertain part has an [`Uncertainty`]: of `ls $X` only the arguments are unknown; of `$X`
+//! and `eval "$X"` the programs are, and then no rule can be excluded.
 //!
-//! What is decided here and could be decided otherwise:
-//! - A glob or a tilde is opaque wherever it stands: it can become an option,
-//!   or the very file that a rule denies.
-//! - A program is looked through only under its bare name or in the system's
-//!   folders; `./env` is a program of the project, and opaque for its name.
-//! - `sudo` and whatever else changes user, root or machine is looked through,
-//!   and opaque nevertheless.
-//! - Writing to `/dev/null`, `/dev/stdout` and `/dev/stderr` is no demand.
+//! The stages are `parse` (line to simple commands), `tools` (what each program does with its
+//! arguments), `effects` (paths, folders, hosts, stdin) and `environment` (variables).
+//!
+//! Choices that could have been made differently:
+//! - A glob or a tilde is opaque everywhere: it can expand to an option, or to the file that a
+//!   rule denies.
+//! - A wrapper is recognized only by its bare name or in a system folder; `./env` is a program of
+//!   the project, and opaque because of its name.
+//! - The command behind `sudo`, and behind anything else that changes user, root or machine, is
+//!   analyzed, and the line is opaque nevertheless.
+//! - Writing to `/dev/null`, `/dev/stdout` and `/dev/stderr` is not an effect.
 
 mod describe;
 mod effects;
@@ -46,28 +45,28 @@ pub use tools::is_builtin;
 use parse::analyzer::CommandAnalyzer;
 use parse::simple_command;
 
-/// What a command line would do, as far as it can be read.
+/// What a command line would do, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandAnalysis {
-    /// In the order in which they stand.
+    /// The effects, in the order of the line.
     pub demands: Vec<CommandEffect>,
-    /// What could not be read for certain; not empty = the whole line is opaque.
+    /// The uncertain parts; if there are any, the whole line is opaque.
     pub opaque: Vec<OpaquePart>,
 }
 
 impl CommandAnalysis {
-    /// Whether some of it could not be read for certain, so that nothing may allow it but a person.
+    /// Whether a part is uncertain, so that only a person may allow the line.
     pub fn is_opaque(&self) -> bool {
         !self.opaque.is_empty()
     }
 
-    /// Whether it is not known which programs it runs.
+    /// Whether it is unknown which programs it runs.
     pub fn may_run_any_program(&self) -> bool {
         self.opaque.iter().any(|part| part.extent == Uncertainty::Programs)
     }
 
-    /// The same line, given something to read: unless all that it runs takes that
-    /// for data, it may be commands.
+    /// The same line with input on stdin, which may be commands unless all programs read it as
+    /// data.
     pub(crate) fn with_stdin(mut self) -> Self {
         let takes_commands = self.demands.iter().find_map(|demand| match demand {
             CommandEffect::Run(run) => {
@@ -93,20 +92,20 @@ pub(crate) fn program_basename(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Reads a command line as bash would.
+/// Analyzes a command line as bash would interpret it.
 pub fn analyze_line(line: &str) -> Result<CommandAnalysis, UnreadableCommand> {
     let mut reader = CommandAnalyzer::new();
     reader.analyze_line(line)?;
     reader.finish()
 }
 
-/// Reads a program and its arguments, for which no shell is needed.
+/// Analyzes a program with its arguments, without a shell.
 pub fn analyze_argv(argv: &[String]) -> CommandAnalysis {
     let mut reader = CommandAnalyzer::new();
     reader.analyze_argv(argv);
     match reader.finish() {
         Ok(analysis) => analysis,
-        // What is refused in a line is opaque here: there is no line to point into.
+        // An error has no position here, so the whole is opaque instead.
         Err(_) => CommandAnalysis {
             demands: vec![CommandEffect::Run(CommandInvocation {
                 argv: argv.to_vec(),

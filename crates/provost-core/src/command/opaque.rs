@@ -2,28 +2,28 @@
 
 use super::CodeInjection;
 
-/// A part that cannot be read for certain, and why.
+/// A part of a line that is uncertain, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpaquePart {
-    /// What kind of thing it is.
+    /// The reason.
     pub why: OpaqueReason,
     /// The part, as written.
     pub text: String,
-    /// How much it leaves open.
+    /// How much is unknown because of it.
     pub extent: Uncertainty,
 }
 
-/// How much a part that cannot be read leaves open.
+/// How much is unknown because of an uncertain part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Uncertainty {
-    /// Which programs run is known; some of their arguments, or what the files
-    /// they are given say, is not.
+    /// The programs are known; some of their arguments, or the content of files that they run, is
+    /// not.
     Arguments,
     /// Any program may run.
     Programs,
 }
 
-/// Why a part of a command line cannot be read for certain.
+/// Why a part of a command line is uncertain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum OpaqueReason {
     /// `$(…)` or backquotes.
@@ -62,19 +62,19 @@ pub enum OpaqueReason {
     /// `eval`, `source`, `trap`, `alias`, …
     #[error("changes what the shell does, or runs text as commands")]
     ShellStateChange,
-    /// A variable by which programs run something else.
+    /// A variable that makes programs run something else.
     #[error("sets a variable that changes what programs do")]
     Variable,
-    /// A variable or an option that has code run which the line does not show.
+    /// A variable or an option that loads or runs code that is not in the line.
     #[error("{0}")]
     CodeInjection(CodeInjection),
     /// Code in another language, or an option that names a command.
     #[error("is code, or runs a command of its own")]
     Code,
-    /// A program that takes its commands from what it reads.
+    /// A program that reads its commands from stdin.
     #[error("takes commands or arguments from what it reads")]
     CommandsFromInput,
-    /// An option that is not known of a program that starts others.
+    /// An unknown option of a program that starts others.
     #[error("is an option whose meaning is not known")]
     UnknownOption,
     /// `sudo`, `su`, `chroot`, …
@@ -86,19 +86,19 @@ pub enum OpaqueReason {
     /// `at`, `crontab`, `systemd-run`.
     #[error("runs later, or outside of what is watched")]
     DeferredExecution,
-    /// `cd -`, `pushd`, or too many ways.
+    /// `cd -`, `pushd`, or too many possible folders.
     #[error("leaves open in which folder what follows runs")]
     UnknownFolder,
     /// `/dev/tcp/host/port`.
     #[error("is a network connection")]
     Socket,
-    /// A program whose name is not ASCII or empty, or `./sudo`.
+    /// A program name that is empty or not ASCII, or `./sudo`.
     #[error("is a name that can be mistaken for another")]
     MisleadingName,
-    /// Too many wrappers, or lines in lines.
+    /// Too many nested wrappers or lines.
     #[error("is wrapped too often")]
     TooDeep,
-    /// The line of an inner shell.
+    /// An inner line that cannot be parsed.
     #[error("is no line that could be read")]
     Unreadable,
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A mode decides only about actions that could be analyzed as far as rules and gates need it:
-//! see [`uncertain_commands`].
+//! see `uncertain_commands`.
 //!
 //! What is not allowed does not run: an error is a denial. The only way from an agent's request
 //! to a [`Permit`](crate::permit::Permit) is [`decide`] and, where it requires an approval, a

@@ -32,12 +32,12 @@ impl BoundAction {
         let mut stems: Vec<String> = stems.filter(|stem| !stem.is_empty()).collect();
         stems.sort();
         stems.dedup();
-        // One more, so that it can be told that these are too many.
+        // One more, so that the limit is detected.
         stems.truncate(MAX_FOLLOWED_PATHS + 1);
         stems
     }
 
-    /// The same, knowing where links lead what is [`named`](Self::named).
+    /// Adds the link targets of the [`named_paths`](Self::named_paths).
     #[must_use]
     pub fn with_resolved_links(mut self, leads: &[ResolvedLink]) -> Self {
         let too_many = self.named_paths().len() > MAX_FOLLOWED_PATHS;
@@ -67,7 +67,7 @@ impl BoundAction {
     }
 }
 
-/// The paths of a demand.
+/// The path of an effect.
 fn effect_paths(demand: &CommandEffect) -> &[String] {
     match demand {
         CommandEffect::Write { path }
@@ -77,7 +77,7 @@ fn effect_paths(demand: &CommandEffect) -> &[String] {
     }
 }
 
-/// Demands the same of the places that are found for the paths of a line.
+/// Repeats each effect for the link target of its path.
 fn add_link_targets(analysis: &mut CommandAnalysis, found: impl Fn(&String) -> Option<String>) {
     let mut more: Vec<CommandEffect> = Vec::new();
     for demand in &mut analysis.demands {
@@ -98,15 +98,14 @@ fn add_link_targets(analysis: &mut CommandAnalysis, found: impl Fn(&String) -> O
     analysis.demands.extend(more);
 }
 
-/// What is written out of a path, and the rest, from the first name with a glob or with
-/// what is not known.
+/// Splits a path before the first name with a glob or an unknown part.
 fn split_literal_prefix(path: &str) -> (&str, &str) {
     let loose = path.find(['$', '`', '*', '?', '[', '{']).map(|at| &path[..at]);
     let stem = match loose {
         None => path,
         Some(before) => before.rfind('/').map_or("", |at| &path[..at]),
     };
-    // What begins like this is a home, or what another command prints.
+    // Such a path begins with a home folder, or with the output of another command.
     let stem = if path.starts_with(['~', '<', '>']) { "" } else { stem };
     let stem = stem.trim_end_matches('/');
     (stem, &path[stem.len()..])

@@ -1,4 +1,4 @@
-//! A role as Provost's own folders hold it.
+//! A role in Provost's own format.
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -63,7 +63,7 @@ pub(super) fn check_role_name(
     }
 }
 
-/// People read it before they trust the role, so it must be what it looks like.
+/// People read it before they trust the role, so it must not contain invisible characters.
 pub(super) fn check_description(
     at: &RoleErrorBuilder<'_>,
     text: Option<Spanned<String>>,

@@ -1,45 +1,43 @@
-//! Noticing a model that goes round in circles.
+//! Detects a model that repeats its calls.
 
 use provost_proto::Hash;
 
 use crate::{canonical, hash_chain};
 
-/// How often the same may happen in a row before the model is told.
+/// After how many repetitions the model is warned.
 const WARN_AFTER: usize = 3;
 
-/// How often before it is stopped: one call at once after it was told; some together later,
-/// since a model that waits for something looks and sleeps by turns.
+/// After how many it is stopped: immediately after the warning for one call, later for a round of
+/// calls, since a model that polls alternates between reading and waiting.
 const STOP_AFTER: usize = 4;
 const STOP_AFTER_ROUNDS: usize = 6;
 
-/// How many calls may make one round of a circle.
+/// The most calls in one round.
 const MAX_ROUND_CALLS: usize = 8;
 
-/// The calls of a turn, as far back as they are looked at.
+/// The recent calls of a turn.
 #[derive(Debug, Clone, Default)]
 pub struct LoopDetector {
     past: Vec<Hash>,
 }
 
-/// What a call was.
+/// The classification of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallRepetition {
-    /// Something new.
+    /// Not a repetition.
     New,
-    /// The same as before, with the same result, for the third time, alone or in a round of
-    /// calls that all were.
+    /// The third time with the same result, alone or in a round of such calls.
     Repeated,
-    /// And once more, though the model was told.
+    /// Repeated again after the warning.
     Loop,
 }
 
-/// What the model is told.
+/// The warning for the model.
 pub const LOOP_WARNING: &str = "You have made this same call three times and got the same result. \
                         It will not change. Do something else, or say what is in your way.";
 
 impl LoopDetector {
-    /// A call is over. Arguments are compared by what they mean, not by how they are
-    /// spelled.
+    /// Records a finished call. Arguments are compared as JSON values, not as text.
     pub fn record_call(&mut self, tool: &str, arguments: &str, output: &str) -> CallRepetition {
         self.past.push(call_digest(tool, arguments, output));
         let seen = classify_call(self.past.len() - 1, |place| self.past.get(place));
@@ -48,7 +46,7 @@ impl LoopDetector {
         seen
     }
 
-    /// What it will be, where so many calls before it were made with it and are not over.
+    /// Predicts the classification of a call while this many earlier ones are still running.
     pub fn predict_call(
         &self,
         ahead: usize,
@@ -73,8 +71,7 @@ fn call_digest(tool: &str, arguments: &str, output: &str) -> Hash {
     hash_chain::digest(&all)
 }
 
-/// What the call at this place is, given those before it. Those that are not over yet count
-/// as what they may become: the same again.
+/// Classifies the call at this index by the previous ones. Unfinished calls count as repetitions.
 fn classify_call<'a>(place: usize, call: impl Fn(usize) -> Option<&'a Hash>) -> CallRepetition {
     let repeats = |round: usize, times: usize| {
         let back = round * (times - 1);

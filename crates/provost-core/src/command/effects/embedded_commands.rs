@@ -1,15 +1,15 @@
-//! The commands that the words of a program may be, if it is a wrapper that
-//! nobody told us of: `mywrap git push`.
+//! Commands that the words of an unknown program may contain, in case it is a wrapper: `mywrap
+//! git push`.
 //!
-//! Only what denies, asks or gates looks at them, and then a person decides.
+//! Only rules that deny or ask, and gates, consider them, and then a person decides.
 
 use crate::command::{CommandInvocation, EmbeddedCommands};
 
-/// How many words that are more than one are looked at; with more, it may be anything.
+/// The most words with several commands that are examined; beyond that it may be anything.
 pub(crate) const MAX_TEXT_WORDS: usize = 16;
 
-/// All that the words may be: from each of them on, a command; and what stands
-/// in one of them behind `=`, or as a line.
+/// All commands that the words may contain: one starting at each word, and those inside a word,
+/// after `=` or as a line.
 pub(crate) fn find_embedded_commands(run: &CommandInvocation) -> EmbeddedCommands {
     let mut carried = EmbeddedCommands::default();
     for (at, word) in run.argv.iter().enumerate().skip(1) {
@@ -38,8 +38,8 @@ pub(crate) fn find_embedded_commands(run: &CommandInvocation) -> EmbeddedCommand
     carried
 }
 
-/// What follows the first operand, or the one behind a word that only says that
-/// something is run, or where: `yarn git push`, `uv run git push`, `yarn workspace x git push`.
+/// The command after the first operand, or after the one that follows a word such as `run`: `yarn
+/// git push`, `uv run git push`, `yarn workspace x git push`.
 pub(crate) fn find_package_tool_commands(run: &CommandInvocation) -> EmbeddedCommands {
     const RUN: &[&str] = &["run", "x", "exec", "dlx", "tool", "task", "workspace", "workspaces"];
     let mut operands =
@@ -47,7 +47,7 @@ pub(crate) fn find_package_tool_commands(run: &CommandInvocation) -> EmbeddedCom
     let mut starts = Vec::new();
     for at in operands.by_ref() {
         starts.push(at);
-        // The value of an option that is not known may stand before it.
+        // The value of an unknown option may precede it.
         let is_value = run.argv[at - 1].starts_with('-') || run.argv[at - 1] == "workspace";
         if !is_value && !RUN.contains(&run.argv[at].as_str()) {
             break;
@@ -56,8 +56,8 @@ pub(crate) fn find_package_tool_commands(run: &CommandInvocation) -> EmbeddedCom
     EmbeddedCommands { starts, texts: Vec::new() }
 }
 
-/// The places of the arguments that may be the subcommand: the first operand, and those
-/// before it that may be the value of an option.
+/// The indices of the arguments that may be the subcommand: the first operand, and earlier ones
+/// that may be the value of an option.
 pub(crate) fn possible_subcommands(arguments: &[String]) -> Vec<usize> {
     let operands = (0..arguments.len()).filter(|at| !arguments[*at].starts_with('-'));
     let after_option = |at: &usize| *at > 0 && arguments[at - 1].starts_with('-');
@@ -74,8 +74,8 @@ fn is_program_name(word: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() && !b"=*?[]{}()$`'\"<>|;&".contains(&byte))
 }
 
-/// The commands of a text, if it is a line: what stands between `;`, `&`, `|` and
-/// the like. It need not be exact, since nothing is allowed by it.
+/// The commands of a text, if it is a line: split at `;`, `&`, `|` and the like. It need not be
+/// exact, since it never allows anything.
 fn split_commands(text: &str) -> impl Iterator<Item = CommandInvocation> {
     text.split([';', '&', '|', '\n', '(', ')', '`']).filter_map(|line| {
         let bare = |word: &str| word.trim_matches(['\'', '"']).to_owned();

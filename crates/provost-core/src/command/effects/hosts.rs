@@ -2,7 +2,7 @@
 
 use crate::command::program_basename;
 
-/// Programs whose operands may be hosts without more around them.
+/// Programs whose operands may be bare host names.
 const BARE_HOST_PROGRAMS: &[&str] = &[
     "curl", "wget", "http", "https", "xh", "nc", "ncat", "telnet", "ping", "dig", "nslookup",
     "host", "ftp",
@@ -10,13 +10,13 @@ const BARE_HOST_PROGRAMS: &[&str] = &[
 /// Programs whose operands may be `host:path` without a user.
 const REMOTE_COPY_PROGRAMS: &[&str] = &["scp", "rsync", "sftp"];
 
-/// Subcommands of git that reach another machine.
+/// Subcommands of git that connect to another machine.
 const GIT_REMOTE_SUBCOMMANDS: &[&str] =
     &["clone", "fetch", "pull", "push", "remote", "ls-remote", "submodule", "archive"];
 
-/// All that are named, each once, in lower case.
+/// All hosts, without duplicates, in lower case.
 ///
-/// It rather names too many than too few.
+/// It lists too many rather than too few.
 pub(crate) fn find_hosts(argv: &[String]) -> Vec<String> {
     let Some((program, arguments)) = argv.split_first() else { return Vec::new() };
     let program = program_basename(program);
@@ -51,8 +51,8 @@ pub(crate) fn find_hosts(argv: &[String]) -> Vec<String> {
     found
 }
 
-/// Whether this is the value of an option that sends a request elsewhere than its address
-/// says, as in `--connect-to ::evil.example:`.
+/// Whether this is the value of an option that redirects a connection, as in `--connect-to
+/// ::evil.example:`.
 fn overrides_connect_host(option: &str, argument: &str) -> bool {
     let is_one = |name: &str| {
         let all = ["--connect-to", "--resolve"];
@@ -69,7 +69,7 @@ fn is_host_name(part: &str) -> bool {
 
 /// The host of `user:password@host:port/path`.
 ///
-/// A backslash ends it as well, as browsers read it.
+/// A backslash ends it as well, as in browsers.
 fn authority_host(text: &str) -> &str {
     let end = text.find(['/', '?', '#', '\\', ' ', '"', '\'', ',']).unwrap_or(text.len());
     let authority = &text[..end];
@@ -80,7 +80,7 @@ fn authority_host(text: &str) -> &str {
     }
 }
 
-/// The host of `user@host:path`, or of `host:path` where that is what it means.
+/// The host of `user@host:path`, or of `host:path` for programs that copy.
 fn remote_path_host(argument: &str, copying: bool) -> Option<&str> {
     let (before, _) = argument.split_once(':')?;
     let before = before.rsplit_once('=').map_or(before, |(_, value)| value);

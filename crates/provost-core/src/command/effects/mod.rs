@@ -1,4 +1,5 @@
-//! What a simple command does beside running: files that it reads and writes, folders, hosts, stdin.
+//! The effects of a command: the programs it runs, the files it reads and writes, folders, hosts
+//! and stdin.
 
 pub(crate) mod embedded_commands;
 pub(crate) mod hosts;
@@ -10,9 +11,9 @@ pub(crate) mod write_operands;
 /// One thing that a command line would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandEffect {
-    /// One simple command, quotes removed, wrappers looked through.
+    /// One simple command, unquoted, without its wrappers.
     Run(CommandInvocation),
-    /// A redirection or a known operand that writes this path, as written but unquoted.
+    /// A redirection or a known operand that writes this path, unquoted.
     ///
     /// After `cd web`, there is one for each folder that the line may be in.
     Write {
@@ -24,7 +25,7 @@ pub enum CommandEffect {
         /// Absolute, or relative to where the line starts.
         path: String,
     },
-    /// A file that a well-known program is given to read: `cat PATH`.
+    /// An operand that a well-known program reads: `cat PATH`.
     ReadOperand {
         /// Absolute, or relative to where the line starts.
         path: String,
@@ -36,7 +37,7 @@ pub enum CommandEffect {
 pub struct CommandInvocation {
     /// Program and arguments, unquoted; never empty.
     pub argv: Vec<String>,
-    /// The wrappers it was found in, outermost first: `["sudo", "env"]`.
+    /// The wrappers around it, outermost first: `["sudo", "env"]`.
     pub through: Vec<String>,
     /// Variables set for it: `A=1 cmd`.
     pub assignments: Vec<(String, String)>,
@@ -44,28 +45,28 @@ pub struct CommandInvocation {
     pub hosts: Vec<String>,
     /// The folders it may run in, relative to where the line starts, which is `""`.
     pub folders: Vec<String>,
-    /// The places in `argv` whose words are not known, in order. Each may be none
-    /// or many; the place behind the last means that more words follow.
+    /// The indices in `argv` of unknown words, in order. Each may expand to none or many; an
+    /// index behind the last means that more words follow.
     pub unknown: Vec<usize>,
-    /// The commands that its words may be, if nobody knows what the program does with them.
+    /// The commands that its words may contain, if the program is unknown.
     pub carried: EmbeddedCommands,
-    /// What of its words may be a path that it reads, if nobody knows what it does with
-    /// them. Absolute, or relative to where the line starts.
+    /// The paths that its words may name, if it is unknown what the program reads. Absolute, or
+    /// relative to where the line starts.
     pub named: Vec<String>,
 }
 
-/// The commands that the words of a program may be: of `mywrap git push`, `git push`.
+/// The commands that the words of a program may contain: for `mywrap git push`, `git push`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EmbeddedCommands {
-    /// The places in `argv` from which on its words may be one.
+    /// The indices in `argv` at which one may start.
     pub starts: Vec<usize>,
-    /// Those that stand within one word: `--run=git`, `'cd x; git push'`.
+    /// Those inside one word: `--run=git`, `'cd x; git push'`.
     pub texts: Vec<CommandInvocation>,
 }
 
 impl CommandInvocation {
-    /// Whether a word that is not known may turn out to be an option. What `find`
-    /// puts in begins with a folder, and so do most globs.
+    /// Whether an unknown word may expand to an option. What `find` inserts begins with a folder,
+    /// and so do most globs.
     pub fn may_gain_options(&self) -> bool {
         let end = self.argv.iter().position(|word| word == "--").unwrap_or(self.argv.len());
         self.unknown.iter().any(|at| match self.argv.get(*at) {
@@ -76,7 +77,7 @@ impl CommandInvocation {
 }
 
 impl CommandInvocation {
-    /// The command that its words from this place on would be.
+    /// The command that starts at this index.
     pub(crate) fn invocation_from(&self, start: usize) -> Self {
         Self {
             argv: self.argv.get(start..).unwrap_or_default().to_vec(),
@@ -86,7 +87,7 @@ impl CommandInvocation {
         }
     }
 
-    /// The variables that are set for it, as they are written.
+    /// The variables that are set for it, as `NAME=value`.
     pub fn format_assignments(&self) -> Vec<String> {
         self.assignments.iter().map(|(name, value)| format!("{name}={value}")).collect()
     }

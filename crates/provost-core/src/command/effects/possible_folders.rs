@@ -1,24 +1,24 @@
-//! In which folders a line may be, as `cd` moves it.
+//! The folders in which a line may be after `cd`.
 
-/// How many folders are followed.
+/// The most folders that are tracked.
 const MAX_POSSIBLE_FOLDERS: usize = 8;
 
-/// The folders that a line may be in, relative to where it starts.
+/// The folders in which a line may be, relative to where it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PossibleFolders(Vec<String>);
 
 impl PossibleFolders {
-    /// Where every line starts.
+    /// The folder in which every line starts.
     pub(crate) fn at_line_start() -> Self {
         Self(vec![String::new()])
     }
 
-    /// All of them.
+    /// All folders.
     pub(crate) fn to_vec(&self) -> Vec<String> {
         self.0.clone()
     }
 
-    /// After `cd path` from any of them.
+    /// Applies `cd path` to each folder.
     pub(crate) fn change_folder(&mut self, path: &str) {
         let mut next: Vec<String> = Vec::with_capacity(self.0.len());
         for folder in &self.0 {
@@ -30,7 +30,7 @@ impl PossibleFolders {
         self.0 = next;
     }
 
-    /// Adds those of another; false if they are too many to follow.
+    /// Adds the folders of another; false if they are too many to track.
     pub(crate) fn merge(&mut self, other: &Self) -> bool {
         for folder in &other.0 {
             if !self.0.contains(folder) {
@@ -42,7 +42,7 @@ impl PossibleFolders {
         few
     }
 
-    /// What a path may mean.
+    /// The paths that a relative path may mean.
     pub(crate) fn resolve_path(&self, path: &str) -> Vec<String> {
         if path.starts_with('/') {
             return vec![path.to_owned()];

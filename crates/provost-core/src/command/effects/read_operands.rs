@@ -1,19 +1,19 @@
 //! The operands that well-known programs read, for rules about paths.
 //!
-//! Only names that are written out count. What a program finds by itself
-//! (`grep -r x .`), or a script opens, cannot be seen here. Of a program that is
-//! not well known, every word may be such a name: see [`named`].
+//! Only literal names count. Files that a program finds by itself (`grep -r x .`) or that a
+//! script opens are not visible here. Of an unknown program, every word may be a path: see
+//! [`possible_read_paths`].
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use crate::command::tools::git_search;
 
-/// Which operands of a program are read.
+/// Which operands a program reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadOperands {
     All,
-    /// The first is a pattern or a program.
+    /// The first is a pattern or a script.
     AllButFirst,
     /// The last is written.
     AllButLast,
@@ -39,7 +39,7 @@ static READ_OPERANDS_BY_NAME: LazyLock<HashMap<&'static str, ReadOperands>> = La
     READING_PROGRAMS.iter().flat_map(each).collect()
 });
 
-/// Options whose value is read, for all programs: `--env-file=.env`, `-d @.env`.
+/// Options whose value is a file that is read, for all programs: `--env-file=.env`, `-d @.env`.
 const FILE_OPTIONS: &[&str] = &[
     "--env-file",
     "--file",
@@ -75,7 +75,7 @@ const FILE_OPTIONS: &[&str] = &[
     "-f",
 ];
 
-/// `-e`, `-nf`, `--regexp=x`: the pattern or the program is no operand.
+/// `-e`, `-nf`, `--regexp=x`: the pattern or script is not an operand.
 pub(crate) fn is_pattern_option(word: &str) -> bool {
     const LONG: [&str; 4] = ["--regexp", "--file", "--expression", "--from-file"];
     match word.strip_prefix("--") {
@@ -90,7 +90,7 @@ fn is_target_option(word: &str) -> bool {
         || word.starts_with('-') && !word.starts_with("--") && word.contains('t')
 }
 
-/// Programs whose words are names and texts: what they name is not read.
+/// Programs that do not read what their words name.
 const NAME_ONLY_PROGRAMS: &str = "echo printf ls dir vdir ll exa eza lsd stat df test [ cd pushd popd pwd \
      which whereis type whatis apropos help command hash basename dirname realpath readlink \
      mkdir rmdir rm unlink touch truncate chmod chown chgrp mktemp mkfifo find fd fdfind locate tee \
@@ -99,12 +99,12 @@ const NAME_ONLY_PROGRAMS: &str = "echo printf ls dir vdir ll exa eza lsd stat df
      uname tput say notify-send brew apt apt-get apt-cache dnf yum pacman snap gem dd \
      eval code sudo doas env nice nohup timeout";
 
-/// Programs whose words are targets and tasks: only what looks like a path is one.
+/// Programs whose words are targets and tasks: only words that look like paths are paths.
 const TASK_PROGRAMS: &str = "cargo rustup npm pnpm yarn bun npx bunx make gmake just task rake ninja meson \
      gradle gradlew mvn mvnw go dotnet mix tox nox poetry uv uvx pipx docker podman kubectl gh helm \
      terraform systemctl";
 
-/// Subcommands of `git` whose words are names: what they name is not shown.
+/// Subcommands of `git` that do not show the content of what they name.
 const NAME_ONLY_GIT_SUBCOMMANDS: &str = "add rm mv checkout switch restore branch tag commit status remote fetch pull push \
      clone init ls-files ls-tree ls-remote check-ignore check-attr rev-parse rev-list merge rebase \
      stash reset clean worktree config bisect cherry-pick revert describe submodule gc fsck prune \
@@ -128,7 +128,7 @@ fn classify_path_words(program: &str, arguments: &[String]) -> PathWords {
         return PathWords::None;
     }
     if program == "git" {
-        // Options before it may have values, so each of these may be the subcommand.
+        // Options before the subcommand may have values, so each of these words may be it.
         let is_shown = |at: usize| !git.contains(arguments[at].as_str());
         let shown =
             super::embedded_commands::possible_subcommands(arguments).into_iter().any(is_shown);
@@ -137,8 +137,8 @@ fn classify_path_words(program: &str, arguments: &[String]) -> PathWords {
     if tasks.contains(program) { PathWords::PathLike } else { PathWords::All }
 }
 
-/// The paths that the words of a program may be, if it is not known what it reads:
-/// the word itself, and what follows `=`, `@` and `:` in it, or the letter of an option.
+/// The paths that the words of an unknown program may name: the word itself, and what follows
+/// `=`, `@` and `:` in it, or the letter of an option.
 pub(crate) fn possible_read_paths(program: &str, arguments: &[String]) -> Vec<String> {
     let like_paths = match classify_path_words(program, arguments) {
         PathWords::None => return Vec::new(),
@@ -180,7 +180,7 @@ pub(crate) fn find_read_paths(program: &str, arguments: &[String]) -> Vec<String
         let from = arguments.iter().filter_map(|word| word.strip_prefix("if="));
         paths.extend(from.map(str::to_owned));
     }
-    // What follows `-e` is looked for, or is a script; of others it is an option alone.
+    // What follows `-e` is a pattern or a script; for other programs it is an option.
     let looks_for = matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "sed");
     if let Some(which) = READ_OPERANDS_BY_NAME.get(program) {
         let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
@@ -192,7 +192,8 @@ pub(crate) fn find_read_paths(program: &str, arguments: &[String]) -> Vec<String
         let mut operands: Vec<&String> = operands.map(|(_, word)| word).collect();
         match which {
             ReadOperands::All => {}
-            // With `-e` or `-f`, the first is a file as well; it rather names too many.
+            // With `-e` or `-f`, the first operand is a file as well; too many are better than
+            // too few.
             ReadOperands::AllButFirst if arguments.iter().any(|word| is_pattern_option(word)) => {}
             ReadOperands::AllButFirst => drop((!operands.is_empty()).then(|| operands.remove(0))),
             ReadOperands::AllButLast if arguments.iter().any(|word| is_target_option(word)) => {}
@@ -205,7 +206,7 @@ pub(crate) fn find_read_paths(program: &str, arguments: &[String]) -> Vec<String
             Some((name, value)) => (name, Some(value)),
             None => (word.as_str(), arguments.get(at + 1).map(String::as_str)),
         };
-        // What `test -f` names is not read.
+        // `test -f` does not read the file.
         if FILE_OPTIONS.contains(&name)
             && !matches!(program, "test" | "[")
             && let Some(value) = value
@@ -213,7 +214,7 @@ pub(crate) fn find_read_paths(program: &str, arguments: &[String]) -> Vec<String
             let file = value.rsplit_once('@').map_or(value, |(_, file)| file);
             paths.push(file.to_owned());
         }
-        // `-F.env`, `-vf.env`: what follows the letter in the same word.
+        // `-F.env`, `-vf.env`: the value follows the letter in the same word.
         if !word.starts_with("--")
             && matches!(classify_path_words(program, arguments), PathWords::None)
         {

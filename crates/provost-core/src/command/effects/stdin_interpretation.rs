@@ -1,22 +1,22 @@
-//! What a command does with what is typed into it later.
+//! How a running command interprets its stdin.
 
 use crate::command::{CommandAnalysis, CommandEffect, OpaqueReason, program_basename, tools};
 
-/// What becomes of what a running command is given to read.
+/// How a running command interprets its stdin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StdinInterpretation {
-    /// It is data.
+    /// As data.
     Data,
-    /// A shell reads it line by line.
+    /// A shell interprets it line by line.
     ShellLines,
-    /// This program takes it for code or commands of its own.
+    /// This program interprets it as code or commands of its own.
     Code(String),
 }
 
-/// Shells whose lines are read here.
+/// Shells whose lines can be analyzed.
 const LINE_SHELLS: &[&str] = &["sh", "bash", "dash", "ash"];
 
-/// What becomes of what this command is given to read, once it runs.
+/// How this command interprets stdin once it runs.
 pub fn classify_stdin(analysis: &CommandAnalysis) -> StdinInterpretation {
     let runs = || {
         analysis.demands.iter().filter_map(|demand| match demand {
@@ -29,7 +29,7 @@ pub fn classify_stdin(analysis: &CommandAnalysis) -> StdinInterpretation {
     let name =
         |argv: &[String]| argv.first().map_or("", |program| program_basename(program)).to_owned();
     let input = analysis.opaque.iter().find(|part| part.why == OpaqueReason::CommandsFromInput);
-    // A wrapper that nobody told us of may hand it on to whatever its words name.
+    // An unknown wrapper may pass stdin to any program that its words name.
     let carried = runs().find_map(|run| {
         let words = run.carried.starts.iter().filter_map(|at| run.argv.get(*at));
         words.map(|word| program_basename(word)).find(|word| tools::takes_code(word))

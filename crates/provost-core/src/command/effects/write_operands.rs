@@ -1,16 +1,15 @@
-//! The operands by which well-known programs write, for rules about paths.
+//! The operands that well-known programs write, for rules about paths.
 //!
-//! It rather names too many than too few; for a program that is not here, only
-//! its arguments speak.
+//! It lists too many rather than too few; of other programs no operand counts as written.
 
-/// Which operands of a program are written.
+/// Which operands a program writes.
 #[derive(Clone, Copy)]
 enum WriteOperands {
     All,
     AllButFirst,
-    /// The last, or what is put into it under its own name if it is a folder.
+    /// The last or, if that is a folder, the files in it that have the names of the others.
     Destination,
-    /// Both: what is moved is gone.
+    /// All: a moved file is removed at its old path.
     AllAndDestination,
 }
 
@@ -89,7 +88,7 @@ pub(crate) fn find_written_paths(program: &str, arguments: &[String]) -> Vec<Str
     paths
 }
 
-/// The last operand, and the others in it.
+/// The last operand, and the others inside it.
 fn destination_paths(operands: &[&String]) -> Vec<String> {
     let Some((folder, others)) = operands.split_last() else { return Vec::new() };
     let name = |path: &&String| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
@@ -98,7 +97,7 @@ fn destination_paths(operands: &[&String]) -> Vec<String> {
     std::iter::once((*folder).clone()).chain(inside).collect()
 }
 
-/// The values of an option, wherever they stand; a short one may stand among others.
+/// All values of an option; a short one may be combined with others.
 fn option_values<'a>(
     arguments: &'a [String],
     short: &'a str,

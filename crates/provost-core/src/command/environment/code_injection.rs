@@ -1,11 +1,10 @@
-//! Variables that have programs run code which the line does not show.
+//! Variables that make programs run code that is not in the line.
 //!
-//! Such a variable names a file, a folder or a command, and whoever can write
-//! there decides what runs. So a line that sets one is open, and an answer to it
-//! holds once. Values that name nothing (`NODE_OPTIONS=--no-warnings`) are let
-//! through, since they are the work of every day.
+//! Such a variable names a file, a folder or a command, and whoever can write there decides what
+//! runs. So a line that sets one is opaque, and an approval of it is valid once. Common values
+//! that name nothing (`NODE_OPTIONS=--no-warnings`) are accepted.
 
-/// How something has programs run code that the line does not show.
+/// How a variable or an option makes programs run code that is not in the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CodeInjection {
     /// `BASH_ENV`, `PYTHONSTARTUP`.
@@ -28,11 +27,10 @@ pub enum CodeInjection {
     Settings,
 }
 
-/// Variables of one kind, and which of their values name no code.
+/// Variables of one kind, and which of their values are harmless.
 struct InjectionVariables {
     how: CodeInjection,
-    /// In capitals. With a `*` at its end, a name stands for all that begin so; with one
-    /// at its beginning, for all that end so.
+    /// In capitals. A `*` at the end or at the beginning matches any rest.
     names: &'static str,
     harmless: fn(&str) -> bool,
 }
@@ -141,7 +139,7 @@ const INJECTION_VARIABLES: &[InjectionVariables] = &[
     },
 ];
 
-/// What the name of a setting of `npm` holds that names code, without `npm_config_`.
+/// Parts of the names of `npm` settings that name code, without `npm_config_`.
 const NPM_CODE_SETTINGS: &[&str] = &[
     "SCRIPT",
     "SHELL",
@@ -160,8 +158,8 @@ const NPM_CODE_SETTINGS: &[&str] = &[
     "REQUIRE",
 ];
 
-/// How this variable has code run, if it does. The name is in capitals; `value` is as
-/// written where it is not known.
+/// How this variable makes code run, if it does. The name is in capitals; an unknown `value` is
+/// as written.
 pub(crate) fn find_code_injection(name: &str, value: Option<&str>) -> Option<CodeInjection> {
     if let Some(setting) = name.strip_prefix("NPM_CONFIG_").or(name.strip_prefix("PNPM_CONFIG_")) {
         let names_code = NPM_CODE_SETTINGS.iter().any(|part| setting.contains(part));
@@ -187,10 +185,10 @@ fn all_words_match(value: &str, is_harmless: fn(&str) -> bool) -> bool {
     value.split_ascii_whitespace().all(is_harmless)
 }
 
-/// Folders of the system, and what the path was before.
+/// Whether the value has only system folders and the previous path.
 fn has_only_system_folders(value: &str) -> bool {
     const FOLDERS: [&str; 6] = ["/usr/", "/bin/", "/sbin/", "/opt/", "/snap/", "/nix/store/"];
-    // It is as written: `"$PATH:/usr/bin"`.
+    // The value is as written: `"$PATH:/usr/bin"`.
     let value = value.replace('"', "");
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
     value.split(':').all(|folder| {
@@ -202,7 +200,7 @@ fn has_only_system_folders(value: &str) -> bool {
     })
 }
 
-/// `ENV=test`: a file of that name is run by shells that a person types into, and no other.
+/// `ENV=test`: only interactive shells run a file of that name.
 fn is_environment_name(value: &str) -> bool {
     const KINDS: [&str; 13] = [
         "",
@@ -222,12 +220,12 @@ fn is_environment_name(value: &str) -> bool {
     KINDS.contains(&value)
 }
 
-/// `ignore`, `error::DeprecationWarning`: a category with a dot in it is imported.
+/// `ignore`, `error::DeprecationWarning`: Python imports a category that contains a dot.
 pub(crate) fn is_python_warning_filter(value: &str) -> bool {
     value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ':' | ',' | '_' | ' '))
 }
 
-/// Options of node that change what it prints or how much it may use.
+/// Options of node that change output or resource limits.
 pub(crate) fn is_harmless_node_flag(word: &str) -> bool {
     const FLAGS: &str = "--no-warnings --trace-warnings --trace-deprecation --no-deprecation \
         --throw-deprecation --trace-uncaught --enable-source-maps --experimental-vm-modules \
@@ -244,21 +242,21 @@ pub(crate) fn is_harmless_node_flag(word: &str) -> bool {
         || !value.is_empty() && VALUED.split_ascii_whitespace().any(|known| known == name)
 }
 
-/// How much memory: `-Xmx2g`.
+/// Memory limits: `-Xmx2g`.
 fn is_harmless_jvm_flag(word: &str) -> bool {
     let size = ["-Xmx", "-Xms", "-Xss"].iter().find_map(|start| word.strip_prefix(start));
     size.is_some_and(|size| size.bytes().all(|byte| byte.is_ascii_alphanumeric()))
         || word == "-Dfile.encoding=UTF-8"
 }
 
-/// `-j4`, `-k`: how many at once, and when to stop.
+/// Parallelism and error handling: `-j4`, `-k`.
 fn is_harmless_make_flag(word: &str) -> bool {
     let jobs = word.strip_prefix("-j").or(word.strip_prefix("--jobs="));
     jobs.is_some_and(|jobs| jobs.bytes().all(|byte| byte.is_ascii_digit()))
         || matches!(word, "-k" | "-s" | "-B" | "--no-print-directory" | "--silent" | "--keep-going")
 }
 
-/// What is printed, and when to stop.
+/// Output and error handling.
 fn is_harmless_pytest_flag(word: &str) -> bool {
     let valued = ["--tb=", "--color=", "--maxfail=", "--durations="];
     matches!(word, "-q" | "-qq" | "-v" | "-vv" | "-x" | "-s" | "-ra" | "-rA" | "--lf" | "--ff")
@@ -271,7 +269,7 @@ fn is_harmless_go_flag(word: &str) -> bool {
         || valued.iter().any(|start| word.starts_with(start))
 }
 
-/// All but what names a linker, a library or what the compiler itself loads.
+/// All but those that name a linker, a library or a plugin of the compiler.
 fn are_harmless_rust_flags(value: &str) -> bool {
     const NAMING: [&str; 9] =
         ["link", "-Z", "@", "backend", "sysroot", "-L", "extern", "plugin", "$"];

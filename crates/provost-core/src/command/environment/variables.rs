@@ -1,13 +1,12 @@
-//! Which variables change what programs do, and what of it is read.
+//! Which variables change what programs do, and how their values are analyzed.
 
 use super::code_injection::{self, CodeInjection};
 use crate::action::run_command;
 use crate::command::parse::analyzer::CommandAnalyzer;
 use crate::command::{CommandAnalysis, CommandEffect, CommandInvocation, OpaqueReason, tools};
 
-/// Beside those that no command may be given: variables that name a program to
-/// run, a file to load or options to add. No such list is complete, so names
-/// are also judged by how they end.
+/// In addition to those that are refused for every command: variables that name a program to run,
+/// a file to load or options to add. No such list is complete, so suffixes count as well.
 const BEHAVIOR_NAMES: &[&str] = &[
     "BROWSER",
     "EDITOR",
@@ -63,7 +62,7 @@ const BEHAVIOR_NAMES: &[&str] = &[
     "LOCALDOMAIN",
 ];
 
-/// Programs whose every variable is theirs to obey.
+/// Prefixes of programs that are controlled by all of their variables.
 const BEHAVIOR_PREFIXES: &[&str] = &[
     "GIT_",
     "SSH_",
@@ -86,29 +85,29 @@ const BEHAVIOR_PREFIXES: &[&str] = &[
     "COMPOSER_",
 ];
 
-/// What the name of such a variable ends in.
+/// Suffixes of such variables.
 const BEHAVIOR_SUFFIXES: &[&str] = &[
     "PATH", "OPTIONS", "OPTS", "OPT", "FLAGS", "EDITOR", "PAGER", "WRAPPER", "COMMAND", "CMD",
     "SHELL", "PRELOAD", "PROXY", "HOOK", "HOOKS", "CONFIG", "RC", "RUNNER", "LINKER", "PROGRAM",
     "EXEC", "BIN", "DIR", "ROOT", "HOME", "ASKPASS", "ARGS",
 ];
 
-/// What a variable is set to.
+/// The value of a variable.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum VariableValue<'a> {
     Known(&'a str),
-    /// As it is written; empty where nothing is.
+    /// As written, possibly empty.
     Unknown(&'a str),
 }
 
 impl<'a> VariableValue<'a> {
-    /// What is written, known or not.
+    /// The text, known or not.
     pub(crate) fn new(text: &'a str, is_known: bool) -> Self {
         if is_known { Self::Known(text) } else { Self::Unknown(text) }
     }
 }
 
-/// What the name of a variable is or ends in that holds a command.
+/// Names and suffixes of variables that hold a command.
 const COMMAND_SUFFIXES: &[&str] = &[
     "COMMAND",
     "CMD",
@@ -152,25 +151,24 @@ const TOOL_VARIABLES: &[&str] = &[
     "PYTHON", "NODE", "RUBY", "PERL", "JAVACMD",
 ];
 
-/// Compilers and the like, which run what they are given to build and nothing else that
-/// their words name.
+/// Compilers and the like, which run only what they build.
 const BUILD_PROGRAMS: &str = "cc gcc g++ c++ clang clang++ cpp ld lld ld.lld mold gold ar nm as strip ranlib \
      objcopy rustc rustdoc cargo make gmake ninja sccache ccache distcc bison flex yacc pkg-config \
      delta bat";
 
-/// Whether what it is set to is run, by a program or by the shell.
+/// Whether a program or the shell runs its value.
 fn holds_command(name: &str) -> bool {
     (COMMAND_SUFFIXES.iter().any(|end| name.ends_with(end)) || TOOL_VARIABLES.contains(&name))
         && !name.contains("WEBHOOK")
 }
 
-/// A word of the shell or of a language that many a build is told by: `PYTHON=python3`.
+/// A common value that names an interpreter: `PYTHON=python3`.
 fn holds_known_interpreter(name: &str, value: &str) -> bool {
     const SHELLS: [&str; 7] =
         ["sh", "bash", "dash", "/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash"];
     match name {
         "SHELL" | "CONFIG_SHELL" => SHELLS.contains(&value),
-        // Many a dev server opens none then.
+        // Many dev servers then open no browser.
         "BROWSER" => value == "none",
         "PYTHON" | "NODE" | "RUBY" | "PERL" | "JAVACMD" => {
             value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
@@ -179,7 +177,7 @@ fn holds_known_interpreter(name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether setting it can make a program do something else than it was asked to.
+/// Whether setting it can make a program do something else.
 fn changes_program_behavior(known: &str) -> bool {
     run_command::is_refused_variable(known)
         || BEHAVIOR_NAMES.contains(&known)
@@ -188,15 +186,15 @@ fn changes_program_behavior(known: &str) -> bool {
 }
 
 impl CommandAnalyzer {
-    /// A variable that is set, for one command or for all that follow. What one
-    /// that names a command holds is read as that command.
+    /// Analyzes a variable that is set, for one command or for all that follow. A value that is a
+    /// command is analyzed as one.
     pub(crate) fn analyze_variable(&mut self, name: &str, value: VariableValue<'_>) {
         let known = name.to_ascii_uppercase();
         let (text, is_known) = match value {
             VariableValue::Known(text) => (text, true),
             VariableValue::Unknown(text) => (text, false),
         };
-        // What the path was before is known well enough, where it is not a name in quotes.
+        // The previous path counts as known, unless it is in quotes.
         let is_path = known == "PATH" && is_known != text.contains('$');
         let judged = (is_path || is_known && known != "PATH").then_some(text);
         if let Some(how) = code_injection::find_code_injection(&known, judged) {
@@ -205,7 +203,7 @@ impl CommandAnalyzer {
                 format_assignment(name, text),
             );
         }
-        // `GIT_TRACE=/path` writes there.
+        // `GIT_TRACE=/path` writes to that path.
         if is_known && known.starts_with("GIT_TRACE") && text.starts_with('/') {
             self.add_written_path(text);
         }
@@ -227,8 +225,8 @@ impl CommandAnalyzer {
         );
     }
 
-    /// Reads a command that another program will run; says whether it runs nothing but
-    /// programs that do what they are for.
+    /// Analyzes a command that another program will run; returns whether it runs only harmless
+    /// programs.
     fn analyze_harmless_command(&mut self, line: &str) -> bool {
         let (n_demands, n_opaque) = (self.effects().len(), self.opaque_count());
         let before = self.folders.clone();
@@ -250,7 +248,7 @@ impl CommandAnalyzer {
 }
 
 impl CommandAnalysis {
-    /// The same line with a variable: what one that names a command holds is run too.
+    /// Adds a variable to the analysis: a value that is a command runs too.
     pub(crate) fn with_variable(self, name: &str, value: &str) -> Self {
         let mut reader = CommandAnalyzer::from_analysis(self);
         reader.analyze_variable(name, VariableValue::Known(value));
@@ -258,7 +256,7 @@ impl CommandAnalysis {
     }
 }
 
-/// A variable and what it is set to, as far as it is written.
+/// A variable with its value, as far as it is written.
 fn format_assignment(name: &str, text: &str) -> String {
     if text.is_empty() { name.to_owned() } else { format!("{name}={text}") }
 }

@@ -1,4 +1,4 @@
-//! From the tree of a parsed line to its demands.
+//! Walks the syntax tree of a line and collects its effects.
 
 use brush_parser::ast::{AndOr, AndOrList, Command, CompoundCommand, CompoundList, Pipeline};
 use brush_parser::{ParseError, ParserOptions};
@@ -13,27 +13,27 @@ use crate::command::{
     CommandAnalysis, CommandEffect, CommandInvocation, OpaquePart, OpaqueReason, Uncertainty,
 };
 
-/// How many lines may stand in lines: `sh -c "sh -c …"`, `$(…)`.
+/// The most nested lines: `sh -c "sh -c …"`, `$(…)`.
 pub(crate) const MAX_LINE_NESTING: usize = 8;
 
-/// How many reasons are kept: one is enough to be opaque.
+/// The most uncertain parts that are kept: one makes the line opaque.
 const MAX_OPAQUE_PARTS: usize = 32;
 
-/// Reads one line, and the lines in it.
+/// Analyzes one line, and the lines in it.
 #[derive(Debug)]
 pub(crate) struct CommandAnalyzer {
     found: CommandAnalysis,
     refused: Option<UnreadableCommand>,
     pub(crate) folders: PossibleFolders,
-    /// Loops and functions around, in which `cd` may happen any number of times.
+    /// Enclosing loops and functions, in which `cd` may run any number of times.
     repeated: usize,
-    /// Lines around this one.
+    /// Enclosing lines.
     pub(crate) lines: usize,
-    /// Wrappers around the line that is read.
+    /// Wrappers around the current line.
     pub(crate) through: Vec<String>,
-    /// Variables set for all of it.
+    /// Variables that are set for the whole line.
     pub(crate) assigned: Vec<(String, String)>,
-    /// What stands for something else in the command that is read.
+    /// Placeholders in the current command, with what they stand for.
     pub(crate) filled: Vec<PlaceholderValues>,
 }
 
@@ -51,22 +51,22 @@ impl CommandAnalyzer {
         }
     }
 
-    /// One that goes on from what was read.
+    /// Continues from an analysis.
     pub(crate) fn from_analysis(found: CommandAnalysis) -> Self {
         Self { found, ..Self::new() }
     }
 
-    /// What was read, refused or not.
+    /// The analysis so far, even if the line is invalid.
     pub(crate) fn into_analysis(self) -> CommandAnalysis {
         self.found
     }
 
-    /// What was read so far.
+    /// The effects so far.
     pub(crate) fn effects(&self) -> &[CommandEffect] {
         &self.found.demands
     }
 
-    /// How many parts are not certain.
+    /// The number of uncertain parts so far.
     pub(crate) fn opaque_count(&self) -> usize {
         self.found.opaque.len()
     }
@@ -78,12 +78,12 @@ impl CommandAnalyzer {
         }
     }
 
-    /// What is not certain, but runs no program that is not a demand.
+    /// Adds an uncertain part that runs no program besides the listed ones.
     pub(crate) fn mark_arguments_uncertain(&mut self, why: OpaqueReason, text: impl Into<String>) {
         self.add_opaque_part(OpaquePart { why, text: text.into(), extent: Uncertainty::Arguments });
     }
 
-    /// What may run any program.
+    /// Adds an uncertain part that may run any program.
     pub(crate) fn mark_programs_uncertain(&mut self, why: OpaqueReason, text: impl Into<String>) {
         self.add_opaque_part(OpaquePart { why, text: text.into(), extent: Uncertainty::Programs });
     }
@@ -96,8 +96,8 @@ impl CommandAnalyzer {
         let n_known = self.found.opaque.len();
         let known = match self.found.opaque.iter_mut().find(same) {
             None if n_known < MAX_OPAQUE_PARTS => None,
-            // One reason is enough to be opaque, but that it is open must be among them, and
-            // so must code that the line does not show.
+            // One part makes the line opaque, but the list must contain one with unknown programs
+            // and one with hidden code, if there are any.
             None => {
                 let last = self.found.opaque.last_mut();
                 if let (Some(last), OpaqueReason::CodeInjection(_)) = (last, part.why) {
@@ -129,12 +129,12 @@ impl CommandAnalyzer {
         self.repeated > 0
     }
 
-    /// Whether this is the line itself, so that places in it mean something.
+    /// Whether this is the outermost line, in which positions have a meaning.
     pub(crate) fn is_outermost_line(&self) -> bool {
         self.lines == 0
     }
 
-    /// Reads a line.
+    /// Analyzes a line.
     pub(crate) fn analyze_line(&mut self, line: &str) -> Result<(), UnreadableCommand> {
         line_validation::validate_line(line)?;
         match plain_line_parser::parse_plain_line(line) {
@@ -144,7 +144,7 @@ impl CommandAnalyzer {
         Ok(())
     }
 
-    /// A line that was read the quick way.
+    /// A line that the plain parser could read.
     pub(crate) fn visit_plain_lists(&mut self, lists: &PlainLists<'_>) {
         for list in lists {
             let mut seen = self.folders.clone();
@@ -165,20 +165,19 @@ impl CommandAnalyzer {
         }
     }
 
-    /// A line that takes the whole grammar.
+    /// A line that needs the full grammar.
     pub(crate) fn analyze_with_full_grammar(
         &mut self,
         line: &str,
     ) -> Result<(), UnreadableCommand> {
-        // As `bash -c` has it: `!(a)` is a negated subshell.
+        // As for `bash -c`: `!(a)` is a negated subshell.
         let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
-        // The parser has been seen to give up with a panic, on here-documents where none
-        // can be; what it cannot read is unreadable.
+        // The parser panics on some misplaced here-documents; such a line is unreadable.
         let read = std::panic::catch_unwind(|| {
             let tokens = brush_parser::uncached_tokenize_str(line, &options.tokenizer_options())
                 .map_err(|_| UnreadableCommand::UnexpectedEnd)?;
             brush_parser::parse_tokens(&tokens, &options).map_err(|error| match error {
-                // The one compound command that the parser does not know.
+                // The only compound command that the parser does not support.
                 ParseError::ParsingNear(_) if line_validation::contains_select(line) => {
                     UnreadableCommand::UnsupportedSelect
                 }
@@ -197,7 +196,7 @@ impl CommandAnalyzer {
         Ok(())
     }
 
-    /// Reads a line that stands in this one.
+    /// Analyzes a line inside this one.
     pub(crate) fn analyze_nested_line(&mut self, line: &str) {
         if self.lines >= MAX_LINE_NESTING {
             self.mark_programs_uncertain(OpaqueReason::TooDeep, line);
@@ -210,7 +209,7 @@ impl CommandAnalyzer {
         self.lines -= 1;
     }
 
-    /// Reads a program and its arguments.
+    /// Analyzes a program with its arguments.
     pub(crate) fn analyze_argv(&mut self, argv: &[String]) {
         for argument in argv {
             let text = crate::action::text::check_visible(
@@ -243,7 +242,7 @@ impl CommandAnalyzer {
         self.merge_folders_into(&mut seen);
         for next in &list.additional {
             match next {
-                // Only what came before it having worked, it runs where that left off.
+                // It runs only if the one before succeeded, so in the folder that that one left.
                 AndOr::And(pipeline) => self.visit_pipeline(pipeline),
                 AndOr::Or(pipeline) => {
                     self.folders = seen.clone();
@@ -262,10 +261,10 @@ impl CommandAnalyzer {
     }
 
     fn visit_pipeline(&mut self, pipeline: &Pipeline) {
-        // `! cd x && y` runs `y` where it was: what failed has not moved.
+        // `! cd x && y` runs `y` in the previous folder: a `cd` that failed has not moved.
         let before = self.folders.clone();
         if pipeline.seq.is_empty() {
-            // The parser takes `! &&`, which bash refuses.
+            // The parser accepts `! &&`, which bash refuses.
             self.mark_programs_uncertain(OpaqueReason::Unreadable, "!");
         }
         for command in &pipeline.seq {
@@ -276,7 +275,7 @@ impl CommandAnalyzer {
         }
     }
 
-    /// What may or may not have happened: both are possible from here on.
+    /// It may or may not have run: both sets of folders are possible from here on.
     fn keep_earlier_folders(&mut self, before: &PossibleFolders) {
         let mut both = before.clone();
         self.merge_folders_into(&mut both);
@@ -319,7 +318,7 @@ impl CommandAnalyzer {
                     OpaqueReason::Arithmetic,
                     arithmetic.expr.value.clone(),
                 );
-                // The parser takes two subshells for it: `( (rm x) )`.
+                // The parser confuses it with two subshells: `( (rm x) )`.
                 self.analyze_nested_line(&arithmetic.expr.value);
             }
             CompoundCommand::ArithmeticForClause(arithmetic) => {
@@ -378,7 +377,7 @@ impl CommandAnalyzer {
     }
 }
 
-/// Whether a test of `[[` evaluates a name, in which a command can hide.
+/// Whether a test in `[[` evaluates a name, which can contain a command.
 fn test_evaluates_names(expr: &str) -> bool {
     const EVALUATING: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
     expr.split_whitespace().any(|word| EVALUATING.contains(&word)) || expr.contains('[')

@@ -1,10 +1,10 @@
 //! Brace expansion, as far as it is certain: `{a,b}` and `{1..3}` of plain characters.
 
-/// The most words that one may become.
+/// The most words that one may expand to.
 const MAX_EXPANDED_WORDS: usize = 64;
 
-/// The words that bash makes of one with braces. `None` where that is not
-/// certain: quotes, variables and globs in it, braces within braces, or too many.
+/// The words that bash expands a word with braces to. `None` where that is uncertain: quotes,
+/// variables or globs in it, nested braces, or too many.
 pub(crate) fn expand_braces(raw: &str) -> Option<Vec<String>> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,+@%:{}".contains(c);
     if !raw.chars().all(plain) {
@@ -34,7 +34,7 @@ pub(crate) fn expand_braces(raw: &str) -> Option<Vec<String>> {
     for word in &mut words {
         word.push_str(rest);
     }
-    // A word that is empty and not quoted is none.
+    // Bash drops empty unquoted words.
     words.retain(|word| !word.is_empty());
     Some(words)
 }

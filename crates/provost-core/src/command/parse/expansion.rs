@@ -1,4 +1,4 @@
-//! Words that are not literal, and the commands in them.
+//! Words with expansions, and the commands in them.
 
 use brush_parser::ParserOptions;
 use brush_parser::ast::{ProcessSubstitutionKind, SubshellCommand, Word as RawWord};
@@ -9,7 +9,7 @@ use super::shell_word::{self, ShellWord};
 use crate::command::OpaqueReason;
 
 impl CommandAnalyzer {
-    /// Reads a word, and the commands in it.
+    /// Analyzes a word, and the commands in it.
     pub(crate) fn analyze_word(&mut self, raw: &RawWord) -> ShellWord {
         let word = shell_word::parse_shell_word(&raw.value);
         if let Some(why) = word.why {
@@ -25,7 +25,7 @@ impl CommandAnalyzer {
         word
     }
 
-    /// A pattern of `case`: it matches, it expands to no file.
+    /// A pattern of `case`, which does not expand to files.
     pub(crate) fn analyze_case_pattern(&mut self, raw: &RawWord) {
         match shell_word::parse_shell_word(&raw.value).why {
             None | Some(OpaqueReason::Glob | OpaqueReason::Braces)
@@ -53,9 +53,9 @@ impl CommandAnalyzer {
         text
     }
 
-    /// Finds the commands that a text runs when it is expanded, for people to see.
+    /// Adds the commands that a text runs when it is expanded, for people to see.
     ///
-    /// It may find some that quotes keep from running; the line is opaque anyway.
+    /// It may find some that are quoted and do not run; the line is opaque anyway.
     pub(crate) fn analyze_substitutions_in(&mut self, text: &str) {
         if !text.contains("$(") && !text.contains('`') {
             return;
@@ -106,23 +106,23 @@ impl CommandAnalyzer {
     }
 }
 
-/// Whether characters are written by their numbers, so that no rule and no person reads
-/// them: `$'\x2eenv'`.
+/// Whether characters are written as numbers, so that neither rules nor people can read them:
+/// `$'\x2eenv'`.
 fn has_numeric_escapes(raw: &str) -> bool {
     let number = |c: char| c.is_ascii_digit() || matches!(c, 'x' | 'u' | 'U' | 'c');
     let escapes = raw.match_indices('\\').filter_map(|(at, _)| raw[at + 1..].chars().next());
     raw.contains("$'") && escapes.into_iter().any(number)
 }
 
-/// Whether a word holds arithmetic with a name in it: what that name holds is
-/// evaluated, and in an index a command can stand.
+/// Whether a word contains arithmetic with a name: the value of the name is evaluated, and its
+/// index can contain a command.
 fn evaluates_arithmetic(raw: &str) -> bool {
     let sum = |text: &str| {
         let end = text.find(')').unwrap_or(text.len());
         text[..end].contains(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '`' | '['))
     };
     let sums = || raw.match_indices("$((").map(|(at, found)| &raw[at + found.len()..]);
-    // `${a[i]}`, `${a:i}`, `${!a}`, `${a@P}` are evaluated or expanded once more.
+    // `${a[i]}`, `${a:i}`, `${!a}`, `${a@P}` are evaluated or expanded again.
     let odd = |text: &str| {
         let end = text.find('}').unwrap_or(text.len());
         let name = text[..end].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');

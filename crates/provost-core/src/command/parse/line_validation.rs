@@ -1,17 +1,17 @@
-//! What a line must be before it is parsed: short, shallow and visible.
+//! Checks before parsing: a line must be short, shallow and visible.
 //!
-//! The parser recurses without a bound of its own, and one form of command
-//! substitution escapes it; neither may reach it.
+//! The parser recurses without a limit of its own, and misses one form of command substitution,
+//! so neither may reach it.
 
 use crate::action::text::is_invisible;
 use unicode_normalization::{is_nfc, is_nfkc};
 
-/// The longest line that is read, in bytes.
+/// The longest line, in bytes.
 pub const MAX_COMMAND_BYTES: usize = 16 * 1024;
-/// How deep groups, substitutions and compound commands may lie in each other.
+/// The deepest nesting of groups, substitutions and compound commands.
 pub const MAX_COMMAND_DEPTH: usize = 16;
 
-/// Why a line is not read at all.
+/// Why a line is not analyzed at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableCommand {
     /// More than [`MAX_COMMAND_BYTES`] bytes.
@@ -19,31 +19,31 @@ pub enum UnreadableCommand {
         "the command has {0} bytes, more than the {MAX_COMMAND_BYTES} that are read; put it in a file"
     )]
     TooLong(usize),
-    /// More than [`DEPTH`] things in each other.
+    /// Nested deeper than [`MAX_COMMAND_DEPTH`].
     #[error(
         "the command is nested more than {MAX_COMMAND_DEPTH} deep at character {at}; put it in a file"
     )]
     TooDeep {
-        /// Counted from 1.
+        /// The position in characters, from 1.
         at: usize,
     },
-    /// A character that nobody sees, or that hides others.
+    /// A character that is invisible, or that hides others.
     #[error("the command holds {} at character {at}, which cannot be seen; remove it", .found.escape_unicode())]
     InvisibleCharacter {
         /// The character.
         found: char,
-        /// Counted from 1.
+        /// The position in characters, from 1.
         at: usize,
     },
-    /// One text could be written in two ways.
+    /// The text is not in a normal form, so that it could be written in two ways.
     #[error("the command is not in Unicode's normal form C; compose its characters")]
     NotNormalized,
-    /// The name of a program in letters that look like others.
+    /// The name of a program with characters that look like others.
     #[error("the program at character {at} is named in letters that look like others: {}", .name.escape_unicode())]
     LookalikeName {
         /// As written, without quotes.
         name: String,
-        /// Counted from 1.
+        /// The position in characters, from 1.
         at: usize,
     },
     /// `${ cmd; }`: bash 5.3 runs it, others do not.
@@ -51,24 +51,24 @@ pub enum UnreadableCommand {
         "the command holds `${{` with a space or `|` after it at character {at}, which newer shells run as a command; write `$(…)`"
     )]
     BraceSubstitution {
-        /// Counted from 1.
+        /// The position in characters, from 1.
         at: usize,
     },
-    /// `select`, which asks whoever sits there.
+    /// `select`, which needs a person at a terminal.
     #[error("the command may hold `select`, which is not read here; put it in a file")]
     UnsupportedSelect,
-    /// No grammar of bash fits.
+    /// Invalid syntax.
     #[error("the command is not valid bash at character {at}")]
     SyntaxError {
-        /// Counted from 1.
+        /// The position in characters, from 1.
         at: usize,
     },
-    /// Something is left open.
+    /// Something is not closed.
     #[error("the command ends too early: a quote, a bracket or a word such as `fi` is missing")]
     UnexpectedEnd,
 }
 
-/// Checks all of it.
+/// Runs all checks.
 pub(crate) fn validate_line(line: &str) -> Result<(), UnreadableCommand> {
     if line.len() > MAX_COMMAND_BYTES {
         return Err(UnreadableCommand::TooLong(line.len()));
@@ -78,7 +78,7 @@ pub(crate) fn validate_line(line: &str) -> Result<(), UnreadableCommand> {
     check_nesting(line)
 }
 
-/// Whether a word names a program or an option in letters that look like others.
+/// Whether a word names a program or an option with characters that look like others.
 pub(crate) fn is_lookalike(word: &str, program: bool) -> bool {
     if word.is_ascii() {
         return false;
@@ -98,7 +98,7 @@ pub(crate) fn is_lookalike(word: &str, program: bool) -> bool {
     dash && letters && (!name.starts_with('-') || !is_nfkc(name))
 }
 
-/// Which character of the line, counted from 1, begins at this byte.
+/// The position in characters, from 1, of this byte offset.
 pub(crate) fn char_position(line: &str, byte: usize) -> usize {
     line.char_indices().take_while(|(at, _)| *at < byte).count() + 1
 }
@@ -117,13 +117,13 @@ fn check_characters(line: &str) -> Result<(), UnreadableCommand> {
 
 fn check_brace_substitution(line: &str) -> Result<(), UnreadableCommand> {
     for (at, _) in line.match_indices("${") {
-        // A line that goes on after a backslash is joined before it is read.
+        // Bash joins a line that is continued with a backslash before it parses it.
         let after = line[at + 2..].trim_start_matches("\\\n");
         if after.starts_with([' ', '\t', '\n', '|']) {
             return Err(UnreadableCommand::BraceSubstitution { at: char_position(line, at) });
         }
     }
-    // The same, with the line broken between the two.
+    // The same, with the line continued between the two.
     for (at, _) in line.match_indices("$\\\n") {
         if line[at + 1..].trim_start_matches("\\\n").starts_with('{') {
             return Err(UnreadableCommand::BraceSubstitution { at: char_position(line, at) });
@@ -132,18 +132,18 @@ fn check_brace_substitution(line: &str) -> Result<(), UnreadableCommand> {
     Ok(())
 }
 
-/// How many `case` there may be: each that is not closed doubles the work of the parser.
+/// The most `case` commands: each one that is not closed doubles the work of the parser.
 const MAX_CASE_COMMANDS: usize = 4;
 
-/// Words that open a compound command.
+/// Words that begin a compound command.
 const COMPOUND_KEYWORDS: [&str; 9] =
     ["if", "for", "while", "until", "case", "select", "function", "coproc", "time"];
 
-/// Refuses what may be nested too deep.
+/// Refuses a line that may be nested too deeply.
 ///
-/// First by counting everything that could open something, quoted or not, which
-/// is certain and enough for most lines. Only a line with more of them is read
-/// for its quotes, and only as far as those are of the two plain kinds.
+/// It first counts everything that could begin a nesting, quoted or not, which is safe and
+/// suffices for most lines. Only a line with more is scanned for quotes, as long as they are of
+/// the two plain kinds.
 fn check_nesting(line: &str) -> Result<(), UnreadableCommand> {
     let opens = |byte: &u8| matches!(byte, b'(' | b'{' | b'`' | b'[' | b'!');
     let brackets = line.bytes().filter(|byte| opens(byte)).count();
@@ -159,7 +159,7 @@ fn count_compound_keywords(text: &str) -> usize {
     split_identifiers(text).filter(|word| COMPOUND_KEYWORDS.contains(word)).count()
 }
 
-/// Whether the word `select` stands in it.
+/// Whether it contains the word `select`.
 pub(crate) fn contains_select(text: &str) -> bool {
     split_identifiers(text).any(|word| word == "select")
 }
@@ -172,13 +172,13 @@ fn split_identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
 }
 
-/// Reads a line for what is open where, as far as quotes go.
+/// Scans a line for its nesting, skipping quotes.
 #[derive(Default)]
 struct NestingScanner {
     open: Vec<u8>,
-    /// Everything outside of quotes, for the words in it.
+    /// The text outside quotes, for its keywords.
     outside: String,
-    /// `!` outside of quotes: each nests a pipeline.
+    /// `!` outside quotes: each nests a pipeline.
     negations: usize,
 }
 
@@ -195,7 +195,7 @@ impl NestingScanner {
                 }
             }
         }
-        // A branch of `case` closes what it did not open, so each may hide one level.
+        // A branch of `case` closes a bracket that it did not open, so each may hide one level.
         let words = count_compound_keywords(&self.outside) + self.negations;
         if words > MAX_COMMAND_DEPTH || count_case_commands(&self.outside) > MAX_CASE_COMMANDS {
             return Err(UnreadableCommand::TooDeep { at: char_position(line, bytes.len()) });
@@ -203,8 +203,8 @@ impl NestingScanner {
         Ok(())
     }
 
-    /// Takes one step and says how many bytes it took; none if what comes could
-    /// hide where quotes begin and end.
+    /// Scans one step and returns its length in bytes; `None` if the next characters could hide
+    /// where quotes begin and end.
     fn scan_next(&mut self, rest: &[u8]) -> Option<usize> {
         let quoted = self.open.last() == Some(&b'"');
         match (rest[0], rest.get(1)) {

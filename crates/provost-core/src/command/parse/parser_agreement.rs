@@ -1,4 +1,4 @@
-//! That the quick way of reading a line agrees with the whole grammar.
+//! Property tests: the plain parser and the full grammar agree.
 
 use proptest::prelude::*;
 

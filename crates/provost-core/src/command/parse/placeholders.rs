@@ -1,15 +1,14 @@
-//! What takes the place of a mark in the words of a command, or follows them: the files
-//! that `find` finds, what `xargs` reads.
+//! Placeholders in the words of a command: the files that `find` finds, the input of `xargs`.
 
 use std::borrow::Cow;
 
 use super::analyzer::CommandAnalyzer;
 use crate::command::CommandInvocation;
 
-/// What is read from elsewhere, and may be any path.
+/// Input that may be any path.
 const UNKNOWN_INPUT_PATH: &str = "$input";
 
-/// What a mark stands for while a command is read.
+/// What a placeholder stands for.
 #[derive(Debug, Clone)]
 pub(crate) struct PlaceholderValues {
     mark: String,
@@ -17,21 +16,21 @@ pub(crate) struct PlaceholderValues {
 }
 
 impl PlaceholderValues {
-    /// A mark that stands for these paths, which may have globs.
+    /// A placeholder for these paths, which may contain globs.
     pub(crate) fn from_paths(mark: &str, places: Vec<String>) -> Self {
         Self { mark: mark.to_owned(), places }
     }
 
-    /// A mark that stands for whatever is read.
+    /// A placeholder for any input.
     pub(crate) fn from_input(mark: &str) -> Self {
         Self::from_paths(mark, vec![UNKNOWN_INPUT_PATH.to_owned()])
     }
 
-    /// A word with each of the places in it, or as it is.
+    /// The word with each of the paths substituted, or unchanged.
     fn substitute_into(&self, word: String) -> Vec<String> {
         let Some((before, after)) = word.split_once(&self.mark) else { return vec![word] };
         let one = |place: &String| {
-            // `conf/**` and `.bak` behind it: a file in there whose name ends so.
+            // `conf/**` followed by `.bak`: a file in there with that suffix.
             let ends = !after.is_empty() && !after.starts_with('/');
             let any = if ends && place.ends_with("**") { "/*" } else { "" };
             format!("{before}{place}{any}{after}")
@@ -41,7 +40,7 @@ impl PlaceholderValues {
 }
 
 impl CommandAnalyzer {
-    /// The words behind the program, as far as it is known what they will be.
+    /// The arguments of the program, with placeholders substituted.
     pub(crate) fn substituted_arguments<'a>(
         &self,
         run: &'a CommandInvocation,
@@ -59,7 +58,7 @@ impl CommandAnalyzer {
         Cow::Owned(given)
     }
 
-    /// Reads something while marks stand for these.
+    /// Runs an analysis with these placeholders.
     pub(crate) fn with_placeholders(
         &mut self,
         marks: Vec<PlaceholderValues>,

@@ -1,14 +1,13 @@
-//! The quick way to read lines of plain words between plain operators.
+//! A fast parser for lines of plain words and operators.
 //!
-//! Most lines are such, and the whole grammar of bash takes three times as long
-//! for them. Whatever is not certain here is left to it: reading nothing is
-//! always right. That both read the same is a property test
-//! in `agree`.
+//! Most lines are plain, and the full grammar of bash takes three times as long for them. In
+//! doubt it returns `None`, and the full grammar is used. Property tests in `parser_agreement`
+//! compare both.
 
-/// A line: lists, each of pipelines, each of commands.
+/// A line: lists of pipelines of commands.
 pub(crate) type PlainLists<'a> = Vec<Vec<(ListOperator, Vec<PlainCommand<'a>>)>>;
 
-/// How a pipeline follows the one before it.
+/// How a pipeline follows the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListOperator {
     First,
@@ -16,7 +15,7 @@ pub(crate) enum ListOperator {
     Or,
 }
 
-/// A simple command; its words as written.
+/// A simple command, its words as written.
 #[derive(Debug, Default)]
 pub(crate) struct PlainCommand<'a> {
     pub(crate) words: Vec<&'a str>,
@@ -30,7 +29,7 @@ pub(crate) enum RedirectDirection {
     Write,
 }
 
-/// Reads a line, if it is of the plain kind.
+/// Parses a line, if it is plain.
 pub(crate) fn parse_plain_line(line: &str) -> Option<PlainLists<'_>> {
     let mut reader = PlainLineParser { line, at: 0, lists: Vec::new(), joint: ListOperator::First };
     reader.parse_lists()?;
@@ -45,7 +44,7 @@ struct PlainLineParser<'a> {
     joint: ListOperator,
 }
 
-/// What ends a command.
+/// What ended a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandTerminator {
     ListEnd,
@@ -116,7 +115,7 @@ impl<'a> PlainLineParser<'a> {
         }
     }
 
-    /// One simple command, up to what ends it.
+    /// Parses one simple command.
     fn parse_command(&mut self) -> Option<PlainCommand<'a>> {
         let mut plain = PlainCommand::default();
         loop {
@@ -136,7 +135,7 @@ impl<'a> PlainLineParser<'a> {
             }
         }
         let program = plain.words.first()?;
-        // A variable, a word of the grammar or a name to look at closely.
+        // A variable, a keyword, or a name that needs a closer check.
         let closely =
             program.contains('=') || !program.is_ascii() || RESERVED_WORDS.contains(program);
         (!closely).then_some(plain)
@@ -145,7 +144,7 @@ impl<'a> PlainLineParser<'a> {
     fn parse_redirect(&mut self, plain: &mut PlainCommand<'a>) -> Option<()> {
         let direction =
             if self.eat("<") { RedirectDirection::Read } else { RedirectDirection::Write };
-        // Of those that end in `&`, only `>&` is plain.
+        // Of the operators that end in `&`, only `>&` is plain.
         let once = direction == RedirectDirection::Write && self.eat(">") && !self.eat(">");
         if once && self.eat("&") {
             return self.parse_descriptor();
@@ -169,7 +168,7 @@ impl<'a> PlainLineParser<'a> {
         (!more && word.bytes().all(|byte| byte.is_ascii_digit())).then_some(())
     }
 
-    /// A word of plain characters and plain quotes; never empty.
+    /// Parses a word of plain characters and plain quotes; never empty.
     fn parse_word(&mut self) -> Option<&'a str> {
         let start = self.at;
         while let Some(byte) = self.peek() {
@@ -188,7 +187,7 @@ impl<'a> PlainLineParser<'a> {
         (self.at > start).then(|| &self.line[start..self.at])
     }
 
-    /// Goes to the closing quote; nothing that the quotes do not cover may come first.
+    /// Skips to the closing quote; `None` if a character that quotes do not cover comes first.
     fn skip_quoted(&mut self, stops: impl Fn(u8) -> bool) -> Option<()> {
         let quote = self.peek()?;
         let rest = self.line.as_bytes().get(self.at + 1..)?;
@@ -198,7 +197,7 @@ impl<'a> PlainLineParser<'a> {
     }
 }
 
-/// Words that may belong to the grammar.
+/// Words that may be keywords.
 pub(crate) const RESERVED_WORDS: &[&str] = &[
     "if", "then", "elif", "else", "fi", "for", "in", "while", "until", "do", "done", "case",
     "esac", "select", "function", "coproc", "time", "{", "}", "!", "[[", "]]", "((", "))",

@@ -1,17 +1,17 @@
-//! One word of the shell: its text without quotes, and whether that is all there is to it.
+//! One shell word: its unquoted text, and whether it is literal.
 
 use crate::command::OpaqueReason;
 
-/// A word, read.
+/// A parsed word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShellWord {
-    /// Without quotes; more or less as written where it is not literal.
+    /// Unquoted; roughly as written if it is not literal.
     pub(crate) text: String,
     /// Why it is not literal.
     pub(crate) why: Option<OpaqueReason>,
 }
 
-/// Removes the quotes of a word, as bash does, unless something in it expands.
+/// Removes the quotes of a word, as bash does, unless it contains an expansion.
 pub(crate) fn parse_shell_word(raw: &str) -> ShellWord {
     if !raw.is_empty() && raw.bytes().all(is_plain_byte) {
         return ShellWord { text: raw.to_owned(), why: None };
@@ -22,13 +22,13 @@ pub(crate) fn parse_shell_word(raw: &str) -> ShellWord {
     }
 }
 
-/// What is shown of a word that is not literal: without quotes that surround all of it.
+/// The displayed text of a word that is not literal: without surrounding quotes.
 fn displayed_text(raw: &str) -> &str {
     let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     inner.filter(|inner| !inner.contains(['"', '\\'])).unwrap_or(raw)
 }
 
-/// Bytes that mean themselves wherever they stand.
+/// Bytes without a special meaning.
 fn is_plain_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'-' | b'_' | b'.' | b'/' | b',' | b'+' | b'@' | b'%')
@@ -66,8 +66,8 @@ impl<'a> WordUnquoter<'a> {
                 '$' => self.read_dollar(QuoteContext::Unquoted)?,
                 '`' => return Err(OpaqueReason::Substitution),
                 '*' | '?' => return Err(OpaqueReason::Glob),
-                // Alone it is a program. Elsewhere it is a pattern, or an index that
-                // goes on in the next word: bash reads `a[ b ]` as one.
+                // Alone it is a program. Elsewhere it is a pattern, or an index that continues in
+                // the next word: bash reads `a[ b ]` as one.
                 '[' if self.raw != "[" => return Err(OpaqueReason::Glob),
                 '{' if may_be_brace_expansion(&self.raw[at..]) => return Err(OpaqueReason::Braces),
                 '~' if at == 0 || self.raw[..at].ends_with(['=', ':']) => {
@@ -104,14 +104,14 @@ impl<'a> WordUnquoter<'a> {
                 },
                 Some('$') => self.read_dollar(QuoteContext::DoubleQuoted)?,
                 Some('`') => return Err(OpaqueReason::Substitution),
-                // Interactive shells would take it for an earlier command; others do not.
+                // Interactive shells would expand it to an earlier command; others do not.
                 Some(c) => self.out.push(c),
                 None => return Err(OpaqueReason::Quoting),
             }
         }
     }
 
-    /// A dollar means itself only at the end of a word or of a quotation.
+    /// A dollar is literal only at the end of a word or of a quotation.
     fn read_dollar(&mut self, within: QuoteContext) -> Result<(), OpaqueReason> {
         match (self.peek(), within) {
             (None, QuoteContext::Unquoted) | (Some('"'), QuoteContext::DoubleQuoted) => {
@@ -139,7 +139,7 @@ enum QuoteContext {
     DoubleQuoted,
 }
 
-/// Whether what begins with `{` may be a brace expansion: `{a,b}`, `{1..3}`.
+/// Whether text that begins with `{` may be a brace expansion: `{a,b}`, `{1..3}`.
 fn may_be_brace_expansion(from: &str) -> bool {
     from.contains('}') && (from.contains(',') || from.contains(".."))
 }

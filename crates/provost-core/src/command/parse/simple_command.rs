@@ -1,4 +1,4 @@
-//! One simple command: its words, its variables and its redirections.
+//! One simple command: its words, variables and redirections.
 
 use brush_parser::ast::{
     Assignment, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem as Item,
@@ -14,7 +14,7 @@ use super::shell_word;
 use crate::command::environment::variables::VariableValue;
 use crate::command::{CommandEffect, CommandInvocation, OpaqueReason, tools};
 
-/// Programs for which a here-document is data and nothing else.
+/// Programs that read a here-document as data only.
 const DATA_READERS: &[&str] = &[
     "cat",
     "tee",
@@ -39,12 +39,12 @@ const DATA_READERS: &[&str] = &[
     "paste",
 ];
 
-/// Whether what this program is given to read is data and nothing else.
+/// Whether this program reads its stdin as data only.
 pub(crate) fn reads_stdin_as_data(program: &str) -> bool {
     DATA_READERS.contains(&program)
 }
 
-/// Files that keep nothing.
+/// Devices that discard or only print what is written.
 const DISCARDING_DEVICES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
 
 impl CommandAnalyzer {
@@ -91,7 +91,7 @@ impl CommandAnalyzer {
         }
     }
 
-    /// The same for a command that was read the quick way.
+    /// The same for a command of the plain parser.
     pub(crate) fn visit_plain_command(&mut self, plain: &PlainCommand<'_>) {
         let argv = plain.words.iter().map(|word| shell_word::parse_shell_word(word).text).collect();
         self.analyze_invocation(CommandInvocation { argv, ..CommandInvocation::default() });
@@ -104,7 +104,7 @@ impl CommandAnalyzer {
         }
     }
 
-    /// An argument, or the several that its braces stand for.
+    /// An argument, or the several that its braces expand to.
     fn add_argument(&mut self, run: &mut CommandInvocation, raw: &RawWord) {
         if let Some(words) = brace_expansion::expand_braces(&raw.value) {
             run.argv.extend(words);
@@ -119,10 +119,10 @@ impl CommandAnalyzer {
         run.argv.push(word.text);
     }
 
-    /// The name of a program: what looks like another name is refused.
+    /// The name of a program: one that looks like another is refused.
     fn add_program_name(&mut self, run: &mut CommandInvocation, raw: &RawWord) {
         if plain_line_parser::RESERVED_WORDS.contains(&raw.value.as_str()) {
-            // Bash would take it for the beginning or the end of something.
+            // Bash would interpret it as a keyword.
             self.mark_programs_uncertain(OpaqueReason::Unreadable, raw.value.clone());
         }
         let first = run.argv.len();
@@ -205,7 +205,7 @@ impl CommandAnalyzer {
         }
     }
 
-    /// The file of a redirection: a number could be one more redirection.
+    /// The file of a redirection: a number could be a file descriptor.
     fn analyze_redirect_target(&mut self, word: &RawWord) -> String {
         if word.value.bytes().all(|byte| byte.is_ascii_digit()) {
             self.mark_arguments_uncertain(OpaqueReason::Quoting, word.value.clone());
@@ -218,7 +218,7 @@ impl CommandAnalyzer {
             IoFileRedirectTarget::Filename(word) => self.analyze_redirect_target(word),
             IoFileRedirectTarget::Duplicate(word) => {
                 let text = self.analyze_word(word).text;
-                // `2>&1`, `2>&1-`, `2>&-`; what else begins like them is read differently.
+                // `2>&1`, `2>&1-`, `2>&-`; shells differ on anything else that begins like this.
                 let number = text.strip_suffix('-').unwrap_or(&text);
                 if number.bytes().all(|byte| byte.is_ascii_digit()) {
                     return;
@@ -269,7 +269,7 @@ impl CommandAnalyzer {
         }
     }
 
-    /// A program with its arguments; wrappers are looked through.
+    /// A program with its arguments; wrappers are analyzed.
     pub(crate) fn analyze_invocation(&mut self, mut run: CommandInvocation) {
         let Some(program) = run.argv.first() else { return };
         if program.is_empty() || !program.is_ascii() {
@@ -286,7 +286,7 @@ impl CommandAnalyzer {
     }
 }
 
-/// A here-document or a here-string.
+/// Whether it is a here-document or a here-string.
 fn is_here_document(redirect: &IoRedirect) -> bool {
     match redirect {
         IoRedirect::HereDocument(..) | IoRedirect::HereString(..) => true,

@@ -1,11 +1,11 @@
-//! `awk`: a small language, of which what only reads, computes and prints is known.
+//! `awk`: programs that only read, compute and print are recognized.
 
 use super::option_grammar::{OptionGrammar, OptionsEnd};
 use super::{CommandInvocation, add_invocation, add_unbounded_invocation, add_unknown_option};
 use crate::command::OpaqueReason;
 use crate::command::parse::analyzer::CommandAnalyzer;
 
-/// `awk PROGRAM FILES`, where the program runs nothing and writes only what it names.
+/// `awk PROGRAM FILES`, where the program runs nothing and writes only files that it names.
 pub(super) fn analyze_awk(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const AWK: OptionGrammar =
         OptionGrammar { flags: "", valued: "-F -v --field-separator --assign", operands: 0 };
@@ -28,28 +28,28 @@ pub(super) fn analyze_awk(reader: &mut CommandAnalyzer, run: CommandInvocation) 
     }
 }
 
-/// What can run a command, open a file that is not named, or tell what is in the environment.
+/// Names that can run a command, open an unnamed file, or read the environment.
 const RISKY_NAMES: &[&str] =
     &["system", "getline", "close", "fflush", "ENVIRON", "ARGV", "ARGC", "PROCINFO", "SYMTAB"];
 
-/// What came before, as far as it decides what a slash or an angle means.
+/// The preceding token, as far as it determines the meaning of `/` and `>`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PrecedingToken {
     /// A value: a slash divides it.
     Value,
-    /// Anything else: a slash begins a pattern.
+    /// Anything else: a slash begins a regular expression.
     Other,
-    /// `++` or `--`: it depends.
+    /// `++` or `--`: ambiguous.
     Increment,
 }
 
-/// A program, read from left to right.
+/// A scanner for a program.
 struct AwkProgram<'a> {
     rest: &'a str,
     before: PrecedingToken,
-    /// Brackets that are open.
+    /// Open brackets.
     depth: usize,
-    /// Where a `print` began, in brackets.
+    /// The bracket depth at which a `print` began.
     printing: Option<usize>,
     written_paths: Vec<String>,
 }
@@ -65,7 +65,7 @@ impl<'a> AwkProgram<'a> {
         }
     }
 
-    /// The files that it writes; `None` if it may do something that is not known.
+    /// The files that it writes; `None` if it may do anything else.
     fn find_written_paths(mut self) -> Option<Vec<String>> {
         while let Some(c) = self.rest.chars().next() {
             self.scan_token(c)?;
@@ -89,9 +89,9 @@ impl<'a> AwkProgram<'a> {
                 self.before = PrecedingToken::Value;
             }
             '>' => self.scan_redirect()?,
-            // `||` compares, `|` runs a command.
+            // `||` is an operator, `|` runs a command.
             '|' if self.rest.starts_with("||") => self.scan_operator(2),
-            // An indirect call, or what loads code; a line that goes on is read by nobody else.
+            // An indirect call, an extension, or a continued line.
             '|' | '@' | '\\' | '`' | '\'' => return None,
             '+' | '-' if self.rest.starts_with([c, c].iter().collect::<String>().as_str()) => {
                 self.skip_bytes(2);
@@ -144,7 +144,7 @@ impl<'a> AwkProgram<'a> {
         Some(())
     }
 
-    /// A text in quotes, without them.
+    /// A string without its quotes.
     fn scan_string(&mut self) -> Option<&'a str> {
         let inner = self.rest.strip_prefix('"')?;
         let mut escaped = false;
@@ -157,7 +157,7 @@ impl<'a> AwkProgram<'a> {
         Some(&inner[..end]).filter(|text| !text.contains('\n'))
     }
 
-    /// A division, or a pattern up to the next slash.
+    /// A division, or a regular expression up to the next slash.
     fn scan_slash(&mut self) -> Option<()> {
         match self.before {
             PrecedingToken::Value => {
@@ -175,7 +175,7 @@ impl<'a> AwkProgram<'a> {
             ends
         })?;
         let pattern = &inner[..end];
-        // Whether a slash within brackets ends it is read differently.
+        // Implementations differ in whether a slash within brackets ends it.
         let open = pattern.rfind('[').is_some_and(|at| !pattern[at..].contains(']'));
         if open || pattern.contains('\n') {
             return None;
@@ -185,7 +185,7 @@ impl<'a> AwkProgram<'a> {
         Some(())
     }
 
-    /// A comparison, or behind `print` the file that it is written to.
+    /// A comparison or, after `print`, the file that it writes to.
     fn scan_redirect(&mut self) -> Option<()> {
         if self.printing != Some(self.depth) {
             self.scan_operator(1);
@@ -195,7 +195,7 @@ impl<'a> AwkProgram<'a> {
         let path = self.scan_string()?;
         let after = self.rest.trim_start_matches([' ', '\t']);
         let ends = after.is_empty() || after.starts_with([';', '}', '\n']);
-        // `/inet/tcp/…` is a connection.
+        // `/inet/tcp/…` is a network connection.
         if !ends || path.contains('\\') || path.starts_with("/inet") || path.is_empty() {
             return None;
         }

@@ -1,8 +1,8 @@
-//! The words that bash carries out itself: no program runs for them.
+//! The builtins of bash, which run no program.
 
 use crate::command::CommandInvocation;
 
-/// All that bash 5 has.
+/// All builtins of bash 5.
 const BASH_BUILTINS: &[&str] = &[
     ".",
     ":",
@@ -67,11 +67,11 @@ const BASH_BUILTINS: &[&str] = &[
     "wait",
 ];
 
-/// What hands its words to the shell it runs in, or to one that it starts.
+/// Wrappers that run their words in the same shell or in one that they start.
 const SHELL_WRAPPERS: &[&str] = &["bash", "sh", "builtin", "command", "eval", "time"];
 
-/// Whether a command is part of the shell. `in_shell` says whether the line is
-/// read by one at all; `env cd` looks for a program, `bash -c cd` does not.
+/// Whether a command is a builtin. `in_shell` is whether a shell interprets the line at all; `env
+/// cd` looks for a program, `bash -c cd` does not.
 pub fn is_builtin(run: &CommandInvocation, in_shell: bool) -> bool {
     let read_by_shell = match run.through.as_slice() {
         [] => in_shell,

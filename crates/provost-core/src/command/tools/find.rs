@@ -1,4 +1,4 @@
-//! `find` and `fd`: the commands they run, the files they delete and write.
+//! `find` and `fd`: the commands that they run, the files that they delete and write.
 
 use super::option_grammar::find_any_option;
 use super::{
@@ -10,10 +10,10 @@ use crate::command::parse::placeholders::PlaceholderValues;
 use crate::command::{CodeInjection, OpaqueReason};
 use crate::glob::{WordPattern, escape_pattern};
 
-/// What stands for a file that was found.
+/// The placeholder for a found file.
 const FOUND_PLACEHOLDER: &str = "{}";
 
-/// Tests and actions without a word after them.
+/// Tests and actions without an argument.
 const FLAG_PREDICATES: &[&str] = &[
     "-a",
     "-and",
@@ -52,7 +52,7 @@ const FLAG_PREDICATES: &[&str] = &[
     "-nowarn",
     "-noignore_readdir_race",
 ];
-/// Tests and actions with one word after them.
+/// Tests and actions with one argument.
 const VALUED_PREDICATES: &[&str] = &[
     "-amin",
     "-anewer",
@@ -92,7 +92,7 @@ const VALUED_PREDICATES: &[&str] = &[
     "-xtype",
 ];
 
-/// Looks at each action of it.
+/// Analyzes each action.
 pub(super) fn analyze_find(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     let mut at = 1;
     let mut name = None;
@@ -121,7 +121,7 @@ pub(super) fn analyze_find(reader: &mut CommandAnalyzer, run: CommandInvocation)
             }
             known if FLAG_PREDICATES.contains(&known) => 1,
             known if VALUED_PREDICATES.contains(&known) || is_newer_predicate(known) => 2,
-            // What is not known may be an action, and the command of one.
+            // An unknown word may be an action with its command.
             path if run.unknown.contains(&at) && path.starts_with(['$', '`', '"']) => {
                 reader.mark_programs_uncertain(OpaqueReason::Expansion, path);
                 1
@@ -141,7 +141,7 @@ fn is_newer_predicate(word: &str) -> bool {
     word.strip_prefix("-newer").is_some_and(|kinds| kinds.len() == 2)
 }
 
-/// Where it looks, which is where it is unless it is told.
+/// The folders that it searches: the current one by default.
 fn search_roots(argv: &[String]) -> Vec<&str> {
     let words = argv.iter().skip(1).map(String::as_str);
     let words = words.skip_while(|word| matches!(*word, "-H" | "-L" | "-P"));
@@ -149,8 +149,8 @@ fn search_roots(argv: &[String]) -> Vec<&str> {
     if roots.is_empty() { vec!["."] } else { roots }
 }
 
-/// What it may have found: all beneath the roots, and the roots. If all tests must hold,
-/// it is called as was asked for.
+/// Globs for what it may find: the roots and everything below. If all tests must hold, the names
+/// match `name`.
 fn found_path_globs(argv: &[String], name: Option<&str>) -> Vec<String> {
     let choices = ["-o", "-or", ",", "!", "-not", "("];
     let certain = !argv.iter().any(|word| choices.contains(&word.as_str()));
@@ -170,8 +170,8 @@ fn found_path_globs(argv: &[String], name: Option<&str>) -> Vec<String> {
     search_roots(argv).iter().flat_map(beneath).collect()
 }
 
-/// The globs of a shell for what `-name` finds, if they are narrower than all: its star
-/// finds what begins with a dot too.
+/// Shell globs for what `-name` finds, if they are narrower than everything: its star also
+/// matches a leading dot.
 fn name_globs(pattern: &str) -> Option<Vec<String>> {
     if pattern.contains(['\\', '[', '$', '`', '/']) || pattern.starts_with('?') {
         return None;
@@ -185,7 +185,7 @@ fn name_globs(pattern: &str) -> Option<Vec<String>> {
     (!rest.is_empty()).then(|| all.collect())
 }
 
-/// The same for `-execdir`, which runs in the folder of what was found.
+/// The same for `-execdir`, which runs in the folder of the found file.
 fn analyze_execdir(reader: &mut CommandAnalyzer, run: &CommandInvocation, from: usize) -> usize {
     let here = reader.folders.clone();
     let there = |root: &str| {
@@ -203,8 +203,7 @@ fn analyze_execdir(reader: &mut CommandAnalyzer, run: &CommandInvocation, from: 
     taken
 }
 
-/// Adds the command of `-exec`, and says how many words it takes. `found` takes the place
-/// of `{}`.
+/// Adds the command of `-exec`, and returns how many words it takes. `found` replaces `{}`.
 fn analyze_exec(
     reader: &mut CommandAnalyzer,
     run: &CommandInvocation,
@@ -214,7 +213,7 @@ fn analyze_exec(
     let rest = run.argv.get(from..).unwrap_or_default();
     let plus = |at: usize| rest[at] == "+" && at > 0 && rest[at - 1] == "{}";
     let end = (0..rest.len()).find(|at| rest[*at] == ";" || plus(*at));
-    // What it finds takes the place of `{}`, and is not known.
+    // The found files replace `{}`, and are unknown.
     reader.mark_arguments_uncertain(
         OpaqueReason::CommandsFromInput,
         rest[..end.unwrap_or(rest.len())].join(" "),
@@ -240,7 +239,7 @@ fn analyze_exec(
     end + 2
 }
 
-/// `fd PATTERN FOLDERS -x COMMAND`: what it finds is added, or takes the place of a mark.
+/// `fd PATTERN FOLDERS -x COMMAND`: the found files are appended, or replace a placeholder.
 pub(super) fn analyze_fd(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const RUNNING: &str = "-x -X --exec --exec-batch";
     const MARKS: [&str; 5] = [FOUND_PLACEHOLDER, "{/}", "{//}", "{.}", "{/.}"];

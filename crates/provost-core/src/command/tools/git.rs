@@ -1,11 +1,11 @@
-//! `git`: options and subcommands that run something else than git.
+//! `git`: options and subcommands that run something other than git.
 
 use super::option_grammar::{OptionGrammar, OptionsEnd, find_any_option};
 use super::{CommandInvocation, add_invocation, add_unbounded_invocation, git_config, git_search};
 use crate::command::parse::analyzer::CommandAnalyzer;
 use crate::command::{CodeInjection, OpaqueReason};
 
-/// Options before the subcommand that are known; what `-c` sets is looked at.
+/// Known options before the subcommand; the settings of `-c` are analyzed separately.
 const GLOBAL_OPTIONS: OptionGrammar = OptionGrammar {
     flags: "-P --no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice \
             --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs -v --version \
@@ -14,7 +14,7 @@ const GLOBAL_OPTIONS: OptionGrammar = OptionGrammar {
     operands: 0,
 };
 
-/// Subcommands that run commands, or are the entry to ones that do.
+/// Subcommands that run commands.
 const COMMAND_SUBCOMMANDS: &[&str] = &[
     "filter-branch",
     "submodule",
@@ -60,8 +60,8 @@ const COMMAND_SUBCOMMANDS: &[&str] = &[
     "flow",
 ];
 
-/// The other subcommands that git has. One that is not among them is an alias, which
-/// may be a command of the shell, or a program that somebody put on the path.
+/// The other subcommands of git. Any other name is an alias, which may be a shell command, or a
+/// program on the path.
 const KNOWN_SUBCOMMANDS: &str = "add am annotate apply archive blame branch bugreport bundle cat-file check-attr \
      check-ignore check-mailmap check-ref-format checkout checkout-index cherry cherry-pick clean clone \
      column commit commit-graph commit-tree count-objects credential-cache credential-store describe \
@@ -76,7 +76,7 @@ const KNOWN_SUBCOMMANDS: &str = "add am annotate apply archive blame branch bugr
      symbolic-ref tag unpack-file unpack-objects update-index update-ref verify-commit verify-pack \
      verify-tag version whatchanged worktree write-tree";
 
-/// Subcommands that push, by another name.
+/// Subcommands that push under another name.
 fn is_push(subcommand: &str, words: &[String]) -> bool {
     match subcommand {
         "send-pack" | "http-push" => true,
@@ -91,7 +91,7 @@ const RISKY_OPTIONS: &str = "-c -O -x -X --exec --ext-diff --textconv --open-fil
                      --strategy --gpg-sign --signed --editor --paginate --filter-process \
                      --server-option --remote --trailer";
 
-/// Subcommands for which a letter of [`AFTER`] means something harmless, and which.
+/// Subcommands for which a letter of [`RISKY_OPTIONS`] is harmless, with those letters.
 const HARMLESS_OPTIONS: &[(&str, &str)] = &[
     ("switch", "-c"),
     ("log", "-c"),
@@ -106,8 +106,8 @@ const HARMLESS_OPTIONS: &[(&str, &str)] = &[
     ("shortlog", "-c"),
 ];
 
-/// `git-push`, `/usr/lib/git-core/git-push`: git by another name. What its words may be is
-/// the same with `git` before it; a file of that name can be anything.
+/// `git-push`, `/usr/lib/git-core/git-push`: other names for git. Its words are analyzed as if
+/// `git` came first; a file of that name can be anything.
 pub(super) fn analyze_git_executable(
     reader: &mut CommandAnalyzer,
     mut run: CommandInvocation,
@@ -134,7 +134,7 @@ pub(super) fn analyze_git_executable(
     add_invocation(reader, run);
 }
 
-/// Looks for what runs something else.
+/// Analyzes what runs something other than git.
 pub(super) fn analyze_git(reader: &mut CommandAnalyzer, mut run: CommandInvocation) {
     let at = match GLOBAL_OPTIONS.find_options_end(&run.argv) {
         OptionsEnd::At(at) => at,
@@ -192,7 +192,7 @@ pub(super) fn analyze_git(reader: &mut CommandAnalyzer, mut run: CommandInvocati
     if let Some(option) = find_any_option(&words, &after.join(" ")) {
         reader.mark_programs_uncertain(OpaqueReason::Code, option.clone());
     }
-    // `ext::sh -c …` is a remote that is a command.
+    // `ext::sh -c …` is a remote that runs a command.
     if let Some(remote) = run.argv[at..].iter().find(|word| word.contains("::")) {
         reader.mark_programs_uncertain(OpaqueReason::Code, remote.clone());
     }

@@ -1,9 +1,9 @@
-//! What `git` is set to: the settings that come with a command, and `git config`.
+//! Settings of `git`: those that a command sets, and `git config`.
 
 use crate::command::parse::analyzer::CommandAnalyzer;
 use crate::command::{CodeInjection, CommandInvocation, OpaqueReason};
 
-/// Settings that name no command, file or remote, by how they begin.
+/// Prefixes of settings that name no command, file or remote.
 const HARMLESS_KEYS: &str = "color. advice. user.name user.email status. column. grep. blame. init.defaultbranch \
      core.quotepath core.abbrev core.autocrlf core.eol core.filemode core.ignorecase core.longpaths \
      core.precomposeunicode core.safecrlf core.whitespace core.commentchar diff.renames diff.algorithm \
@@ -11,12 +11,12 @@ const HARMLESS_KEYS: &str = "color. advice. user.name user.email status. column.
      pull.rebase pull.ff merge.ff merge.conflictstyle rebase.autostash push.default fetch.prune \
      protocol.version format.pretty commit.verbose versionsort.";
 
-/// The same with one of these values: who runs `cat` or signs nothing, runs nothing else.
+/// Values with which any setting is harmless: `cat`, or none.
 const DISABLING_VALUES: [&str; 8] = ["", "cat", "true", "false", ":", "0", "no", "off"];
 const DISABLEABLE_KEYS: &str = "core.pager pager. core.editor sequence.editor commit.gpgsign tag.gpgsign \
      push.gpgsign core.fsmonitor credential.helper";
 
-/// `-c KEY=VALUE` among the options before a place: what it names can be a command.
+/// Analyzes `-c KEY=VALUE` among the options before an index: the value can be a command.
 pub(super) fn analyze_config_options(
     reader: &mut CommandAnalyzer,
     run: &CommandInvocation,
@@ -50,7 +50,7 @@ fn is_harmless_setting(setting: &str) -> bool {
     is(HARMLESS_KEYS) || is(DISABLEABLE_KEYS) && DISABLING_VALUES.contains(&value)
 }
 
-/// Whether `git config` is only asked, by the words behind `config`.
+/// Whether `git config` with these words only reads.
 pub(super) fn is_config_query(words: &[String]) -> bool {
     const ASKING: &str = "--get --get-all --get-regexp --get-urlmatch --list -l";
     const ALSO: &str = "-z --null --name-only --show-origin --show-scope --local --global --system \
@@ -75,13 +75,13 @@ pub(super) fn is_config_query(words: &[String]) -> bool {
     }
     match operands.as_slice() {
         ["get" | "list", ..] => true,
-        // `git config user.name` asks, with one word more it sets.
+        // `git config user.name` reads, with one more word it writes.
         [key] => asks || key.contains('.'),
         [] | [..] => asks,
     }
 }
 
-/// Whether `git submodule` only tells how things are, by the words behind it.
+/// Whether `git submodule` with these words only reports.
 pub(super) fn is_submodule_query(words: &[String]) -> bool {
     const OPTIONS: [&str; 5] = ["--quiet", "-q", "--cached", "--recursive", "--files"];
     let mut operands = words.iter().filter(|word| !word.starts_with('-'));

@@ -1,16 +1,16 @@
-//! The words that `git` looks for: they are in what it reads, and are no paths.
+//! The search terms of `git`, which are not paths.
 
 use crate::command::effects::read_operands::is_pattern_option;
 
-/// Subcommands that show what has changed, and can be narrowed to words.
+/// Subcommands that show history and can search it.
 const HISTORY_SUBCOMMANDS: &[&str] =
     &["log", "show", "diff", "whatchanged", "format-patch", "shortlog", "rev-list", "reflog"];
 
-/// Options of these whose value is looked for.
+/// Options of these whose value is a search term.
 const SEARCH_OPTIONS: &[&str] =
     &["-S", "-G", "--grep", "--author", "--committer", "--since", "--until", "--after", "--before"];
 
-/// The places among the arguments of `git` of words that are looked for.
+/// The indices of search terms among the arguments of `git`.
 pub(crate) fn search_term_positions(arguments: &[String]) -> Vec<usize> {
     let Some(start) = subcommand_index(arguments) else { return Vec::new() };
     let words = &arguments[start + 1..];
@@ -23,7 +23,7 @@ pub(crate) fn search_term_positions(arguments: &[String]) -> Vec<usize> {
     found.into_iter().map(|at| start + 1 + at).collect()
 }
 
-/// The place of the subcommand, if what comes before it is known well enough.
+/// The index of the subcommand, if everything before it is known.
 fn subcommand_index(arguments: &[String]) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {

@@ -1,15 +1,15 @@
-//! Programs that run nothing that their words name, but for options that
-//! [`rows`](super::rows) knows: `echo git push` pushes nothing.
+//! Programs that run nothing that their words name, except for options in
+//! [`program_table`](super::program_table): `echo git push` does not push.
 //!
-//! Whatever is neither here nor there may be a wrapper that nobody told us of.
-//! Then its words may be a command: see [`carried`](super::carried).
+//! A program that is in neither list may be an unknown wrapper. Then its words may contain a
+//! command: see [`embedded_commands`](crate::command::effects::embedded_commands).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// By what they are for.
+/// Grouped by purpose.
 const HARMLESS_PROGRAMS: &[&str] = &[
-    // Words and files.
+    // Text and files.
     "echo cat head tail nl tac rev wc sort uniq cut paste join comm diff cmp sdiff diff3 colordiff \
      md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum base64 base32 basenc xxd od \
      hexdump hd strings column fold fmt expand unexpand iconv pr tr tsort shuf seq yes factor \
@@ -25,14 +25,14 @@ const HARMLESS_PROGRAMS: &[&str] = &[
      jobs bg fg disown lsof fuser ss netstat dmesg journalctl getconf getent locale tty stty tput \
      clear reset sleep usleep printenv logname mount umount sysctl ulimit",
     "ping ping6 traceroute dig nslookup host whois ifconfig route arp",
-    // About commands.
+    // Information about commands.
     "which whereis type whatis apropos help hash tldr cheat command-not-found caller times",
-    // Of the shell.
+    // Shell builtins.
     ": true false exit return break continue shift pwd expr history printf",
-    // Packages: what is installed is a name.
+    // Package managers: their words are package names.
     "brew port pacman yay dnf yum zypper apk apt-cache dpkg-query conan \
      nuget hex pod luarocks cpan cpanm",
-    // Building and looking at code, by files and flags of their own.
+    // Building and checking code.
     "rustfmt rustdoc clippy-driver cargo-clippy gofmt goimports golangci-lint staticcheck ld nm \
      objdump objcopy readelf size strip ranlib addr2line c++filt as javac javap jar kotlinc scalac \
      protoc buf flatc thrift swiftc ghc dmd ldc2 nasm yasm cppcheck clang-format clang-tidy \
@@ -42,7 +42,7 @@ const HARMLESS_PROGRAMS: &[&str] = &[
      svelte-check tsup swc babel parcel ",
     "ninja buck scons autoconf automake autoreconf configure pkg-config msgfmt xgettext",
     "mocha ava tap playwright cypress karma bats phpunit rspec minitest",
-    // Pictures, sounds and documents.
+    // Images, sound and documents.
     "convert identify magick ffmpeg ffprobe sox pandoc pdftotext pdfinfo qpdf latex pdflatex xelatex \
      bibtex dot exiftool optipng jpegtran cwebp inkscape",
     "say notify-send osc xclip xsel pbcopy pbpaste wl-copy wl-paste figlet cowsay fortune lolcat",
@@ -52,7 +52,7 @@ const HARMLESS_PROGRAMS: &[&str] = &[
 static HARMLESS_NAMES: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| HARMLESS_PROGRAMS.iter().flat_map(|names| names.split_whitespace()).collect());
 
-/// Whether a program of the system runs nothing that its words name.
+/// Whether a system program runs nothing that its words name.
 pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS_NAMES.contains(name)
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::super::program_kind;
     use super::*;
 
-    /// `mocha` is here for its words; what runs others has a row, or is taken for a wrapper.
+    /// A program that runs others has a row in the table, or counts as a wrapper.
     #[test]
     fn nothing_that_is_known_to_run_others_is_harmless() {
         for name in HARMLESS_PROGRAMS.iter().flat_map(|names| names.split_whitespace()) {

@@ -1,4 +1,4 @@
-//! What the options of interpreters mean that stand before a script.
+//! Options of interpreters before the script.
 
 use super::program_kind::InterpreterOptions;
 use crate::command::CodeInjection;
@@ -12,7 +12,7 @@ pub(super) const PYTHON: InterpreterOptions = InterpreterOptions {
     ..InterpreterOptions::PLAIN
 };
 
-/// `-X dev`; what else there is names files and modules.
+/// `-X dev`; other settings name files and modules.
 fn is_python_setting(value: &str) -> bool {
     const SETTINGS: &str = "dev utf8 importtime faulthandler tracemalloc showrefcount int_max_str_digits \
                             no_debug_ranges warn_default_encoding frozen_modules gil cpu_count";

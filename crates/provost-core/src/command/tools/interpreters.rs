@@ -1,4 +1,4 @@
-//! Interpreters of other languages: a script has a name, code has not.
+//! Interpreters of other languages: a script file can be analyzed by name, inline code cannot.
 
 use super::option_grammar::{contains_option, contains_short_option};
 use super::program_kind::InterpreterOptions;
@@ -9,37 +9,37 @@ use super::{
 use crate::command::parse::analyzer::CommandAnalyzer;
 use crate::command::{CodeInjection, OpaqueReason};
 
-/// What the words of an interpreter have it run.
+/// What an interpreter runs.
 enum InterpretedSource {
-    /// The script at this place.
+    /// The script at this index.
     Script(usize),
-    /// What an option names, or finds by itself; or nothing.
+    /// What an option names or finds; or nothing.
     NamedByOption,
-    /// Code that an option loads first: the words of that option.
+    /// Code that an option loads first, with the words of that option.
     CodeInjection(CodeInjection, String),
-    /// Code in its words.
+    /// Code in its arguments.
     InlineCode,
-    /// It depends on this option.
+    /// Unknown because of this option.
     UnknownOption(String),
-    /// What it reads.
+    /// Its stdin.
     Stdin,
 }
 
-/// What one word says.
+/// The meaning of one word.
 enum OptionMeaning {
-    /// Nothing about what runs; so many words are taken.
+    /// It does not affect what runs; takes this many words.
     Irrelevant(usize),
     Source(InterpretedSource),
 }
 
-/// `python SCRIPT` is plain, `python -c CODE` and `python` are not.
+/// `python SCRIPT` is transparent, `python -c CODE` and `python` are not.
 pub(super) fn analyze_interpreter(
     reader: &mut CommandAnalyzer,
     run: CommandInvocation,
     interpreter: &InterpreterOptions,
 ) {
     match interpreter.classify_source(&run.argv) {
-        // What is a script there, nobody could look at.
+        // The script is unknown, so nobody can review it.
         InterpretedSource::Script(at) if run.unknown.iter().any(|place| *place <= at) => {
             add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput);
         }
@@ -58,7 +58,7 @@ pub(super) fn analyze_interpreter(
     }
 }
 
-/// The place of the script, if there is one.
+/// The index of the script, if there is one.
 pub(super) fn interpreter_script_index(
     argv: &[String],
     interpreter: &InterpreterOptions,

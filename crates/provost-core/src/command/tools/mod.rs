@@ -1,4 +1,5 @@
-//! Programs that run others, or take code: looked through exactly, or opaque.
+//! Analyzers for programs that run others or interpret code. What they cannot analyze exactly is
+//! opaque.
 
 mod awk;
 mod builtins;
@@ -25,10 +26,10 @@ pub use builtins::is_builtin;
 use option_grammar::{OptionGrammar, OptionsEnd, find_any_option};
 use program_kind::{ProgramKind, SpecialProgram};
 
-/// How many wrappers are looked through.
+/// The most nested wrappers that are analyzed.
 const MAX_WRAPPERS: usize = 8;
 
-/// Folders whose programs are what their names say.
+/// Folders whose programs are trusted to be what their names say.
 const SYSTEM_PROGRAM_FOLDERS: [&str; 10] = [
     "/bin/",
     "/usr/bin/",
@@ -36,14 +37,14 @@ const SYSTEM_PROGRAM_FOLDERS: [&str; 10] = [
     "/sbin/",
     "/usr/sbin/",
     "/usr/local/sbin/",
-    // The loader of programs lies here, and runs what it is given.
+    // Contains the dynamic loader, which runs the program that it is given.
     "/lib64/",
     "/lib/",
     "/usr/lib64/",
     "/usr/lib/",
 ];
 
-/// Reads what a program would do, and adds it to the demands.
+/// Analyzes a program and adds its effects.
 pub(crate) fn analyze_program(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     let Some(name) = system_program_name(&run.argv) else {
         return analyze_path_program(reader, run);
@@ -73,10 +74,10 @@ pub(crate) fn analyze_program(reader: &mut CommandAnalyzer, run: CommandInvocati
     }
 }
 
-/// A program with a folder in its name: what it does, only its file says.
+/// A program with a folder in its name: only its file determines what it does.
 ///
-/// An interpreter is read like the one it is named after, which an environment
-/// of the project puts there. What is named after a wrapper is not what it seems.
+/// An interpreter is analyzed like the one of the same name, since virtual environments contain
+/// such. A name of a wrapper is misleading.
 fn analyze_path_program(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     let program = run.argv.first().map(String::as_str).unwrap_or_default();
     match program.rsplit('/').next().and_then(program_kind::find_program).map(|tool| &tool.how) {
@@ -100,7 +101,7 @@ fn analyze_path_program(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     }
 }
 
-/// A program that nobody told us of: its words may be a command.
+/// An unknown program: its words may contain a command.
 fn analyze_unknown_program(reader: &mut CommandAnalyzer, mut run: CommandInvocation) {
     run.carried = embedded_commands::find_embedded_commands(&run);
     if run.carried.texts.len() > embedded_commands::MAX_TEXT_WORDS {
@@ -118,7 +119,7 @@ pub(crate) fn is_harmless_program(name: &str) -> bool {
     harmless_programs::is_harmless(name) && program_kind::find_program(name).is_none()
 }
 
-/// The place of the script that an interpreter is given, if the words tell it.
+/// The index of the script of an interpreter, if it can be determined.
 pub(crate) fn find_script_index(argv: &[String]) -> Option<usize> {
     match &program_kind::find_program(program_basename(argv.first()?))?.how {
         ProgramKind::Interpreter(interpreter) => {
@@ -134,7 +135,7 @@ pub(crate) fn find_script_index(argv: &[String]) -> Option<usize> {
     }
 }
 
-/// Whether a program of this name takes what it reads, or its words, for commands or code.
+/// Whether a program of this name interprets its stdin or its words as commands or code.
 pub(crate) fn takes_code(name: &str) -> bool {
     match program_kind::find_program(name).map(|tool| &tool.how) {
         Some(
@@ -191,7 +192,7 @@ fn analyze_special_program(
     }
 }
 
-/// The name under which a program is known, if it is one of the system's.
+/// The bare name of a program, if it is a system program.
 fn system_program_name(argv: &[String]) -> Option<&str> {
     let program = argv.first()?.as_str();
     if !program.contains('/') {
@@ -201,7 +202,7 @@ fn system_program_name(argv: &[String]) -> Option<&str> {
     (!rest.contains('/')).then_some(rest)
 }
 
-/// A program that is what it says.
+/// Adds a program without hidden effects.
 fn add_invocation(reader: &mut CommandAnalyzer, mut run: CommandInvocation) {
     run.hosts = hosts::find_hosts(&run.argv);
     run.folders = reader.folders.to_vec();
@@ -223,7 +224,7 @@ fn add_invocation(reader: &mut CommandAnalyzer, mut run: CommandInvocation) {
     }
 }
 
-/// A program that may run any other, whatever its arguments.
+/// Adds a program that may run any other, whatever its arguments.
 fn add_unbounded_invocation(
     reader: &mut CommandAnalyzer,
     run: CommandInvocation,
@@ -233,14 +234,14 @@ fn add_unbounded_invocation(
     add_invocation(reader, run);
 }
 
-/// A program that does what a file says, as a script does, or that changes the
-/// shell in a way that starts nothing.
+/// Adds a program that runs what a file says, or that changes the shell without starting
+/// anything.
 fn add_opaque_invocation(reader: &mut CommandAnalyzer, run: CommandInvocation, why: OpaqueReason) {
     reader.mark_arguments_uncertain(why, run.argv.join(" "));
     add_invocation(reader, run);
 }
 
-/// A program that is plain but for some options.
+/// A program that is transparent except with some options.
 fn analyze_risky_options(
     reader: &mut CommandAnalyzer,
     run: CommandInvocation,
@@ -255,7 +256,7 @@ fn analyze_risky_options(
         };
         extent(reader, why, option_with_value(&run.argv, option));
     }
-    // `gcc @file` takes more words from there.
+    // `gcc @file` reads more arguments from the file.
     if let Some(words) = run.argv.iter().skip(1).find(|word| word.starts_with('@')) {
         reader.mark_arguments_uncertain(OpaqueReason::CommandsFromInput, words.clone());
     }
@@ -263,14 +264,14 @@ fn analyze_risky_options(
     add_invocation(reader, run);
 }
 
-/// An option with the word behind it, which may be its value.
+/// An option with the next word, which may be its value.
 fn option_with_value(argv: &[String], option: &String) -> String {
     let next = argv.iter().skip_while(|word| *word != option).nth(1);
     let next = next.filter(|next| !option.contains('=') && !next.starts_with('-'));
     next.map_or_else(|| option.clone(), |next| format!("{option} {next}"))
 }
 
-/// What is not known may be one of the options that run something.
+/// An unknown word may be one of the options that run something.
 fn mark_possible_options(reader: &mut CommandAnalyzer, run: &CommandInvocation, why: OpaqueReason) {
     if why != OpaqueReason::Arithmetic && run.may_gain_options() {
         reader.mark_arguments_uncertain(OpaqueReason::Code, run.argv.join(" "));
@@ -293,13 +294,13 @@ fn analyze_wrapper(
     }
 }
 
-/// An option that we do not know: what it does and how long it is, is open.
+/// An unknown option: neither its meaning nor its length is known.
 fn add_unknown_option(reader: &mut CommandAnalyzer, run: CommandInvocation, option: String) {
     reader.mark_programs_uncertain(OpaqueReason::UnknownOption, option);
     add_invocation(reader, run);
 }
 
-/// The command that begins at this place in the arguments.
+/// Analyzes the command that starts at this index of the arguments.
 fn analyze_wrapped_command(reader: &mut CommandAnalyzer, mut run: CommandInvocation, at: usize) {
     if at >= run.argv.len() {
         return add_invocation(reader, run);
@@ -313,8 +314,8 @@ fn analyze_wrapped_command(reader: &mut CommandAnalyzer, mut run: CommandInvocat
     reader.analyze_invocation(run);
 }
 
-/// Takes words away from the front. What may have been many words, and is gone,
-/// leaves open where the command begins.
+/// Removes words from the front. If one of them was unknown, it is uncertain where the command
+/// begins.
 fn drop_leading_words(run: &mut CommandInvocation, at: usize) {
     run.argv.drain(..at);
     let lost = run.unknown.first().is_some_and(|place| *place < at);
@@ -325,7 +326,7 @@ fn drop_leading_words(run: &mut CommandInvocation, at: usize) {
     }
 }
 
-/// A line for a shell in the arguments, made of these words.
+/// Analyzes a line for a shell that consists of these arguments.
 fn analyze_shell_argument(
     reader: &mut CommandAnalyzer,
     run: &CommandInvocation,
@@ -345,7 +346,7 @@ fn analyze_shell_argument(
     let assigned = std::mem::replace(&mut reader.assigned, run.assignments.clone());
     let here = reader.folders.clone();
     reader.analyze_nested_line(&text);
-    // It moved in a shell of its own.
+    // `cd` in the inner shell does not affect this one.
     reader.folders = here;
     reader.through = around;
     reader.assigned = assigned;

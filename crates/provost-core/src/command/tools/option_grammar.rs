@@ -1,27 +1,27 @@
-//! The options of programs, read as they read them.
+//! The options of programs, parsed as the programs do.
 
-/// What comes before the command in the arguments of a wrapper.
+/// What precedes the command in the arguments of a wrapper.
 #[derive(Debug)]
 pub(super) struct OptionGrammar {
     /// Options without a value, separated by spaces.
     pub(super) flags: &'static str,
-    /// Options with a value, as the rest of the word or as the next.
+    /// Options with a value, in the same word or in the next.
     pub(super) valued: &'static str,
-    /// How many words stand between the options and the command.
+    /// How many operands are between the options and the command.
     pub(super) operands: usize,
 }
 
 /// Where the options of a wrapper end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum OptionsEnd {
-    /// At this place.
+    /// At this index.
     At(usize),
-    /// Nowhere for certain: this option is not known.
+    /// Uncertain: this option is unknown.
     UnknownOption(String),
 }
 
 impl OptionGrammar {
-    /// Where in `argv` the command begins; it may be behind its end.
+    /// The index in `argv` at which the command begins; may be behind the end.
     pub(super) fn find_command_start(&self, argv: &[String]) -> OptionsEnd {
         match self.find_options_end(argv) {
             OptionsEnd::At(at) => OptionsEnd::At((at + self.operands).min(argv.len())),
@@ -29,7 +29,7 @@ impl OptionGrammar {
         }
     }
 
-    /// Where in `argv` the options end.
+    /// The index in `argv` at which the options end.
     pub(super) fn find_options_end(&self, argv: &[String]) -> OptionsEnd {
         let mut at = 1;
         while let Some(word) = argv.get(at) {
@@ -61,9 +61,9 @@ impl OptionGrammar {
         }
     }
 
-    /// How many words short options take, which may stand together.
+    /// How many words combined short options take.
     fn short_option_width(&self, word: &str) -> Option<usize> {
-        // `-vv` of some programs is an option of its own.
+        // `-vv` is one option of some programs.
         if contains_option(self.flags, word) {
             return Some(1);
         }
@@ -91,8 +91,8 @@ pub(super) fn contains_short_option(options: &str, letter: char) -> bool {
 
 /// The first argument that is, or may be, one of these options.
 ///
-/// A long option may be abbreviated, and a short one stand among others. What
-/// only looks like one, such as the value of another option, counts too.
+/// A long option may be abbreviated, and short ones combined. A word that only looks like one,
+/// such as the value of another option, counts too.
 pub(super) fn find_any_option<'a>(argv: &'a [String], options: &str) -> Option<&'a String> {
     argv.iter().skip(1).find(|word| {
         if let Some(long) = word.strip_prefix("--") {
@@ -101,7 +101,7 @@ pub(super) fn find_any_option<'a>(argv: &'a [String], options: &str) -> Option<&
                 |known: &str| known.strip_prefix("--").is_some_and(|known| known.starts_with(name));
             return !name.is_empty() && options.split(' ').any(abbreviates);
         }
-        // Some programs spell whole words with one dash: `-exec`, `-init`.
+        // Some programs have long options with one dash: `-exec`, `-init`.
         word.len() > 1
             && word.starts_with('-')
             && (word.chars().skip(1).any(|letter| contains_short_option(options, letter))

@@ -1,7 +1,7 @@
-//! How a program that is more than it says is read.
+//! How a program that runs others or interprets code is analyzed.
 //!
-//! A program that is not in this table is what its arguments say. One that is
-//! in it is looked through with its own grammar of options, or opaque.
+//! A program that is not in the table has no effects besides its operands. One that is in it is
+//! analyzed with its own option grammar, or opaque.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,13 +10,13 @@ use super::option_grammar::OptionGrammar;
 use super::program_table::PROGRAM_TABLES;
 use crate::command::{CodeInjection, OpaqueReason};
 
-/// One row.
+/// One row of the table.
 #[derive(Debug)]
 pub(super) struct ProgramEntry {
     /// Separated by spaces.
     pub(super) names: &'static str,
     pub(super) how: ProgramKind,
-    /// Why it is here.
+    /// Why it is in the table.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "for whoever reads the table; tests read it")
@@ -24,49 +24,49 @@ pub(super) struct ProgramEntry {
     pub(super) reason: &'static str,
 }
 
-/// How a program is read.
+/// How a program is analyzed.
 #[derive(Debug)]
 pub(super) enum ProgramKind {
     /// It runs the command that follows its options.
     Wrapper(OptionGrammar),
-    /// The same, but what runs is not all there is to it.
+    /// The same, but the wrapper itself makes the line opaque.
     OpaqueWrapper(OptionGrammar, OpaqueReason),
-    /// It cannot be read, and may run anything.
+    /// Opaque, and may run anything.
     Unbounded(OpaqueReason),
-    /// It cannot be read, and runs no program but what files say.
+    /// Opaque, but runs only what files say.
     Opaque(OpaqueReason),
-    /// It is plain unless it has one of these options.
+    /// Transparent unless it has one of these options.
     RiskyOptions(&'static str, OpaqueReason),
-    /// It runs a script that is named, or code that is given.
+    /// It runs a script or inline code.
     Interpreter(InterpreterOptions),
-    /// It has a grammar of its own.
+    /// It has an analyzer of its own.
     Special(SpecialProgram),
 }
 
-/// An option with a value, and whether such a value names no code.
+/// An option with a value, and whether a value names no code.
 pub(super) type ValuedOption = (&'static str, fn(&str) -> bool);
 
-/// The options of an interpreter that stand before its script.
+/// The options of an interpreter before its script.
 #[derive(Debug)]
 pub(super) struct InterpreterOptions {
-    /// Options that change nothing about what runs.
+    /// Options that do not affect what runs.
     pub(super) flags: &'static str,
-    /// Options with a value, and whether that names no code.
+    /// Options with a value, and whether a value names no code.
     pub(super) valued: &'static [ValuedOption],
-    /// Whole words that change nothing about what runs, with what follows `=` in them.
+    /// Words that do not affect what runs, with what follows `=` in them.
     pub(super) words: fn(&str) -> bool,
-    /// Options after which what it runs is named.
+    /// Options that name what it runs.
     pub(super) named: &'static str,
-    /// Options with which it finds what it runs by itself, if no script is named.
+    /// Options with which it finds what to run, if no script is named.
     pub(super) finds: &'static str,
-    /// Options with which it runs nothing, if they come alone.
+    /// Options with which alone it runs nothing.
     pub(super) alone: &'static str,
-    /// Options by which it loads other code.
+    /// Options that load other code.
     pub(super) loads: &'static [(&'static str, CodeInjection)],
 }
 
 impl InterpreterOptions {
-    /// One that is given a script and nothing else.
+    /// An interpreter that only takes a script.
     pub(super) const PLAIN: Self = Self {
         flags: "",
         valued: &[],
@@ -78,7 +78,7 @@ impl InterpreterOptions {
     };
 }
 
-/// Programs with a grammar of their own.
+/// Programs with an analyzer of their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SpecialProgram {
     Awk,
@@ -110,15 +110,15 @@ pub(super) enum SpecialProgram {
     Xargs,
 }
 
-/// Every row by each of its names.
+/// All rows by program name.
 static PROGRAMS_BY_NAME: LazyLock<HashMap<&'static str, &'static ProgramEntry>> =
     LazyLock::new(|| {
         let rows = PROGRAM_TABLES.iter().flat_map(|table| table.iter());
         rows.flat_map(|tool| tool.names.split(' ').map(move |name| (name, tool))).collect()
     });
 
-/// Finds a program by its name, also one that carries its version or flavor:
-/// `perl5.36.0`, `python3.11`, `vim.basic`.
+/// Finds a program by its name, also with a version or flavor: `perl5.36.0`, `python3.11`,
+/// `vim.basic`.
 pub(super) fn find_program(name: &str) -> Option<&'static ProgramEntry> {
     let versionless = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     let flavorless = name.split_once('.').map_or(name, |(name, _)| name);

@@ -1,7 +1,7 @@
-//! The programs that are more than they say, each with the reason it is here.
+//! The programs that run others or interpret code, each with the reason.
 //!
-//! Where a name is missing, its program is what its arguments say; where an
-//! option of a wrapper is missing, the line is opaque.
+//! A program that is missing has no effects besides its operands; a missing option of a wrapper
+//! makes the line opaque.
 
 use super::interpreter_options::{LUA, NODE, PERL, PHP, PYTHON, RSCRIPT, RUBY};
 use super::option_grammar::OptionGrammar;
@@ -187,7 +187,7 @@ const WRAPPER_PROGRAMS: &[ProgramEntry] = &[
     ),
 ];
 
-/// What the shell itself does.
+/// Builtins of the shell.
 const SHELL_PROGRAMS: &[ProgramEntry] = &[
     program_entry(
         "sh bash dash ash",
@@ -263,7 +263,7 @@ const SHELL_PROGRAMS: &[ProgramEntry] = &[
     ),
 ];
 
-/// Programs that are given code.
+/// Programs that interpret code.
 const CODE_PROGRAMS: &[ProgramEntry] = &[
     program_entry(
         "awk gawk mawk nawk",
@@ -324,7 +324,7 @@ const CODE_PROGRAMS: &[ProgramEntry] = &[
     ),
 ];
 
-/// Programs that do what a file of the project says.
+/// Programs that run what a file of the project says.
 const TASK_RUNNERS: &[ProgramEntry] = &[program_entry(
     "just task rake",
     ProgramKind::Opaque(OpaqueReason::Code),

@@ -1,11 +1,10 @@
-//! The programs of which some options run commands or load code, each with the
-//! reason it is here.
+//! Programs with options that run commands or load code, each with the reason.
 
 use super::program_kind::{ProgramEntry, ProgramKind, SpecialProgram};
 use super::program_table::program_entry;
 use crate::command::{CodeInjection, OpaqueReason};
 
-/// They are plain without these options.
+/// Transparent without these options.
 pub(super) const RISKY_OPTION_PROGRAMS: &[ProgramEntry] = &[
     program_entry(
         "git",
@@ -214,7 +213,7 @@ pub(super) const RISKY_OPTION_PROGRAMS: &[ProgramEntry] = &[
     ),
 ];
 
-/// An option names a program that runs.
+/// An option names a program to run.
 const COMMAND_INJECTION: OpaqueReason = OpaqueReason::CodeInjection(CodeInjection::Command);
 /// An option loads code.
 const PRELOAD_INJECTION: OpaqueReason = OpaqueReason::CodeInjection(CodeInjection::Preload);

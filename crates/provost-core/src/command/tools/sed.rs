@@ -1,17 +1,17 @@
-//! `sed`: a small language, of which what only edits what passes is known.
+//! `sed`: scripts that only edit the stream are recognized.
 
 use super::{CommandInvocation, add_invocation, add_unbounded_invocation, add_unknown_option};
 use crate::command::OpaqueReason;
 use crate::command::parse::analyzer::CommandAnalyzer;
 
-/// `sed SCRIPT FILES`, where the script only edits what passes.
+/// `sed SCRIPT FILES`, where the script only edits the stream.
 pub(super) fn analyze_sed(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     let told = match SedArguments::parse(&run) {
         Ok(told) => told,
         Err(option) => return add_unknown_option(reader, run, option),
     };
-    // What is put into a script may end it and begin a command; and what is not known may be
-    // `-e` and a script, wherever it stands.
+    // An unknown part of a script may end it and begin a command, and an unknown word may be `-e`
+    // with a script.
     let known = |(place, _): &(usize, &str)| !run.unknown.contains(place);
     let edits = |script: &(usize, &str)| known(script) && SedScript(script.1).only_edits();
     let harmless = !told.scripts.is_empty()
@@ -29,20 +29,20 @@ pub(super) fn analyze_sed(reader: &mut CommandAnalyzer, run: CommandInvocation) 
     }
 }
 
-/// What `sed` is told by its words.
+/// The parsed arguments of `sed`.
 #[derive(Default)]
 struct SedArguments<'a> {
-    /// With their places.
+    /// With their indices.
     scripts: Vec<(usize, &'a str)>,
     operands: Vec<(usize, &'a str)>,
-    /// What is put behind the names of files that are edited where they lie.
+    /// The suffix for backups of files that are edited in place.
     in_place: Option<&'a str>,
-    /// Commands that run or write are refused by `sed` itself.
+    /// `sed` itself refuses commands that run or write.
     sandbox: bool,
 }
 
 impl<'a> SedArguments<'a> {
-    /// Fails with the option that is not known.
+    /// Fails with the option that is unknown.
     fn parse(run: &'a CommandInvocation) -> Result<Self, String> {
         const LONG: &str = "--quiet --silent --regexp-extended --separate --null-data --unbuffered \
                             --posix --debug --line-buffered";
@@ -73,14 +73,14 @@ impl<'a> SedArguments<'a> {
         if told.scripts.is_empty() && !told.operands.is_empty() {
             told.scripts.push(told.operands.remove(0));
         }
-        // A backup elsewhere is a file that nobody named.
+        // A backup in another folder is a file that nobody named.
         match told.in_place {
             Some(ending) if ending.contains(['/', '*']) => Err(format!("-i{ending}")),
             Some(_) | None => Ok(told),
         }
     }
 
-    /// Options of one letter, which may stand together; the last may have a value.
+    /// Combined short options; the last may have a value.
     fn parse_short_options(
         &mut self,
         run: &'a CommandInvocation,
@@ -115,7 +115,7 @@ impl<'a> SedArguments<'a> {
         *at += 1;
     }
 
-    /// The files that are edited where they lie, and their backups.
+    /// The files that are edited in place, and their backups.
     fn written_paths(&self) -> Vec<String> {
         let Some(ending) = self.in_place else { return Vec::new() };
         let backup = |name: &str| (!ending.is_empty()).then(|| format!("{name}{ending}"));
@@ -130,10 +130,10 @@ fn indexed_str((place, word): (usize, &String)) -> (usize, &str) {
     (place, word)
 }
 
-/// What is left to read of a script for `sed`.
+/// The rest of a script.
 struct SedScript<'a>(&'a str);
 
-/// What was read of a script.
+/// One parsed item of a script.
 enum SedScriptItem {
     Command,
     /// The beginning of a group.
@@ -141,7 +141,7 @@ enum SedScriptItem {
 }
 
 impl SedScript<'_> {
-    /// Whether all its commands are known to run and write nothing.
+    /// Whether all commands are known to run and write nothing.
     fn only_edits(mut self) -> bool {
         loop {
             self.0 = self.0.trim_start_matches([' ', '\t', '\n', ';', '}']);
@@ -150,7 +150,7 @@ impl SedScript<'_> {
             }
             match self.parse_command() {
                 None => return false,
-                // What follows is the next command.
+                // The next command follows.
                 Some(SedScriptItem::GroupStart) => continue,
                 Some(SedScriptItem::Command) => {}
             }
@@ -178,13 +178,14 @@ impl SedScript<'_> {
             'y' => self.skip_delimited_parts(2),
             'p' | 'd' | 'q' | 'Q' | '=' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'P' | 'D'
             | 'l' | 'z' => true,
-            // A label, which some end at a semicolon and some do not: plain letters are either.
+            // A label, which ends at a semicolon in some implementations only: plain letters are
+            // the same in all.
             ':' | 'b' | 't' | 'T' => {
                 self.0 = self.0.trim_start_matches(' ');
                 self.0 = self.0.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
                 true
             }
-            // A text up to the end of the line.
+            // Text up to the end of the line.
             'a' | 'i' | 'c' => {
                 let end = self.0.find('\n').unwrap_or(self.0.len());
                 let (text, rest) = self.0.split_at(end);
@@ -217,7 +218,7 @@ impl SedScript<'_> {
         }
     }
 
-    /// So many parts, each ended by the character that comes first.
+    /// Skips parts that are delimited by the first character.
     fn skip_delimited_parts(&mut self, n_parts: usize) -> bool {
         let Some(delimiter) = self.next() else { return false };
         if delimiter.is_alphanumeric() || matches!(delimiter, '\\' | '\n' | ' ') {
@@ -229,7 +230,8 @@ impl SedScript<'_> {
                     Some('\\') => {
                         self.next();
                     }
-                    // Whether the delimiter ends a part within brackets is read differently.
+                    // Implementations differ in whether the delimiter ends a part within
+                    // brackets.
                     Some('[') if delimiter != '[' && self.bracket_contains(delimiter) => {
                         return false;
                     }
@@ -242,7 +244,7 @@ impl SedScript<'_> {
         true
     }
 
-    /// Whether a bracket expression holds the delimiter.
+    /// Whether a bracket expression contains the delimiter.
     fn bracket_contains(&self, delimiter: char) -> bool {
         let inside = self.0.strip_prefix('^').unwrap_or(self.0);
         let inside = inside.strip_prefix(']').unwrap_or(inside);

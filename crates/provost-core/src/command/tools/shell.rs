@@ -1,4 +1,4 @@
-//! Shells and what they do themselves.
+//! Shells and their builtins.
 
 use super::option_grammar::{OptionGrammar, OptionsEnd};
 use super::{
@@ -9,7 +9,7 @@ use crate::command::environment::variables::VariableValue;
 use crate::command::parse::analyzer::CommandAnalyzer;
 use crate::command::{CodeInjection, OpaqueReason};
 
-/// Options that change how a shell ends or what it prints, not what it reads.
+/// Options that change error handling or output, not what runs.
 const SHELL_OPTIONS: OptionGrammar = OptionGrammar {
     flags: "-e -u -x -v -f -n -c -l --login --norc --noprofile",
     valued: "-o",
@@ -27,7 +27,7 @@ pub(super) fn analyze_shell(reader: &mut CommandAnalyzer, run: CommandInvocation
         .iter()
         .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c'));
     match run.argv.get(end).cloned() {
-        // `-o` may itself be given `-c`, or a name with a `c`; only what is certain is read.
+        // `-o` may take `-c` or a name with a `c` as its value; only certain cases are analyzed.
         Some(_)
             if options.iter().any(|word| {
                 word.contains('o')
@@ -41,24 +41,24 @@ pub(super) fn analyze_shell(reader: &mut CommandAnalyzer, run: CommandInvocation
         Some(text) if is_line && !text.starts_with('+') => {
             analyze_shell_argument(reader, &run, end..end + 1)
         }
-        // What is a script there, nobody could look at.
+        // The script is unknown, so nobody can review it.
         Some(_) if run.unknown.iter().any(|place| *place <= end) => {
             add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput);
         }
-        // Input and the terminal are no scripts that a person could look at.
+        // Nobody can review input or a terminal as a script.
         Some(script)
             if script == "-" || script.starts_with("/dev/") || script.starts_with("/proc/") =>
         {
             add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput);
         }
-        // `+x` is an option too, and another may follow.
+        // `+x` is an option too, and more may follow.
         Some(option) if option.starts_with('+') => super::add_unknown_option(reader, run, option),
         Some(_) => add_invocation(reader, run),
         None => add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput),
     }
 }
 
-/// The place of the script in `sh [OPTIONS] SCRIPT`.
+/// The index of the script in `sh [OPTIONS] SCRIPT`.
 pub(super) fn shell_script_index(argv: &[String]) -> Option<usize> {
     match SHELL_OPTIONS.find_options_end(argv) {
         OptionsEnd::At(at) if at < argv.len() => Some(at),
@@ -66,10 +66,10 @@ pub(super) fn shell_script_index(argv: &[String]) -> Option<usize> {
     }
 }
 
-/// `source FILE`: it does what the file says, as a script does, in this very shell.
+/// `source FILE`: runs the file like a script, but in this shell.
 pub(super) fn analyze_source(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     let file = run.argv.get(1).map_or("", String::as_str);
-    // What is a script there, nobody could look at.
+    // The script is unknown, so nobody can review it.
     let seen =
         !run.unknown.contains(&1) && !file.starts_with("/dev/") && !file.starts_with("/proc/");
     if seen {
@@ -79,7 +79,7 @@ pub(super) fn analyze_source(reader: &mut CommandAnalyzer, run: CommandInvocatio
     }
 }
 
-/// `cd FOLDER`: what follows is somewhere else.
+/// `cd FOLDER`: what follows runs in another folder.
 pub(super) fn analyze_cd(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const CD: OptionGrammar = OptionGrammar { flags: "-P -L -e", valued: "", operands: 0 };
     let folder = match CD.find_options_end(&run.argv) {
@@ -93,19 +93,19 @@ pub(super) fn analyze_cd(reader: &mut CommandAnalyzer, run: CommandInvocation) {
         }
         Some(_) | None => {
             add_opaque_invocation(reader, run, OpaqueReason::UnknownFolder);
-            // Wherever that is: for what follows it is a folder that nobody knows.
+            // An unknown folder, for everything that follows.
             reader.folders.change_folder(UNKNOWN_FOLDER);
         }
     }
 }
 
-/// `pushd`, `popd`: what follows is somewhere else.
+/// `pushd`, `popd`: what follows runs in another folder.
 pub(super) fn analyze_directory_stack(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     add_opaque_invocation(reader, run, OpaqueReason::UnknownFolder);
     reader.folders.change_folder(UNKNOWN_FOLDER);
 }
 
-/// `eval WORDS…`: the words are joined, and are a line of this very shell.
+/// `eval WORDS…`: the words are joined to a line for this shell.
 pub(super) fn analyze_eval(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     if run.argv.get(1).is_some_and(|word| word.starts_with('-') && word != "--") {
         return add_unbounded_invocation(reader, run, OpaqueReason::ShellStateChange);
@@ -124,7 +124,7 @@ pub(super) fn analyze_eval(reader: &mut CommandAnalyzer, run: CommandInvocation)
     reader.assigned = assigned;
 }
 
-/// `trap LINE SIGNALS…`: the line runs later, wherever the shell is by then.
+/// `trap LINE SIGNALS…`: the line runs later, in an unknown folder.
 pub(super) fn analyze_trap(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     reader.mark_arguments_uncertain(OpaqueReason::DeferredExecution, run.argv.join(" "));
     match run.argv.get(1).map(String::as_str) {
@@ -145,14 +145,14 @@ pub(super) fn analyze_trap(reader: &mut CommandAnalyzer, run: CommandInvocation)
     }
 }
 
-/// `set -e`, `set -o pipefail`: the shell ends sooner or tells more, and runs nothing else.
+/// `set -e`, `set -o pipefail`: changes error handling or output, and runs nothing.
 pub(super) fn analyze_set(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const NAMES: [&str; 6] = ["pipefail", "errexit", "nounset", "xtrace", "noclobber", "noglob"];
     let mut words = run.argv[1..].iter();
     let mut harmless = run.unknown.is_empty();
     while let Some(word) = words.next() {
         if word == "--" {
-            // What follows are arguments, which are not known where they are used.
+            // The rest are positional parameters, which are unknown where they are used.
             return add_opaque_invocation(reader, run, OpaqueReason::ShellStateChange);
         }
         let letters = word.strip_prefix(['-', '+']).unwrap_or("?");
@@ -168,8 +168,8 @@ pub(super) fn analyze_set(reader: &mut CommandAnalyzer, run: CommandInvocation) 
     }
 }
 
-/// `read NAME`, `local NAME=VALUE`: fine for plain names; an index is evaluated,
-/// and so is a value that is to be a number.
+/// `read NAME`, `local NAME=VALUE`: transparent for plain names; an index or an integer value is
+/// evaluated.
 pub(super) fn analyze_declared_names(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     let fine = |word: &String| {
         if let Some(options) = word.strip_prefix('-') {
@@ -184,7 +184,7 @@ pub(super) fn analyze_declared_names(reader: &mut CommandAnalyzer, run: CommandI
             Some((name, value)) => {
                 reader.analyze_variable(name, VariableValue::new(value, run.unknown.is_empty()));
             }
-            // What is unset names nothing; but without a path, one is made up.
+            // Unsetting a variable is harmless, but without `PATH` the shell uses a default.
             None if run.argv[0] == "unset" && word != "PATH" => {}
             None => reader.analyze_variable(word, VariableValue::Unknown("")),
         }
@@ -197,7 +197,7 @@ pub(super) fn analyze_declared_names(reader: &mut CommandAnalyzer, run: CommandI
     }
 }
 
-/// Stands for a folder that is not known, in the way that what is not known is written.
+/// Placeholder for an unknown folder, written like an expansion.
 const UNKNOWN_FOLDER: &str = "$PWD";
 
 /// `export NAME=VALUE`.
@@ -216,14 +216,14 @@ pub(super) fn analyze_export(reader: &mut CommandAnalyzer, run: CommandInvocatio
                     reader.mark_arguments_uncertain(OpaqueReason::Variable, word.clone());
                 }
             }
-            // It was judged where it was set; a path there is in any case.
+            // Its value was analyzed where it was set; `PATH` is always exported.
             (false, "PATH") => {
                 reader.mark_arguments_uncertain(OpaqueReason::Variable, word.clone())
             }
             (false, name) if is_name(name) => {
                 reader.analyze_variable(name, VariableValue::Unknown(""))
             }
-            // Which variable it is, is not known.
+            // It is unknown which variable it is.
             (true | false, _) if !known => {
                 reader.mark_programs_uncertain(
                     OpaqueReason::CodeInjection(CodeInjection::Settings),

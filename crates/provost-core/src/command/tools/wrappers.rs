@@ -1,4 +1,4 @@
-//! Wrappers with more to them than options.
+//! Wrappers that need more than an option grammar.
 
 use super::option_grammar::{OptionGrammar, OptionsEnd, find_any_option};
 use super::{
@@ -35,8 +35,8 @@ pub(super) fn analyze_env(reader: &mut CommandAnalyzer, run: CommandInvocation) 
     }
 }
 
-/// The folder of `env -C FOLDER`, among the options before a place. What is not known is
-/// written as it stands there, and is a folder that nobody knows.
+/// The folder of `env -C FOLDER`, among the options before an index. An unknown word remains as
+/// written and means an unknown folder.
 fn env_chdir_folder(run: &CommandInvocation, end: usize) -> Option<String> {
     let options = run.argv.get(1..end.min(run.argv.len()))?;
     options.iter().enumerate().find_map(|(at, word)| {
@@ -70,7 +70,7 @@ fn split_env_string(run: &CommandInvocation) -> Option<CommandInvocation> {
     Some(split)
 }
 
-/// `xargs [OPTIONS] COMMAND`: what it reads is added, or takes the place of a word.
+/// `xargs [OPTIONS] COMMAND`: its input is appended, or replaces a placeholder.
 pub(super) fn analyze_xargs(reader: &mut CommandAnalyzer, mut run: CommandInvocation) {
     const XARGS: OptionGrammar = OptionGrammar {
         flags: "-0 -r -t -x -p -o --null --no-run-if-empty --verbose --exit --interactive \
@@ -85,7 +85,7 @@ pub(super) fn analyze_xargs(reader: &mut CommandAnalyzer, mut run: CommandInvoca
         OptionsEnd::UnknownOption(option) => return add_unknown_option(reader, run, option),
     };
     let options = &run.argv[1..at.min(run.argv.len())];
-    // `-a FILE`, `-aFILE`, `--arg-file=FILE`: its lines become words.
+    // `-a FILE`, `-aFILE`, `--arg-file=FILE`: its lines become arguments.
     let files = options.iter().enumerate().filter_map(|(place, word)| {
         let rest = word.strip_prefix("--arg-file").or_else(|| word.strip_prefix("-a"))?;
         let joined = rest.strip_prefix('=').unwrap_or(rest);
@@ -115,7 +115,7 @@ pub(super) fn analyze_xargs(reader: &mut CommandAnalyzer, mut run: CommandInvoca
     reader.with_placeholders(marks, |reader| analyze_wrapped_command(reader, run, at));
 }
 
-/// The loader of programs: `ld.so [OPTIONS] PROGRAM`.
+/// The dynamic loader: `ld.so [OPTIONS] PROGRAM`.
 pub(super) fn analyze_dynamic_loader(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const LOADER: OptionGrammar = OptionGrammar {
         flags: "--list --verify",
@@ -136,7 +136,7 @@ pub(super) fn analyze_dynamic_loader(reader: &mut CommandAnalyzer, run: CommandI
     analyze_wrapped_command(reader, run, at);
 }
 
-/// `ip netns exec NAME COMMAND`; everything else only looks or sets.
+/// `ip netns exec NAME COMMAND`; the other subcommands run nothing.
 pub(super) fn analyze_ip(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     let words = run.argv.iter().enumerate().skip(1).filter(|(_, word)| !word.starts_with('-'));
     let words: Vec<(usize, &str)> = words.map(|(at, word)| (at, word.as_str())).collect();
@@ -171,7 +171,7 @@ pub(super) fn analyze_sudo(reader: &mut CommandAnalyzer, run: CommandInvocation)
     }
 }
 
-/// Takes variables, then the command.
+/// Takes assignments, then the command.
 fn analyze_assignments_then_command(
     reader: &mut CommandAnalyzer,
     mut run: CommandInvocation,
@@ -195,7 +195,7 @@ fn analyze_assignments_then_command(
 pub(super) fn analyze_command_builtin(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const BUILTIN: OptionGrammar = OptionGrammar { flags: "-p", valued: "", operands: 0 };
     const EXEC: OptionGrammar = OptionGrammar { flags: "-c -l", valued: "-a", operands: 0 };
-    // `command -v` only asks.
+    // `command -v` only looks up a name.
     if run.argv[0] == "command" && run.argv.get(1).is_some_and(|word| word == "-v" || word == "-V")
     {
         return add_invocation(reader, run);
@@ -207,7 +207,7 @@ pub(super) fn analyze_command_builtin(reader: &mut CommandAnalyzer, run: Command
     }
 }
 
-/// `watch [OPTIONS] WORDS…`: the words are joined and given to a shell.
+/// `watch [OPTIONS] WORDS…`: the words are joined to a line for a shell.
 pub(super) fn analyze_watch(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const WATCH: OptionGrammar = OptionGrammar {
         flags: "-b -c -C -d -e -g -p -t -w --beep --color --differences --errexit --chgexit \
@@ -251,7 +251,7 @@ pub(super) fn analyze_flock(reader: &mut CommandAnalyzer, run: CommandInvocation
     }
 }
 
-/// `docker run`, `kubectl exec`, …: elsewhere; what only looks is plain.
+/// `docker run`, `kubectl exec`, …: runs elsewhere; subcommands that only read are transparent.
 pub(super) fn analyze_container(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const LOOKING: &[&str] = &[
         "ps", "images", "version", "info", "inspect", "get", "describe", "history", "port", "top",
@@ -264,13 +264,13 @@ pub(super) fn analyze_container(reader: &mut CommandAnalyzer, run: CommandInvoca
     }
 }
 
-/// `npm`, `npx` and the like: plain, but for options that are code or name a shell.
+/// `npm`, `npx` and the like: transparent, except for options that are code or name a shell.
 pub(super) fn analyze_package_manager(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const CODE: &str = "-c -e -p -r --call --eval --print --require --import --script-shell \
                         --node-options --shell-mode --shell --globalconfig --userconfig --prefix \
                         --node-arg --env-file --python --exec --with-editable --config";
     const RUNNING: &[&str] = &["exec", "eval", "repl", "config", "set", "edit", "explore", "x"];
-    // What follows `--` is for the script, which is what its file says.
+    // What follows `--` are arguments of the script.
     let end = run.argv.iter().position(|word| word == "--").unwrap_or(run.argv.len());
     if let Some(option) =
         find_any_option(&run.argv[..end], &CODE.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -284,7 +284,7 @@ pub(super) fn analyze_package_manager(reader: &mut CommandAnalyzer, run: Command
     let runs = |at: usize| RUNNING.contains(&arguments[at].as_str());
     if embedded_commands::possible_subcommands(arguments).into_iter().any(runs) {
         add_unbounded_invocation(reader, run, OpaqueReason::Code);
-    // `npm x` is a word of its own, where `yarn x` runs whatever is called so.
+    // `npm x` is a subcommand, whereas `yarn x` runs any script or program `x`.
     } else if run.argv[0] == "npm" {
         add_invocation(reader, run);
     } else {
@@ -293,7 +293,7 @@ pub(super) fn analyze_package_manager(reader: &mut CommandAnalyzer, run: Command
     }
 }
 
-/// `make`: the file says what runs, unless the arguments do.
+/// `make`: the makefile determines what runs, unless the arguments do.
 pub(super) fn analyze_make(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     const CODE: &str = "-f -E -I -C --file --makefile --eval --include-dir --directory";
     if let Some(option) = find_any_option(&run.argv, CODE) {
@@ -302,7 +302,7 @@ pub(super) fn analyze_make(reader: &mut CommandAnalyzer, run: CommandInvocation)
     for (at, word) in run.argv.iter().enumerate().skip(1) {
         let Some((name, value)) = word.split_once('=') else { continue };
         reader.mark_arguments_uncertain(OpaqueReason::Code, word.clone());
-        // `CC:=x`, `CFLAGS+=x`: what it runs is told by it as by a variable.
+        // `CC:=x`, `CFLAGS+=x`: has the effect of a variable.
         let name = name.trim_end_matches([':', '+', '?', '!']);
         reader.analyze_variable(name, VariableValue::new(value, !run.unknown.contains(&at)));
     }
@@ -322,7 +322,7 @@ pub(super) fn analyze_tar(reader: &mut CommandAnalyzer, run: CommandInvocation) 
         reader.mark_arguments_uncertain(OpaqueReason::Code, option.clone());
     }
     super::mark_possible_options(reader, &run, OpaqueReason::Code);
-    // `host:file` is fetched from there, by a program that it starts.
+    // `host:file` is fetched by a program that it starts.
     if let Some(remote) = run.argv[1..].iter().find(|word| word.contains(':')) {
         reader.mark_arguments_uncertain(OpaqueReason::RemoteExecution, remote.clone());
     }

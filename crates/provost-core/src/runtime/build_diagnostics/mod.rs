@@ -1,8 +1,8 @@
-//! What went wrong in a build, from what its tools printed.
+//! Extracts errors and warnings from the output of build tools.
 //!
-//! Tools say it in few ways: the place before the message on one line, the
-//! message on one line and the place on one of the next, or the place first.
-//! Whatever is not understood is no error here; it stays in the log.
+//! Tools use few formats: the location before the message on one line, the message first and the
+//! location within the next lines, or the location first. Other lines are ignored; they remain in
+//! the log.
 
 mod diagnostic_line;
 mod source_location;
@@ -16,19 +16,19 @@ use super::ansi;
 use diagnostic_line::{DiagnosticHeading, DiagnosticLine};
 use source_location::SourceLocation;
 
-/// How many lines after a message its place may stand.
+/// The most lines between a message and its location.
 const MAX_LOCATION_DISTANCE: usize = 6;
 
-/// What was found.
+/// The extracted diagnostics.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildDiagnostics {
-    /// The errors first, then the warnings, each once: at most [`BUILD_ERRORS`].
+    /// The errors first, then the warnings, without duplicates: at most [`BUILD_ERRORS`].
     pub errors: Vec<BuildDiagnostic>,
     /// How many more there were.
     pub omitted: u32,
 }
 
-/// Reads what a build printed.
+/// Parses the output of a build.
 pub fn parse_build_output(text: &str) -> BuildDiagnostics {
     let text = ansi::strip_ansi(text);
     let mut reader = DiagnosticReader::default();
@@ -41,11 +41,11 @@ pub fn parse_build_output(text: &str) -> BuildDiagnostics {
 #[derive(Default)]
 struct DiagnosticReader {
     found: Vec<BuildDiagnostic>,
-    /// A message whose place is to come, and how many lines ago it stood.
+    /// A message whose location follows, and how many lines ago it was.
     message: Option<(DiagnosticSeverity, String, usize)>,
-    /// A place whose message is to come.
+    /// A location whose message follows.
     place: Option<SourceLocation>,
-    /// A file under which its errors are listed.
+    /// The file of the diagnostics that are listed below it.
     file: Option<String>,
     /// The last frame of a traceback.
     frame: Option<SourceLocation>,
@@ -102,7 +102,7 @@ impl DiagnosticReader {
         }
     }
 
-    /// A message without a place is one all the same; a warning is not.
+    /// An error without a location is kept; a warning is not.
     fn flush_message(&mut self) {
         if let Some((severity, message, _)) = self.message.take()
             && severity == DiagnosticSeverity::Error

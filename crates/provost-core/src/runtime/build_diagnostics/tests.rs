@@ -1,4 +1,4 @@
-//! What tools print, as they print it, and what is understood of it.
+//! Output of real tools, and what is extracted from it.
 
 use proptest::prelude::*;
 use provost_proto::limits::{MAX_BUILD_DIAGNOSTICS, MAX_BUILD_MESSAGE_BYTES};

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{DevServerProgram, ProjectFiles, RestartPolicy, RuntimePlan};
 
-/// Files with what they hold.
+/// Files with their content.
 struct Folder<'a>(&'a [(&'a str, &'a str)]);
 
 impl ProjectFiles for Folder<'_> {

@@ -30,7 +30,7 @@ impl RuntimeStateMachine {
         }
     }
 
-    /// Nothing of the build is left, or it never was.
+    /// The build has ended completely, or could not be started.
     pub(super) fn handle_build_ended(
         &mut self,
         end: Option<BuildFailureCause>,

@@ -1,4 +1,4 @@
-//! One process tree and one run, as the state machine sees them.
+//! State of one process tree and of one run.
 
 use provost_proto::ActionId;
 use provost_proto::runtime::RunCause;
@@ -8,37 +8,37 @@ use super::{
     RuntimeProcessKind, RuntimeTimer,
 };
 
-/// Milliseconds of a clock that never goes back.
+/// Milliseconds of a monotonic clock.
 pub type Millis = u64;
 
-/// How a process ended; neither if nobody knows.
+/// How a process ended; both fields are `None` if that is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RuntimeExit {
-    /// The exit code, if it ended by itself.
+    /// The exit code, if it exited.
     pub code: Option<i32>,
-    /// The signal, if that ended it.
+    /// The signal that ended it.
     pub signal: Option<i32>,
 }
 
-/// What is to be run, as far as the state machine needs to know.
+/// How to run the dev server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DevServerOptions {
-    /// Whether it is built first.
+    /// Whether a build comes first.
     pub build: bool,
     /// Whether it is restarted after a crash.
     pub restart: bool,
 }
 
-/// One run of the dev server, with the restarts after its crashes.
+/// One run of the dev server, including restarts after crashes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DevServerRun {
     pub(super) action: ActionId,
     pub(super) shape: DevServerOptions,
     pub(super) cause: RunCause,
     pub(super) restarts: u32,
-    /// When it crashed lately.
+    /// The times of recent crashes.
     pub(super) crashes: Vec<Millis>,
-    /// How many crashes since it was well.
+    /// Crashes since it last was healthy.
     pub(super) streak: u32,
 }
 
@@ -47,8 +47,8 @@ impl DevServerRun {
         Self { action, shape, cause, restarts: 0, crashes: Vec::new(), streak: 0 }
     }
 
-    /// It crashed, having run since then; how long to wait before it is run
-    /// again, if it is.
+    /// Records a crash after a start at `since`; returns the delay before the restart, if there
+    /// is one.
     pub(super) fn record_crash(&mut self, since: Millis, now: Millis) -> Option<Millis> {
         if now.saturating_sub(since) >= HEALTHY_UPTIME {
             self.streak = 0;
@@ -63,7 +63,7 @@ impl DevServerRun {
         Some(doubled.min(BACKOFF_MAX))
     }
 
-    /// The same run once more. What was built is built.
+    /// The same run, restarted without a build.
     pub(super) fn restarted(self) -> Self {
         Self {
             cause: RunCause::Crash,
@@ -81,24 +81,24 @@ pub(super) struct ProcessTreeState {
     pub(super) told: TerminationStage,
 }
 
-/// How far a process has come.
+/// The phase of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum ProcessPhase {
-    /// It was asked for.
+    /// It was requested.
     Spawning,
     /// It runs.
     Alive { pid: u32, since: Millis },
-    /// It has ended; what it started is being killed.
+    /// It has ended; the rest of its tree is being killed.
     Sweeping { exit: RuntimeExit, since: Millis },
 }
 
-/// What a process was told.
+/// How far the termination has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum TerminationStage {
     NotRequested,
-    /// To end, as soon as it is there.
+    /// It is terminated as soon as it runs.
     Terminating,
-    /// It is killed.
+    /// It was killed.
     Killed,
 }
 
@@ -121,7 +121,7 @@ impl ProcessTreeState {
         }
     }
 
-    /// Tells it to end, once.
+    /// Terminates it, once.
     pub(super) fn terminate(&mut self, which: RuntimeProcessKind, out: &mut Vec<RuntimeEffect>) {
         if self.told != TerminationStage::NotRequested {
             return;
@@ -133,7 +133,7 @@ impl ProcessTreeState {
         }
     }
 
-    /// It has ended; nothing that it started may outlive it.
+    /// It has ended; the rest of its tree must not outlive it.
     pub(super) fn mark_exited(
         &mut self,
         which: RuntimeProcessKind,
@@ -163,7 +163,7 @@ impl ProcessTreeState {
         }
     }
 
-    /// Whether it should be gone by now, and is not: it is killed once more.
+    /// If it is still there after the timeout, it is killed again.
     pub(super) fn handle_kill_expired(
         &mut self,
         which: RuntimeProcessKind,
@@ -178,7 +178,7 @@ impl ProcessTreeState {
         killed
     }
 
-    /// How it ended, now that nothing is left, and since when it had run.
+    /// How it ended, now that nothing is left, and when it was started.
     pub(super) fn into_exit(
         self,
         which: RuntimeProcessKind,

@@ -1,4 +1,4 @@
-//! The space is small, so all of it is walked instead of sampled.
+//! The state space is small, so the tests walk all of it.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -24,7 +24,7 @@ fn exit(code: i32) -> RuntimeExit {
 
 const BOTH: [RuntimeProcessKind; 2] = [RuntimeProcessKind::Build, RuntimeProcessKind::Dev];
 
-/// What the world looks like to someone who only obeys and listens.
+/// The world as a correct executor of the effects sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct World {
     machine: RuntimeStateMachine,
@@ -83,7 +83,7 @@ impl World {
         self.build != Tree::None || self.dev != Tree::None
     }
 
-    /// Whether this can happen now. What people ask always can.
+    /// Whether this input is possible now. Requests always are.
     fn can(&mut self, input: RuntimeInput) -> bool {
         match input {
             RuntimeInput::Run { .. }
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// As the log's fold does.
+    /// Applies a report, as the fold of the log does.
     fn hear(&mut self, said: RuntimeTransition) {
         let (dev, build) = &mut self.told;
         match said {
@@ -227,7 +227,7 @@ fn inputs() -> Vec<RuntimeInput> {
     inputs
 }
 
-/// Every world that can come to be, with where each input leads.
+/// All reachable worlds, with their successors.
 fn all() -> HashMap<World, Vec<World>> {
     let mut seen: HashMap<World, Vec<World>> = HashMap::new();
     let mut queue = VecDeque::from([World::default()]);
@@ -257,7 +257,7 @@ fn what_cannot_happen_changes_nothing() {
                 continue;
             }
             let (machine, effects) = world.machine.clone().step(0, input);
-            // A timer may be over in the moment it is stopped.
+            // A timer may expire in the moment in which it is stopped.
             let stray = matches!(input, RuntimeInput::Spawned { .. });
             let harmless =
                 effects.iter().all(|effect| stray && matches!(effect, RuntimeEffect::Kill(_)));
@@ -267,7 +267,7 @@ fn what_cannot_happen_changes_nothing() {
     }
 }
 
-/// After Stop, and if processes obey, nothing is left and whoever asked knows.
+/// After Stop, if processes obey, nothing is left and the requester is answered.
 #[test]
 fn every_state_comes_to_stopped_by_stop() {
     for world in all().into_keys() {
@@ -302,7 +302,7 @@ fn two_who_press_run_start_one() {
     }
 }
 
-/// Runs a dev server that crashes after `ran` each time; the waits in between.
+/// Runs a dev server that crashes after `ran` each time; returns the delays.
 fn waits(ran: u64, times: usize) -> Vec<Option<u64>> {
     let shape = DevServerOptions { build: false, restart: true };
     let (mut now, which) = (0, RuntimeProcessKind::Dev);

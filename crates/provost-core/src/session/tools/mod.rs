@@ -1,7 +1,7 @@
-//! The skills of a role, as a model is offered them.
+//! The skills of a role as tools of a model.
 //!
-//! A model sees the actions its role may ask for and nothing else. The names are
-//! those of the actions with `_` for the dot, since providers take no dots.
+//! A model sees only the actions that its role may request. The tools have the names of the
+//! actions with `_` for the dot, since providers do not accept dots.
 
 mod schema;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::action::Action;
 
-/// The tool by which a task is handed to another role.
+/// The tool that hands off a task to another role.
 pub const HANDOFF: &str = "handoff";
 
 /// One tool.
@@ -23,25 +23,25 @@ pub struct OfferedTool {
     pub schema: Value,
 }
 
-/// The action that a tool's name stands for.
+/// The action of a tool.
 pub fn action_for_tool(tool: &str) -> Option<&'static str> {
     Action::NAMES.iter().copied().find(|name| tool_name(name) == tool)
 }
 
-/// The name of an action as a tool.
+/// The tool name of an action.
 pub fn tool_name(action: &str) -> String {
     action.replace('.', "_")
 }
 
-/// The tools for these skills, in the order of the table of actions, so that a
-/// provider's cache finds the same beginning again.
+/// The tools for these skills, in the order of the table of actions, so that the prefix stays the
+/// same for the provider's cache.
 pub fn tools_for_skills<'a>(skills: impl Iterator<Item = &'a str>) -> Vec<OfferedTool> {
     let skills: Vec<_> = skills.collect();
     let known = Action::NAMES.iter().filter(|name| skills.contains(name));
     known.filter_map(|name| tool_for_action(name)).collect()
 }
 
-/// The tool for handing a task to one of these roles: names with descriptions.
+/// The tool that hands off a task to one of these roles, given as names with descriptions.
 pub fn handoff_tool<'a>(roles: impl Iterator<Item = (&'a str, &'a str)>) -> Option<OfferedTool> {
     let (mut names, mut text) = (Vec::new(), String::new());
     for (name, about) in roles {
@@ -111,8 +111,7 @@ mod tests {
         assert!(tools_for_skills(std::iter::empty()).is_empty());
     }
 
-    /// What the schema shows is what the action takes: no name is unknown to it, and
-    /// what is not required can be left out.
+    /// The schema matches the action: no unknown names, and optional parameters can be omitted.
     #[test]
     fn a_schema_says_neither_more_nor_less_than_its_action_takes() {
         for tool in tools_for_skills(Action::NAMES.iter().copied()) {

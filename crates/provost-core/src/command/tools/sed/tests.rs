@@ -1,4 +1,4 @@
-//! Which scripts of `sed` only edit what passes.
+//! Which scripts of `sed` only edit the stream.
 
 use super::SedScript;
 
