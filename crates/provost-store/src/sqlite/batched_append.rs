@@ -1,4 +1,4 @@
-//! An append that is written by one of those who brought some.
+//! An append that one of the appending tasks writes.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,15 +10,15 @@ use super::write_request::AppendReceipt;
 use super::{SqliteStore, append_result};
 use crate::{AppendOutcome, StoreError};
 
-/// An append that was gathered. When it is waited for, it first lets everybody run who can:
-/// some of them append, too. Then it writes for all of them, unless another has.
+/// An append that waits in the batch. When it is polled, it first yields to other tasks, since
+/// some of them append too. Then it writes for all of them, unless another has.
 pub(super) struct BatchedAppend<'a> {
     store: &'a SqliteStore,
     answer: oneshot::Receiver<AppendReceipt>,
     turn: BatchedAppendState,
 }
 
-/// Whose turn it is.
+/// The next step of a batched append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BatchedAppendState {
     Yielding,
@@ -59,7 +59,7 @@ impl Future for BatchedAppend<'_> {
 }
 
 impl Drop for BatchedAppend<'_> {
-    /// Whoever does not wait for the end wants it to come all the same.
+    /// A dropped append is written all the same.
     fn drop(&mut self) {
         if self.turn != BatchedAppendState::Done {
             self.store.write_batched();

@@ -1,5 +1,5 @@
-//! What one transaction adds, kept beside the state it started from, so that a
-//! failed transaction leaves no trace in memory either.
+//! The changes of one transaction, separate from the state before, so that a failed transaction
+//! leaves no trace in memory either.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::append::PreparedEvent;
 use crate::clock::derive_event_id;
 use crate::{AppendOutcome, Clock, RecordedEvent, StoreError};
 
-/// Streams whose place is remembered; beyond it they are looked up again.
+/// The most streams whose version is cached.
 const MAX_CACHED_STREAMS: usize = 4096;
 
-/// Where the log is.
+/// The state of the log.
 #[derive(Debug)]
 pub(super) struct LogState {
     pub(super) seq: Seq,
     hash: Hash,
     at: UnixMicros,
     streams: HashMap<Stream, StreamPosition>,
-    /// Makes the ids of this process's events different from all others'.
+    /// Makes the event ids of this process different from all others.
     seed: [u8; 16],
 }
 
-/// Where a stream is.
+/// The position of a stream.
 #[derive(Debug, Clone, Copy)]
 struct StreamPosition {
     id: i64,
     version: StreamVersion,
 }
 
-/// What a transaction has added.
+/// The changes that a transaction made.
 #[derive(Debug)]
 pub(super) struct BatchChanges {
     seq: Seq,
@@ -52,7 +52,7 @@ pub(super) struct BatchChanges {
 }
 
 impl BatchChanges {
-    /// About how much was written.
+    /// Approximately how many bytes were written.
     pub(super) fn written_bytes(&self) -> usize {
         self.blobs + self.events.iter().map(|event| event.record_bytes().len()).sum::<usize>()
     }
@@ -82,7 +82,7 @@ impl LogState {
         Ok(Self { seq, hash, at, streams: HashMap::new(), seed })
     }
 
-    /// Takes over what was committed, and hands out the new events.
+    /// Applies the changes of a committed transaction, and publishes the new events.
     pub(super) fn apply_committed(
         &mut self,
         written: BatchChanges,
@@ -104,7 +104,7 @@ impl LogState {
     }
 }
 
-/// A transaction in the making.
+/// An open transaction.
 pub(super) struct WriteBatch<'a> {
     db: &'a Connection,
     state: &'a LogState,
@@ -117,11 +117,11 @@ pub(super) struct WriteBatch<'a> {
     refolded: bool,
 }
 
-/// The documents that were touched, and which of them is whose.
+/// The changed documents and their indices.
 #[derive(Debug, Default)]
 struct TouchedDocuments {
     docs: Vec<Option<ViewDocument>>,
-    /// Sorted, so that they are written in the order in which they lie on disk.
+    /// Sorted, so that they are written in key order.
     places: BTreeMap<DocumentKey, usize>,
 }
 
@@ -155,8 +155,8 @@ impl<'a> WriteBatch<'a> {
         })
     }
 
-    /// Appends a job's events. Whatever is the job's own fault is found before
-    /// anything of it is written.
+    /// Appends the events of a request. Errors of the request itself are found before anything of
+    /// it is written.
     pub(super) fn append_events(
         &mut self,
         job: &PreparedAppend,
@@ -207,7 +207,7 @@ impl<'a> WriteBatch<'a> {
             None => self.create_stream(event.stream)?,
         };
         let (seq, version) = (self.written.seq + 1, place.version + 1);
-        // The log's time never runs backwards, even if the machine's does.
+        // The time of the log never runs backwards, even if the system's does.
         let at = self.clock.now().max(self.written.at);
         let record = hash_chain::encode_record(&RecordParts {
             seq,
@@ -238,7 +238,7 @@ impl<'a> WriteBatch<'a> {
         Ok(recorded)
     }
 
-    /// Where the stream is; `None` if it has no event yet.
+    /// The position of the stream; `None` if it has no event yet.
     fn stream_position(&self, stream: Stream) -> Result<Option<StreamPosition>, StoreError> {
         let known = self.written.streams.get(&stream).or_else(|| self.state.streams.get(&stream));
         if let Some(place) = known {
@@ -275,7 +275,7 @@ impl<'a> WriteBatch<'a> {
         Ok(())
     }
 
-    /// A document as it is in this transaction.
+    /// The state of a document in this transaction.
     fn current_document(&self, key: DocumentKey) -> Result<Option<ViewDocument>, StoreError> {
         if let Some(place) = self.docs.places.get(&key) {
             return Ok(self.docs.docs.get(*place).cloned().flatten());
@@ -298,7 +298,7 @@ impl<'a> WriteBatch<'a> {
         self.refold_after(0)
     }
 
-    /// Folds the events after a place into the documents on disk, which go so far.
+    /// Folds the events after a position into the documents on disk.
     pub(super) fn refold_after(&mut self, after: Seq) -> Result<(), StoreError> {
         self.docs = TouchedDocuments::default();
         self.refolded = true;
@@ -331,7 +331,7 @@ impl<'a> WriteBatch<'a> {
         )
     }
 
-    /// Writes how far the log reaches, and hands over what is to be remembered.
+    /// Writes the end of the log, and returns the changes.
     pub(super) fn finish(self) -> Result<BatchChanges, StoreError> {
         let Self { mut written, docs: TouchedDocuments { mut docs, places }, refolded, .. } = self;
         if !written.events.is_empty() {
@@ -344,13 +344,13 @@ impl<'a> WriteBatch<'a> {
     }
 }
 
-/// Says up to which event the documents on disk go.
+/// Records up to which event the documents on disk are folded.
 pub(super) fn set_folded_seq(db: &Connection, seq: Seq) -> Result<(), StoreError> {
     db.prepare_cached("UPDATE reached SET folded = ?1")?.execute([seq])?;
     Ok(())
 }
 
-/// The fact of a record, with its body fetched if it is kept as a blob.
+/// The fact of a record, with its body loaded if it is stored as a blob.
 fn read_fact(
     db: &Connection,
     record: &hash_chain::EventRecord,
