@@ -20,7 +20,7 @@ use crate::decide::{ActionRequest, AllowedAction};
 /// # use provost_proto::{ActionId, Hash, ProjectId};
 /// # use provost_core::action::Action;
 /// # fn forge(id: ActionId, project: ProjectId, action: Action, hash: Hash) {
-/// let forged = provost_core::permit::Permit { id, project, action, hash, terms: None };
+/// let forged = provost_core::permit::Permit { id, project, action, hash, preconditions: None };
 /// # }
 /// ```
 #[must_use = "an unused permit is an action that was allowed and never ran"]
@@ -30,7 +30,7 @@ pub struct Permit {
     project: ProjectId,
     action: Action,
     hash: Hash,
-    terms: Option<Preconditions>,
+    preconditions: Option<Preconditions>,
 }
 
 /// The event does not record that this action is allowed.
@@ -64,9 +64,9 @@ impl Permit {
     }
 
     fn from_allowed(allowed: AllowedAction) -> (Self, AllowedBy) {
-        let (request, hash, by, terms) = allowed.into_parts();
+        let (request, hash, by, preconditions) = allowed.into_parts();
         let ActionRequest { id, project, action, .. } = request;
-        (Self { id, project, action, hash, terms }, by)
+        (Self { id, project, action, hash, preconditions }, by)
     }
 
     /// The id of the action.
@@ -91,6 +91,6 @@ impl Permit {
 
     /// Consumes the permit: the action and its preconditions.
     pub fn consume(self) -> (ActionId, Action, Option<Preconditions>) {
-        (self.id, self.action, self.terms)
+        (self.id, self.action, self.preconditions)
     }
 }

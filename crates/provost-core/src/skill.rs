@@ -85,8 +85,8 @@ fn resolve_skills(text: &str) -> Result<Vec<&'static str>, UnknownSkill> {
         return Ok(vec![name]);
     }
     if let Some((_, effect)) = SHORTHANDS.iter().find(|(name, _)| *name == text) {
-        let meant = Action::KINDS.iter().filter(|(_, known)| known == effect);
-        return Ok(meant.map(|(name, _)| *name).collect());
+        let matching = Action::KINDS.iter().filter(|(_, known)| known == effect);
+        return Ok(matching.map(|(name, _)| *name).collect());
     }
     if !text.contains('*') {
         let names = SHORTHANDS.iter().map(|(name, _)| *name).chain(known_skills());

@@ -385,8 +385,8 @@ fn list_uncovered_parts(
     let action = &matter.request().action;
     let evaluation = rules.evaluate(asker, action, matter.analysis());
     let open =
-        evaluation.demands.iter().filter(|judged| judged.matched.combined_effect().is_none());
-    open.map(|judged| judged.demanded.to_string()).collect()
+        evaluation.permissions.iter().filter(|evaluated| evaluated.matched.combined_effect().is_none());
+    open.map(|evaluated| evaluated.permission.to_string()).collect()
 }
 
 /// A verdict as a word, why, and the rules that had a say.

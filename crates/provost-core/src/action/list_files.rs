@@ -73,24 +73,24 @@ impl ActionParams for ListFiles {
     }
 
     fn describe(&self) -> String {
-        let mut said = if self.path.is_root() {
+        let mut text = if self.path.is_root() {
             "list the files of the project".to_owned()
         } else {
             format!("list the files in {}", self.path.display_quoted())
         };
         if let Some(glob) = &self.glob {
-            said.extend([" that match ", &quoted(glob)]);
+            text.extend([" that match ", &quoted(glob)]);
         }
         if self.depth > 1 {
-            said.extend([", ", &self.depth.to_string(), " levels deep"]);
+            text.extend([", ", &self.depth.to_string(), " levels deep"]);
         }
         if self.hidden {
-            said += ", hidden ones too";
+            text += ", hidden ones too";
         }
         if !self.respect_ignore {
-            said += ", ignored ones too";
+            text += ", ignored ones too";
         }
-        said
+        text
     }
 
     fn paths(&self) -> Vec<RelPath> {

@@ -186,29 +186,29 @@ impl ActionParams for RunCommand {
     }
 
     fn describe(&self) -> String {
-        let mut said = match (&self.command, &self.argv) {
+        let mut text = match (&self.command, &self.argv) {
             (Some(command), _) => format!("run {}", quoted(command)),
             (None, Some(argv)) => format!("run the program {}", quoted(&quote_argv(argv))),
             (None, None) => "run nothing".to_owned(),
         };
         if !self.cwd.is_root() {
-            said.extend([" in ", &self.cwd.display_quoted(), "/"]);
+            text.extend([" in ", &self.cwd.display_quoted(), "/"]);
         }
         if !self.env.is_empty() {
             let set = |(name, value): (&String, &String)| format!("{name}={}", quoted(value));
             let variables: Vec<_> = self.env.iter().map(set).collect();
-            said.extend([" with ", &variables.join(", ")]);
+            text.extend([" with ", &variables.join(", ")]);
         }
         if let Some(stdin) = &self.stdin {
-            said.extend([", giving it ", &excerpt(stdin), " to read"]);
+            text.extend([", giving it ", &excerpt(stdin), " to read"]);
         }
         if self.network {
-            said += ", with the network";
+            text += ", with the network";
         }
         if self.background {
-            said += ", in the background";
+            text += ", in the background";
         }
-        said
+        text
     }
 
     fn paths(&self) -> Vec<RelPath> {

@@ -62,15 +62,15 @@ impl ActionParams for SearchFiles {
     }
 
     fn describe(&self) -> String {
-        let place =
+        let scope =
             if self.path.is_root() { "the project".to_owned() } else { self.path.display_quoted() };
         let what = if self.literal { "the text " } else { "" };
-        let mut said = format!("search {place} for {what}{}", quoted(&self.pattern));
+        let mut text = format!("search {scope} for {what}{}", quoted(&self.pattern));
         if !self.globs.is_empty() {
             let globs: Vec<_> = self.globs.iter().map(|glob| quoted(glob)).collect();
-            said.extend([" in files that match ", &globs.join(", ")]);
+            text.extend([" in files that match ", &globs.join(", ")]);
         }
-        said
+        text
     }
 
     fn paths(&self) -> Vec<RelPath> {

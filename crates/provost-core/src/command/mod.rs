@@ -49,7 +49,7 @@ use parse::simple_command;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandAnalysis {
     /// The effects, in the order of the line.
-    pub demands: Vec<CommandEffect>,
+    pub effects: Vec<CommandEffect>,
     /// The uncertain parts; if there are any, the whole line is opaque.
     pub opaque: Vec<OpaquePart>,
 }
@@ -62,13 +62,13 @@ impl CommandAnalysis {
 
     /// Whether it is unknown which programs it runs.
     pub fn may_run_any_program(&self) -> bool {
-        self.opaque.iter().any(|part| part.extent == Uncertainty::Programs)
+        self.opaque.iter().any(|part| part.uncertainty == Uncertainty::Programs)
     }
 
     /// The same line with input on stdin, which may be commands unless all programs read it as
     /// data.
     pub(crate) fn with_stdin(mut self) -> Self {
-        let takes_commands = self.demands.iter().find_map(|demand| match demand {
+        let takes_commands = self.effects.iter().find_map(|effect| match effect {
             CommandEffect::Run(run) => {
                 run.argv.first().filter(|name| !simple_command::reads_stdin_as_data(name))
             }
@@ -80,7 +80,7 @@ impl CommandAnalysis {
             self.opaque.push(OpaquePart {
                 why: OpaqueReason::CommandsFromInput,
                 text,
-                extent: Uncertainty::Arguments,
+                uncertainty: Uncertainty::Arguments,
             });
         }
         self
@@ -107,7 +107,7 @@ pub fn analyze_argv(argv: &[String]) -> CommandAnalysis {
         Ok(analysis) => analysis,
         // An error has no position here, so the whole is opaque instead.
         Err(_) => CommandAnalysis {
-            demands: vec![CommandEffect::Run(CommandInvocation {
+            effects: vec![CommandEffect::Run(CommandInvocation {
                 argv: argv.to_vec(),
                 folders: vec![String::new()],
                 ..CommandInvocation::default()
@@ -115,7 +115,7 @@ pub fn analyze_argv(argv: &[String]) -> CommandAnalysis {
             opaque: vec![OpaquePart {
                 why: OpaqueReason::MisleadingName,
                 text: argv.join(" "),
-                extent: Uncertainty::Programs,
+                uncertainty: Uncertainty::Programs,
             }],
         },
     }

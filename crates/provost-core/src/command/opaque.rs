@@ -10,7 +10,7 @@ pub struct OpaquePart {
     /// The part, as written.
     pub text: String,
     /// How much is unknown because of it.
-    pub extent: Uncertainty,
+    pub uncertainty: Uncertainty,
 }
 
 /// How much is unknown because of an uncertain part.

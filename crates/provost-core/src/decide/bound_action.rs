@@ -42,9 +42,9 @@ pub struct BoundAction {
     /// Links and pinned files that the decision depends on, checked again before execution.
     pub(super) preconditions: Option<Preconditions>,
     /// The command behind an action that is not called one.
-    pub(super) means: Option<ImpliedCommand>,
+    pub(super) implied: Option<ImpliedCommand>,
     /// Where symbolic links lead the paths of the command.
-    pub(super) leads: Vec<ResolvedLink>,
+    pub(super) links: Vec<ResolvedLink>,
 }
 
 impl BoundAction {
@@ -67,13 +67,13 @@ impl BoundAction {
                 .fold(line, |line, (name, value)| line.with_variable(name, value)))),
             (line, _) => line,
         };
-        Ok(Self { request, hash, line, preconditions: None, means: None, leads: Vec::new() })
+        Ok(Self { request, hash, line, preconditions: None, implied: None, links: Vec::new() })
     }
 
     /// Adds the preconditions that the decision depends on.
     #[must_use]
-    pub fn with_preconditions(mut self, terms: Preconditions) -> Self {
-        self.preconditions = Some(terms);
+    pub fn with_preconditions(mut self, preconditions: Preconditions) -> Self {
+        self.preconditions = Some(preconditions);
         self
     }
 
@@ -117,7 +117,7 @@ impl BoundAction {
 
     /// The effects of a command.
     pub fn command_effects(&self) -> &[CommandEffect] {
-        self.analysis().map_or(&[], |analysis| &analysis.demands)
+        self.analysis().map_or(&[], |analysis| &analysis.effects)
     }
 
     /// The analysis of its line, if it has one that could be parsed.
@@ -138,7 +138,7 @@ impl BoundAction {
         find: impl Fn(&CommandInvocation) -> Option<String>,
     ) -> Vec<CommandEffectView> {
         let in_shell = self.effective_command().is_some_and(|run| run.command.is_some());
-        let one = |demand: &CommandEffect| match demand {
+        let one = |effect: &CommandEffect| match effect {
             CommandEffect::Run(run) => {
                 let builtin = is_builtin(run, in_shell);
                 CommandEffectView::Run {
@@ -167,7 +167,7 @@ impl BoundAction {
                     text: part.text.clone(),
                     why: part.why.to_string(),
                 });
-                analysis.demands.iter().map(one).chain(opaque).collect()
+                analysis.effects.iter().map(one).chain(opaque).collect()
             }
         }
     }
@@ -223,7 +223,7 @@ impl BoundAction {
         {
             let shell = |line: &String| vec![SHELL.to_owned(), "-c".to_owned(), line.clone()];
             let words = run.command.as_ref().map(shell).or_else(|| run.argv.clone());
-            let writes = analysis.demands.iter().filter_map(|demand| match demand {
+            let writes = analysis.effects.iter().filter_map(|effect| match effect {
                 CommandEffect::Write { path } => Some(path.clone()),
                 CommandEffect::Run(_)
                 | CommandEffect::Read { .. }
@@ -242,11 +242,11 @@ impl BoundAction {
             return Ok(GrantScope::Paths { name, paths });
         }
         // A grant to read the person's shell covers all of its lines.
-        let looks = matches!(
+        let only_reads = matches!(
             action,
             Action::Runtime(RuntimeAction::OpenTerminal(_) | RuntimeAction::ReadTerminal(_))
         );
-        let params = if looks { serde_json::json!({}) } else { action.params() };
+        let params = if only_reads { serde_json::json!({}) } else { action.params() };
         let params = hash_chain::digest(&canonical::to_vec(&params)?);
         Ok(GrantScope::Exact { name, params })
     }

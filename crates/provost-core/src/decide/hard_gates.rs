@@ -60,22 +60,21 @@ const SANDBOX_ESCAPE_PROGRAMS: &[&str] = &[
 ];
 
 /// The gates that block an action of an agent; those that deny come first.
-pub(super) fn find_gates(matter: &BoundAction, standing: &PolicyContext<'_>) -> Vec<HardGate> {
+pub(super) fn find_gates(bound: &BoundAction, context: &PolicyContext<'_>) -> Vec<HardGate> {
     let mut gates = Vec::new();
-    let action = &matter.request.action;
+    let action = &bound.request.action;
     if action.kind() == ActionKind::Write {
         gates.extend(action.paths().iter().filter_map(check_protected_path));
-        gates.extend(standing.leads_to.iter().filter_map(check_protected_path));
+        gates.extend(context.leads_to.iter().filter_map(check_protected_path));
         gates.extend(check_project_removal(action));
     }
     gates.extend(check_terminal_input(action));
     // Most actions are not commands and have no gates.
-    if !matter.command_effects().is_empty() {
-        gates.extend(find_effect_gates(matter, &ProtectedRoots::new(matter, standing)));
+    if !bound.command_effects().is_empty() {
+        gates.extend(find_effect_gates(bound, &ProtectedRoots::new(bound, context)));
     }
-    let named = uncertain_commands::find_hidden_word(matter, |word| {
-        SANDBOX_ESCAPE_PROGRAMS.contains(&word)
-    });
+    let named =
+        uncertain_commands::find_hidden_word(bound, |word| SANDBOX_ESCAPE_PROGRAMS.contains(&word));
     gates.extend(named.map(|word| {
         HardGate::RequireApproval(format!(
             "it cannot be read for certain, and names `{word}`, which leaves the sandbox"
@@ -87,19 +86,19 @@ pub(super) fn find_gates(matter: &BoundAction, standing: &PolicyContext<'_>) -> 
 }
 
 /// The gates that block an effect of a command.
-fn find_effect_gates(matter: &BoundAction, around: &ProtectedRoots<'_>) -> Vec<HardGate> {
+fn find_effect_gates(bound: &BoundAction, roots: &ProtectedRoots<'_>) -> Vec<HardGate> {
     let mut gates = Vec::new();
-    for demand in matter.command_effects() {
-        match demand {
+    for effect in bound.command_effects() {
+        match effect {
             CommandEffect::Write { path } => {
-                let path = normalize_in_project(around.cwd.as_str(), path);
+                let path = normalize_in_project(roots.cwd.as_str(), path);
                 gates.extend(path.and_then(|path| check_protected_path(&path)));
             }
             CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {}
             CommandEffect::Run(run) => {
                 gates.extend(check_sandbox_escape(run));
-                gates.extend(check_mass_deletion(around, run));
-                gates.extend(check_embedded_commands(around, run));
+                gates.extend(check_mass_deletion(roots, run));
+                gates.extend(check_embedded_commands(roots, run));
             }
         }
     }
@@ -140,13 +139,13 @@ fn check_sandbox_escape(run: &CommandInvocation) -> Option<HardGate> {
 
 /// The gates for commands that the words of an unknown program may contain.
 fn check_embedded_commands(
-    around: &ProtectedRoots<'_>,
+    roots: &ProtectedRoots<'_>,
     run: &CommandInvocation,
 ) -> Option<HardGate> {
     let gated = |inner: &CommandInvocation| {
         // A name alone is more likely an argument: `./train batch`. `su` needs no other word.
         let runs = inner.argv.len() > 1 || inner.argv.first().is_some_and(|name| name == "su");
-        check_sandbox_escape(inner).filter(|_| runs).or_else(|| check_mass_deletion(around, inner))
+        check_sandbox_escape(inner).filter(|_| runs).or_else(|| check_mass_deletion(roots, inner))
     };
     let is_gated = |at: &&usize| {
         let name = program_basename(&run.argv[**at]);
@@ -183,7 +182,7 @@ fn check_project_removal(action: &Action) -> Option<HardGate> {
     taken.is_root().then(|| HardGate::RequireApproval("it takes the whole project away".to_owned()))
 }
 
-fn check_mass_deletion(around: &ProtectedRoots<'_>, run: &CommandInvocation) -> Option<HardGate> {
+fn check_mass_deletion(roots: &ProtectedRoots<'_>, run: &CommandInvocation) -> Option<HardGate> {
     let (program, words) = run.argv.split_first()?;
     let operands = || words.iter().filter(|word| !word.starts_with('-'));
     let targets: Vec<&String> = match program_basename(program) {
@@ -202,7 +201,7 @@ fn check_mass_deletion(around: &ProtectedRoots<'_>, run: &CommandInvocation) -> 
     let here = ".".to_owned();
     let targets = if targets.is_empty() { vec![&here] } else { targets };
     let whole = |word: &&&String| {
-        run.folders.iter().any(|folder| around.covers_root_through_links(folder, word))
+        run.folders.iter().any(|folder| roots.covers_root_through_links(folder, word))
     };
     let target = targets.iter().find(whole)?;
     let why = format!("it deletes `{target}`: the project, a home or everything there is");
@@ -230,23 +229,23 @@ struct ProtectedRoots<'a> {
     cwd: RelPath,
     folder: Option<&'a str>,
     homes: &'a [String],
-    leads: &'a [ResolvedLink],
+    links: &'a [ResolvedLink],
 }
 
 impl<'a> ProtectedRoots<'a> {
-    fn new(matter: &'a BoundAction, standing: &PolicyContext<'a>) -> Self {
-        let PolicyContext { folder, homes, .. } = *standing;
-        Self { cwd: matter.cwd(), folder, homes, leads: &matter.leads }
+    fn new(bound: &'a BoundAction, context: &PolicyContext<'a>) -> Self {
+        let PolicyContext { folder, homes, .. } = *context;
+        Self { cwd: bound.cwd(), folder, homes, links: &bound.links }
     }
 
     /// Whether a path is one of the protected roots or leads to one through links.
     fn covers_root_through_links(&self, folder: &str, path: &str) -> bool {
         let named = Path::new(folder).join(path);
-        let leads = |lead: &ResolvedLink| {
-            let rest = named.strip_prefix(&lead.path).ok().and_then(Path::to_str);
-            rest.is_some_and(|rest| self.covers_root(&lead.place, &format!("./{rest}")))
+        let links = |link: &ResolvedLink| {
+            let rest = named.strip_prefix(&link.path).ok().and_then(Path::to_str);
+            rest.is_some_and(|rest| self.covers_root(&link.place, &format!("./{rest}")))
         };
-        self.covers_root(folder, path) || self.leads.iter().any(leads)
+        self.covers_root(folder, path) || self.links.iter().any(links)
     }
 
     /// Whether a path, relative to a folder of the line, is the project or above it, is a home or

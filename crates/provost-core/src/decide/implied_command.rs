@@ -31,7 +31,7 @@ impl BoundAction {
             env.iter().fold(read, |read, (name, value)| read.with_variable(name, value))
         };
         self.line = Some(read.map(given));
-        self.means = Some(ImpliedCommand { action: to_run_command(line, env), source });
+        self.implied = Some(ImpliedCommand { action: to_run_command(line, env), source });
         self
     }
 
@@ -39,14 +39,14 @@ impl BoundAction {
     #[must_use]
     pub fn with_unreadable_command(mut self, text: &str, why: String) -> Self {
         self.line = Some(Err(why.clone()));
-        self.means =
+        self.implied =
             Some(ImpliedCommand { action: to_run_command(text, BTreeMap::new()), source: why });
         self
     }
 
     /// Where the command behind the action comes from, if there is one.
     pub fn implied_command_source(&self) -> Option<&str> {
-        self.means.as_ref().map(|means| means.source.as_str())
+        self.implied.as_ref().map(|implied| implied.source.as_str())
     }
 
     /// Whether it runs what the project's files say.
@@ -61,8 +61,8 @@ impl BoundAction {
 
     /// The command that it is, or that is behind it.
     pub(super) fn effective_command(&self) -> Option<&RunCommand> {
-        let means = || as_run_command(&self.means.as_ref()?.action);
-        as_run_command(&self.request.action).or_else(means)
+        let implied = || as_run_command(&self.implied.as_ref()?.action);
+        as_run_command(&self.request.action).or_else(implied)
     }
 }
 

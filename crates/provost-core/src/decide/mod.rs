@@ -86,114 +86,114 @@ impl Denial {
 }
 
 /// Decides about an action.
-pub fn decide(
-    matter: BoundAction,
-    acting: ActingRole<'_>,
-    standing: &PolicyContext<'_>,
-) -> Decision {
+pub fn decide(bound: BoundAction, acting: ActingRole<'_>, context: &PolicyContext<'_>) -> Decision {
     let role = match acting {
         // A person may do through Provost what they may do in their own shell.
-        ActingRole::NoRole if matter.request.class == TokenClass::Operator => {
-            return Decision::Allow(AllowedAction {
-                bound_action: matter,
-                allowed_by: AllowedBy::Operator,
-            });
+        ActingRole::NoRole if bound.request.class == TokenClass::Operator => {
+            return allow(bound, AllowedBy::Operator);
         }
         ActingRole::NoRole | ActingRole::Unusable { .. } => {
-            return Decision::Deny(deny_without_role(&matter, acting));
+            return Decision::Deny(deny_without_role(&bound, acting));
         }
         ActingRole::Trusted(role) => role,
     };
-    if let TokenClass::Runtime | TokenClass::Viewer = matter.request.class {
-        return Decision::Deny(Denial::new(
-            Code::SkillDenied,
-            "this token may not ask for actions",
-        ));
+    if let Some(denial) = check_skill(&bound, role) {
+        return Decision::Deny(denial);
     }
-    let skill = matter.request.action.name();
-    if !role.skills.has(skill) {
-        let why = format!("the role `{}` has no skill `{skill}`", role.name);
-        return Decision::Deny(Denial::new(Code::SkillDenied, why));
-    }
-    let mut gates = hard_gates::find_gates(&matter, standing);
+    let mut gates = hard_gates::find_gates(&bound, context);
     if let Some(HardGate::Deny { code, why }) = gates.first() {
         return Decision::Deny(Denial::new(*code, why.clone()));
     }
-    let (said, rules) = evaluate_rules(&matter, role, standing);
-    if said == Some(policy::RuleEffect::Deny) {
+    let (rule_effect, rules) = evaluate_rules(&bound, role, context);
+    if rule_effect == Some(policy::RuleEffect::Deny) {
         let why = format!("a rule forbids it: {}", format_rule_reasons(&rules));
         return Decision::Deny(Denial { code: Code::PolicyDenied, why, rules });
     }
     if let Some(HardGate::RequireApproval(why)) = gates.pop() {
-        return require_approval(matter, why.clone(), rules, Some(why));
+        return require_approval(bound, why.clone(), rules, Some(why));
     }
-    if let Some(why) = standing.broken {
-        return require_approval(matter, format!("rules cannot be read: {why}"), rules, None);
+    if let Some(why) = context.broken {
+        return require_approval(bound, format!("rules cannot be read: {why}"), rules, None);
     }
     // A grant does not cover code that no person has seen; mode `full` does not ask.
-    if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) = (standing.unseen, standing.mode)
-    {
-        return require_approval(matter, why.to_owned(), rules, None);
+    if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) = (context.unseen, context.mode) {
+        return require_approval(bound, why.to_owned(), rules, None);
     }
     // A grant answers the rules that its approval named, and no others.
-    let asking = if said == Some(policy::RuleEffect::Ask) { rules.as_slice() } else { &[] };
-    if let Some(grant) = standing.find_grant(&matter, role, asking) {
-        if standing.again >= MAX_REPEATS {
-            return require_approval(matter, REPEAT_REASON.to_owned(), rules, None);
+    let asks = rule_effect == Some(policy::RuleEffect::Ask);
+    let asking_rules = if asks { rules.as_slice() } else { &[] };
+    if let Some(grant) = context.find_grant(&bound, role, asking_rules) {
+        if context.again >= MAX_REPEATS {
+            return require_approval(bound, REPEAT_REASON.to_owned(), rules, None);
         }
-        return Decision::Allow(AllowedAction {
-            bound_action: matter,
-            allowed_by: AllowedBy::Grant { grant },
-        });
+        return allow(bound, AllowedBy::Grant { grant });
     }
-    match said {
+    match rule_effect {
         Some(policy::RuleEffect::Ask) => {
             let possible = rules.iter().any(|rule| rule.effect == "deny");
             let says = if possible { "a rule may forbid it" } else { "a rule asks" };
             let why = format!("{says}: {}", format_rule_reasons(&rules));
-            require_approval(matter, why, rules, None)
+            require_approval(bound, why, rules, None)
         }
         // A rule allows what runs; whether it may use the network is up to the mode.
-        Some(policy::RuleEffect::Allow) if !matter.needs_network() => {
-            Decision::Allow(AllowedAction {
-                bound_action: matter,
-                allowed_by: AllowedBy::Rules { rules },
-            })
+        Some(policy::RuleEffect::Allow) if !bound.needs_network() => {
+            allow(bound, AllowedBy::Rules { rules })
         }
         Some(policy::RuleEffect::Allow | policy::RuleEffect::Deny) | None => {
-            match uncertain_commands::find_approval_reason(&matter, role, standing) {
-                Some(why) => require_approval(matter, why, rules, None),
-                None => decide_by_mode(matter, standing.mode, rules),
+            match uncertain_commands::find_approval_reason(&bound, role, context) {
+                Some(why) => require_approval(bound, why, rules, None),
+                None => decide_by_mode(bound, context.mode, rules),
             }
         }
     }
 }
 
+/// Why this token in this role may not request the action at all, if so.
+fn check_skill(bound: &BoundAction, role: &Role) -> Option<Denial> {
+    if let TokenClass::Runtime | TokenClass::Viewer = bound.request.class {
+        return Some(Denial::new(Code::SkillDenied, "this token may not ask for actions"));
+    }
+    let skill = bound.request.action.name();
+    if role.skills.has(skill) {
+        return None;
+    }
+    let why = format!("the role `{}` has no skill `{skill}`", role.name);
+    Some(Denial::new(Code::SkillDenied, why))
+}
+
+fn allow(bound_action: BoundAction, allowed_by: AllowedBy) -> Decision {
+    Decision::Allow(AllowedAction { bound_action, allowed_by })
+}
+
 /// The combined effect of the rules, and those that decided.
 fn evaluate_rules(
-    matter: &BoundAction,
+    bound: &BoundAction,
     role: &Role,
-    standing: &PolicyContext<'_>,
+    context: &PolicyContext<'_>,
 ) -> (Option<policy::RuleEffect>, Vec<RuleRef>) {
-    let asker = policy::PolicyRequester {
+    let requester = policy::PolicyRequester {
         role: Some(&role.name),
-        mode: standing.mode,
-        project: standing.folder,
+        mode: context.mode,
+        project: context.folder,
     };
-    let action = &matter.request.action;
-    let own = if matter.means.is_some() { None } else { matter.analysis() };
-    let evaluation = standing.rules.evaluate(asker, action, own);
+    let action = &bound.request.action;
+    let own = if bound.implied.is_some() { None } else { bound.analysis() };
+    let evaluation = context.rules.evaluate(requester, action, own);
     // The command behind the action is evaluated like any command.
-    let means = matter.means.as_ref();
-    let means = means.map(|means| standing.rules.evaluate(asker, &means.action, matter.analysis()));
+    let implied = bound.implied.as_ref();
+    let implied =
+        implied.map(|implied| context.rules.evaluate(requester, &implied.action, bound.analysis()));
     // A link does not bypass a rule: a rule that denies or asks about its target applies to the
     // link. A rule that allows the target does not allow the link.
-    let linked =
-        standing.leads_to.iter().map(|path| standing.rules.match_action_path(asker, action, path));
+    let linked = context
+        .leads_to
+        .iter()
+        .map(|path| context.rules.match_action_path(requester, action, path));
     let linked: Vec<_> =
         linked.filter(|at| at.combined_effect() > Some(policy::RuleEffect::Allow)).collect();
-    let demands = evaluation.demands.iter().chain(means.iter().flat_map(|means| &means.demands));
-    let matched = demands.map(|judged| &judged.matched).chain(&linked);
+    let permissions =
+        evaluation.permissions.iter().chain(implied.iter().flat_map(|other| &other.permissions));
+    let matched = permissions.map(|evaluated| &evaluated.matched).chain(&linked);
     let mut rules: Vec<RuleRef> = Vec::new();
     for hit in matched.flat_map(policy::RuleMatches::deciding_matches) {
         let named = RuleRef {
@@ -206,12 +206,14 @@ fn evaluate_rules(
             rules.push(named);
         }
     }
-    let said = match (evaluation.combined_effect(), means.map(|means| means.combined_effect())) {
-        (said, None) => said,
-        (said, Some(other)) => combine_effects(said, other),
-    };
-    let said = linked.iter().map(policy::RuleMatches::combined_effect).fold(said, Ord::max);
-    (said, rules)
+    let rule_effect =
+        match (evaluation.combined_effect(), implied.map(|implied| implied.combined_effect())) {
+            (rule_effect, None) => rule_effect,
+            (rule_effect, Some(other)) => combine_effects(rule_effect, other),
+        };
+    let rule_effect =
+        linked.iter().map(policy::RuleMatches::combined_effect).fold(rule_effect, Ord::max);
+    (rule_effect, rules)
 }
 
 /// Combines the effects for an action and for the command behind it: allowed only if both are.
@@ -221,7 +223,7 @@ fn combine_effects(
 ) -> Option<policy::RuleEffect> {
     match one.max(other) {
         Some(policy::RuleEffect::Allow) if one != other => None,
-        said => said,
+        rule_effect => rule_effect,
     }
 }
 
@@ -248,16 +250,16 @@ const MAX_REPEATS: u32 = 2;
 const REPEAT_REASON: &str = "it is the third time in a row for exactly this action";
 
 fn require_approval(
-    matter: BoundAction,
+    bound: BoundAction,
     why: String,
     rules: Vec<RuleRef>,
     gate: Option<String>,
 ) -> Decision {
-    Decision::RequireApproval(UnapprovedAction { bound_action: matter, why, rules, gate })
+    Decision::RequireApproval(UnapprovedAction { bound_action: bound, why, rules, gate })
 }
 
-fn deny_without_role(matter: &BoundAction, acting: ActingRole<'_>) -> Denial {
-    let skill = matter.request.action.name();
+fn deny_without_role(bound: &BoundAction, acting: ActingRole<'_>) -> Denial {
+    let skill = bound.request.action.name();
     let why = match acting {
         ActingRole::Unusable { role, why } => {
             format!("the role `{role}` {why}, so it has no skills")
@@ -271,11 +273,11 @@ fn deny_without_role(matter: &BoundAction, acting: ActingRole<'_>) -> Denial {
 const READ_ONLY_ACTIONS: &[&str] =
     &["terminal.list", "terminal.read", "runtime.status", "runtime.logs", "preview.fetch"];
 
-fn decide_by_mode(matter: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) -> Decision {
-    let looks = match matter.request.action.kind() {
+fn decide_by_mode(bound: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) -> Decision {
+    let only_reads = match bound.request.action.kind() {
         ActionKind::Read => true,
         ActionKind::Process => {
-            let name = matter.request.action.name();
+            let name = bound.request.action.name();
             READ_ONLY_ACTIONS.contains(&name)
         }
         ActionKind::Write | ActionKind::Run | ActionKind::Start => false,
@@ -283,26 +285,23 @@ fn decide_by_mode(matter: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) -
     let why = match mode {
         // The person's shell shows more than the project, so mode `full` asks once; the grant
         // then holds.
-        ProjectMode::Full if matter.touches_user_shell() => {
+        ProjectMode::Full if bound.touches_user_shell() => {
             Some("your own shell is outside the sandbox, and shows what you type")
         }
         ProjectMode::Full => None,
-        _ if looks => None,
-        ProjectMode::Auto if matter.needs_network() => {
+        _ if only_reads => None,
+        ProjectMode::Auto if bound.needs_network() => {
             Some("the mode is auto, and this crosses the sandbox: it reaches the network")
         }
-        ProjectMode::Auto if matter.touches_user_shell() => {
+        ProjectMode::Auto if bound.touches_user_shell() => {
             Some("the mode is auto, and your own shell is outside the sandbox")
         }
         ProjectMode::Auto => None,
         ProjectMode::Sandbox => Some("the mode is sandbox, and this is more than looking"),
     };
     match why {
-        None => Decision::Allow(AllowedAction {
-            bound_action: matter,
-            allowed_by: AllowedBy::Mode { mode },
-        }),
-        Some(why) => require_approval(matter, why.to_owned(), rules, None),
+        None => allow(bound, AllowedBy::Mode { mode }),
+        Some(why) => require_approval(bound, why.to_owned(), rules, None),
     }
 }
 
@@ -317,11 +316,11 @@ impl UnapprovedAction {
     pub fn approve(
         self,
         approval: &Approval,
-        answerer: Approver<'_>,
+        approver: Approver<'_>,
         pins: &[PinnedFile],
         now: UnixMicros,
     ) -> Result<AllowedAction, Denial> {
-        answerer.check_may_answer(approval)?;
+        approver.check_may_answer(approval)?;
         if approval.status != ApprovalStatus::Pending {
             return Err(Denial::new(Code::ApprovalResolved, "the question was resolved before"));
         }
@@ -340,11 +339,11 @@ impl UnapprovedAction {
             return Err(Denial::new(Code::HashMismatch, why));
         }
         let by = AllowedBy::Approval { approval: approval.id };
-        let mut matter = self.bound_action;
-        if let Some(terms) = &mut matter.preconditions {
-            terms.pins = pins.to_vec();
+        let mut bound = self.bound_action;
+        if let Some(preconditions) = &mut bound.preconditions {
+            preconditions.pins = pins.to_vec();
         }
-        Ok(AllowedAction { bound_action: matter, allowed_by: by })
+        Ok(AllowedAction { bound_action: bound, allowed_by: by })
     }
 }
 
@@ -371,7 +370,7 @@ impl AllowedAction {
 
     pub(crate) fn into_parts(self) -> (ActionRequest, Hash, AllowedBy, Option<Preconditions>) {
         let runs_project = self.bound_action.runs_project();
-        let mut terms = self.bound_action.preconditions;
+        let mut preconditions = self.bound_action.preconditions;
         match &self.allowed_by {
             // The person saw the scripts as they were pinned.
             AllowedBy::Approval { .. } | AllowedBy::Grant { .. } => {}
@@ -379,13 +378,13 @@ impl AllowedAction {
             AllowedBy::Mode { .. } | AllowedBy::Rules { .. } if runs_project => {}
             // Their content had no part in the decision.
             AllowedBy::Operator | AllowedBy::Mode { .. } | AllowedBy::Rules { .. } => {
-                if let Some(terms) = &mut terms {
-                    terms.pins.clear();
-                    terms.programs.clear();
+                if let Some(preconditions) = &mut preconditions {
+                    preconditions.pins.clear();
+                    preconditions.programs.clear();
                 }
             }
         }
-        (self.bound_action.request, self.bound_action.hash, self.allowed_by, terms)
+        (self.bound_action.request, self.bound_action.hash, self.allowed_by, preconditions)
     }
 
     /// The event that must be recorded before there is a permit.

@@ -59,52 +59,54 @@ impl PolicyContext<'_> {
     /// the grant's approval must have named.
     pub(super) fn find_grant(
         &self,
-        matter: &BoundAction,
+        bound: &BoundAction,
         role: &Role,
-        asking: &[RuleRef],
+        asking_rules: &[RuleRef],
     ) -> Option<GrantId> {
         // A link can change its target, and a grant is for a path.
         if !self.leads_to.is_empty() {
             return None;
         }
         // Most grants are for commands and most requests are reads, so compare that first.
-        let command = matter.effective_command().is_some();
+        let command = bound.effective_command().is_some();
         let may_cover = |grant: &&Grant| match &grant.covers {
             GrantScope::Command { .. } => command,
             GrantScope::Paths { name, .. } | GrantScope::Exact { name, .. } => {
-                *name == matter.request.action.name()
+                *name == bound.request.action.name()
             }
         };
         if !self.grants.iter().any(|grant| may_cover(&grant)) {
             return None;
         }
-        let covers = matter.grant_scope().ok()?;
+        let covers = bound.grant_scope().ok()?;
         let holds = |grant: &&Grant| {
             may_cover(grant)
-                && grant.project == matter.request.project
+                && grant.project == bound.request.project
                 && grant.revoked_at.is_none()
                 && grant.until.is_none_or(|end| self.now < end)
-                && grant.grantee == matter.request.principal
+                && grant.grantee == bound.request.principal
                 && grant.role.as_deref() == Some(&*role.name)
-                && (grant.session.is_none() || grant.session == matter.request.session)
+                && (grant.session.is_none() || grant.session == bound.request.session)
                 && scope_covers(&grant.covers, &covers)
                 && grant.pins == self.pins
-                && asking.iter().all(|rule| rule.effect == "allow" || grant.rules.contains(rule))
+                && asking_rules
+                    .iter()
+                    .all(|rule| rule.effect == "allow" || grant.rules.contains(rule))
         };
         self.grants.iter().find(holds).map(|grant| grant.id)
     }
 }
 
 /// Whether a grant for one scope covers the other.
-fn scope_covers(granted: &GrantScope, asked: &GrantScope) -> bool {
-    match (granted, asked) {
+fn scope_covers(granted: &GrantScope, requested: &GrantScope) -> bool {
+    match (granted, requested) {
         // A grant with the network also covers the command without it.
         (
             GrantScope::Command { runs, writes, cwd, network },
             GrantScope::Command { runs: r, writes: w, cwd: c, network: n },
         ) => runs == r && writes == w && cwd == c && (*network || !n),
         (GrantScope::Paths { .. }, GrantScope::Paths { .. })
-        | (GrantScope::Exact { .. }, GrantScope::Exact { .. }) => granted == asked,
+        | (GrantScope::Exact { .. }, GrantScope::Exact { .. }) => granted == requested,
         (GrantScope::Command { .. } | GrantScope::Paths { .. } | GrantScope::Exact { .. }, _) => {
             false
         }

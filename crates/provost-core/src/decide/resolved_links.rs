@@ -39,7 +39,7 @@ impl BoundAction {
 
     /// Adds the link targets of the [`named_paths`](Self::named_paths).
     #[must_use]
-    pub fn with_resolved_links(mut self, leads: &[ResolvedLink]) -> Self {
+    pub fn with_resolved_links(mut self, links: &[ResolvedLink]) -> Self {
         let too_many = self.named_paths().len() > MAX_FOLLOWED_PATHS;
         let up = "../".repeat(self.cwd().components().count());
         let Some(Ok(analysis)) = &mut self.line else { return self };
@@ -47,11 +47,11 @@ impl BoundAction {
             let up = if place.starts_with('/') { "" } else { &up };
             ResolvedLink { path: path.clone(), place: format!("{up}{place}") }
         };
-        self.leads = leads.iter().map(from_here).collect();
+        self.links = links.iter().map(from_here).collect();
         let found = |path: &String| {
             let (stem, rest) = split_literal_prefix(path);
-            let lead = self.leads.iter().find(|lead| lead.path == stem)?;
-            Some(format!("{}{rest}", lead.place))
+            let link = self.links.iter().find(|link| link.path == stem)?;
+            Some(format!("{}{rest}", link.place))
         };
         add_link_targets(analysis, found);
         if too_many {
@@ -59,7 +59,7 @@ impl BoundAction {
             analysis.opaque.push(OpaquePart {
                 why: OpaqueReason::Expansion,
                 text,
-                extent: Uncertainty::Arguments,
+                uncertainty: Uncertainty::Arguments,
             });
             add_link_targets(analysis, |_| Some(UNRESOLVED_PATH.to_owned()));
         }
@@ -68,8 +68,8 @@ impl BoundAction {
 }
 
 /// The path of an effect.
-fn effect_paths(demand: &CommandEffect) -> &[String] {
-    match demand {
+fn effect_paths(effect: &CommandEffect) -> &[String] {
+    match effect {
         CommandEffect::Write { path }
         | CommandEffect::Read { path }
         | CommandEffect::ReadOperand { path } => std::slice::from_ref(path),
@@ -80,22 +80,22 @@ fn effect_paths(demand: &CommandEffect) -> &[String] {
 /// Repeats each effect for the link target of its path.
 fn add_link_targets(analysis: &mut CommandAnalysis, found: impl Fn(&String) -> Option<String>) {
     let mut more: Vec<CommandEffect> = Vec::new();
-    for demand in &mut analysis.demands {
-        let place = match demand {
+    for effect in &mut analysis.effects {
+        let target = match effect {
             CommandEffect::Write { path } => found(path).map(|path| CommandEffect::Write { path }),
             CommandEffect::Read { path } => found(path).map(|path| CommandEffect::Read { path }),
             CommandEffect::ReadOperand { path } => {
                 found(path).map(|path| CommandEffect::ReadOperand { path })
             }
             CommandEffect::Run(run) => {
-                let places: Vec<String> = run.named.iter().filter_map(&found).collect();
-                run.named.extend(places);
+                let targets: Vec<String> = run.named.iter().filter_map(&found).collect();
+                run.named.extend(targets);
                 None
             }
         };
-        more.extend(place.filter(|place| !more.contains(place)));
+        more.extend(target.filter(|target| !more.contains(target)));
     }
-    analysis.demands.extend(more);
+    analysis.effects.extend(more);
 }
 
 /// Splits a path before the first name with a glob or an unknown part.

@@ -5,11 +5,11 @@ use provost_proto::{ActionStatus, ActionView, Fact};
 use super::EventMetadata;
 
 /// The action of an event that records a read.
-pub fn read_action_view(stamp: EventMetadata<'_>, fact: &Fact) -> Option<ActionView> {
-    if let Fact::ActionRead { .. } = fact { new_action(stamp, fact) } else { None }
+pub fn read_action_view(metadata: EventMetadata<'_>, fact: &Fact) -> Option<ActionView> {
+    if let Fact::ActionRead { .. } = fact { new_action(metadata, fact) } else { None }
 }
 
-pub(super) fn new_action(stamp: EventMetadata<'_>, fact: &Fact) -> Option<ActionView> {
+pub(super) fn new_action(metadata: EventMetadata<'_>, fact: &Fact) -> Option<ActionView> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact creates an action")]
     let (id, project, name, what, action_hash, role, outcome) = match fact {
         Fact::ActionRequested { action, project, name, what, action_hash, role, .. } => {
@@ -26,20 +26,20 @@ pub(super) fn new_action(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Action
         project: *project,
         name: name.clone(),
         what: what.clone(),
-        principal: stamp.principal.to_owned(),
+        principal: metadata.principal.to_owned(),
         status: if read { ActionStatus::Finished } else { ActionStatus::Requested },
         role: role.clone(),
         approval: None,
         action_hash: *action_hash,
-        requested_at: stamp.at,
-        finished_at: read.then_some(stamp.at),
+        requested_at: metadata.at,
+        finished_at: read.then_some(metadata.at),
         outcome,
         result: None,
         gone: None,
     })
 }
 
-pub(super) fn update_action(action: &mut ActionView, stamp: EventMetadata<'_>, fact: &Fact) {
+pub(super) fn update_action(action: &mut ActionView, metadata: EventMetadata<'_>, fact: &Fact) {
     // A denied or finished action does not change any more.
     if let ActionStatus::Denied | ActionStatus::Finished = action.status {
         return;
@@ -48,7 +48,7 @@ pub(super) fn update_action(action: &mut ActionView, stamp: EventMetadata<'_>, f
     match fact {
         Fact::ActionFinished { outcome, .. } => {
             action.status = ActionStatus::Finished;
-            action.finished_at = Some(stamp.at);
+            action.finished_at = Some(metadata.at);
             action.outcome = Some(outcome.clone());
         }
         Fact::ActionWaiting { approval, .. } => {

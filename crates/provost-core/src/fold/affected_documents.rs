@@ -23,11 +23,11 @@ pub fn affected_documents(
     let action = |id: &ActionId, before| one(ViewKind::Actions, id.uuid(), before);
     let kernel = |id: &ProjectId, before| one(ViewKind::Kernels, id.uuid(), before);
     // A report about the runtime changes both; the end of a kernel ends what ran in it.
-    let ran = |id: &ProjectId, before| {
+    let runtime_and_kernel = |id: &ProjectId, before| {
         let runtime = DocumentKey { view: ViewKind::Runtimes, key: id.uuid() };
         [kernel(id, before)[0], Some((runtime, PriorDocument::Required)), None]
     };
-    let touched = match fact {
+    let affected = match fact {
         // Whether a kernel answers heartbeats is transient, so no view has it.
         Fact::DaemonStarted { .. }
         | Fact::DaemonStopped { .. }
@@ -39,7 +39,7 @@ pub fn affected_documents(
         Fact::ProjectClosed { project } => one(ViewKind::Projects, project.uuid(), PriorDocument::Required),
         Fact::TokenCreated { token, .. } => one(ViewKind::Tokens, token.uuid(), PriorDocument::Ignored),
         Fact::TokenRevoked { token } => one(ViewKind::Tokens, token.uuid(), PriorDocument::Required),
-        Fact::KernelStarted { project, .. } => ran(project, PriorDocument::Ignored),
+        Fact::KernelStarted { project, .. } => runtime_and_kernel(project, PriorDocument::Ignored),
         Fact::KernelLost { project, .. }
         | Fact::KernelStopped { project, .. }
         | Fact::BuildStarted { project, .. }
@@ -56,7 +56,7 @@ pub fn affected_documents(
         | Fact::PreviewLost { project, .. }
         | Fact::TerminalOpened { project, .. }
         | Fact::TerminalResized { project, .. }
-        | Fact::TerminalClosed { project, .. } => ran(project, PriorDocument::Required),
+        | Fact::TerminalClosed { project, .. } => runtime_and_kernel(project, PriorDocument::Required),
         Fact::ActionOutput { project, .. } => kernel(project, PriorDocument::Required),
         Fact::ActionRequested { action: id, .. } => action(id, PriorDocument::Ignored),
         Fact::ActionRead { action: id, .. } => one(ViewKind::Looks, id.uuid(), PriorDocument::Ignored),
@@ -109,5 +109,5 @@ pub fn affected_documents(
         | Fact::MessageWithdrawn(_)
         | Fact::SessionClosed(_) => session::affected_session_documents(fact),
     };
-    touched.into_iter().flatten()
+    affected.into_iter().flatten()
 }

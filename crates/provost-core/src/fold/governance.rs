@@ -23,13 +23,13 @@ pub(super) fn trusted_file_key(project: ProjectId, what: GovernanceFileKind, fil
     Uuid::from_bytes(key)
 }
 
-pub(super) fn new_mode(stamp: EventMetadata<'_>, fact: &Fact) -> Option<ProjectModeView> {
+pub(super) fn new_mode(metadata: EventMetadata<'_>, fact: &Fact) -> Option<ProjectModeView> {
     let Fact::ModeChanged { project, mode, until } = fact else { return None };
-    let by = stamp.principal.to_owned();
-    Some(ProjectModeView { project: *project, mode: *mode, until: *until, by, at: stamp.at })
+    let by = metadata.principal.to_owned();
+    Some(ProjectModeView { project: *project, mode: *mode, until: *until, by, at: metadata.at })
 }
 
-pub(super) fn new_trusted_file(stamp: EventMetadata<'_>, fact: &Fact) -> Option<TrustedFile> {
+pub(super) fn new_trusted_file(metadata: EventMetadata<'_>, fact: &Fact) -> Option<TrustedFile> {
     let Fact::FileTrusted { project, what, file, hash, text } = fact else { return None };
     Some(TrustedFile {
         project: *project,
@@ -37,12 +37,12 @@ pub(super) fn new_trusted_file(stamp: EventMetadata<'_>, fact: &Fact) -> Option<
         file: file.clone(),
         hash: *hash,
         text: text.clone(),
-        by: stamp.principal.to_owned(),
-        at: stamp.at,
+        by: metadata.principal.to_owned(),
+        at: metadata.at,
     })
 }
 
-pub(super) fn new_grant(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Grant> {
+pub(super) fn new_grant(metadata: EventMetadata<'_>, fact: &Fact) -> Option<Grant> {
     let Fact::GrantCreated {
         grant,
         project,
@@ -71,13 +71,13 @@ pub(super) fn new_grant(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Grant> 
         rules: rules.clone(),
         what: what.clone(),
         until: *until,
-        by: stamp.principal.to_owned(),
-        at: stamp.at,
+        by: metadata.principal.to_owned(),
+        at: metadata.at,
         revoked_at: None,
     })
 }
 
-pub(super) fn new_approval(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Approval> {
+pub(super) fn new_approval(metadata: EventMetadata<'_>, fact: &Fact) -> Option<Approval> {
     let Fact::ApprovalAsked {
         approval,
         project,
@@ -97,14 +97,14 @@ pub(super) fn new_approval(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Appr
         project: *project,
         action: *action,
         action_hash: *action_hash,
-        principal: stamp.principal.to_owned(),
-        actor: stamp.actor.clone(),
+        principal: metadata.principal.to_owned(),
+        actor: metadata.actor.clone(),
         class: *class,
         role: role.clone(),
         session: *session,
         question: (**question).clone(),
         status: ApprovalStatus::Pending,
-        asked_at: stamp.at,
+        asked_at: metadata.at,
         expires_at: *expires_at,
         resolved_at: None,
         resolved_by: None,
@@ -116,7 +116,7 @@ pub(super) fn new_approval(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Appr
 /// The first answer counts: a resolved approval does not change any more.
 pub(super) fn update_approval(
     approval: Approval,
-    stamp: EventMetadata<'_>,
+    metadata: EventMetadata<'_>,
     fact: &Fact,
 ) -> Approval {
     if approval.status != ApprovalStatus::Pending {
@@ -135,6 +135,6 @@ pub(super) fn update_approval(
         Fact::ApprovalWithdrawn { why, .. } => (ApprovalStatus::Withdrawn, None, Some(why.clone())),
         _ => return approval,
     };
-    let (resolved_at, resolved_by) = (Some(stamp.at), Some(stamp.principal.to_owned()));
+    let (resolved_at, resolved_by) = (Some(metadata.at), Some(metadata.principal.to_owned()));
     Approval { status, scope, message, resolved_at, resolved_by, ..approval }
 }

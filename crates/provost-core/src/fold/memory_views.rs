@@ -23,9 +23,9 @@ impl MemoryViews {
     }
 
     /// Folds one fact.
-    pub fn apply_fact(&mut self, stamp: EventMetadata<'_>, fact: &Fact) {
+    pub fn apply_fact(&mut self, metadata: EventMetadata<'_>, fact: &Fact) {
         for (key, _) in affected_documents(fact) {
-            if let Some(doc) = fold_fact(key.view, self.docs.remove(&key), stamp, fact) {
+            if let Some(doc) = fold_fact(key.view, self.docs.remove(&key), metadata, fact) {
                 self.docs.insert(key, doc);
             }
         }

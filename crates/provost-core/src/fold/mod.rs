@@ -54,14 +54,14 @@ impl<'a> EventMetadata<'a> {
 pub fn fold_fact(
     view: ViewKind,
     doc: Option<ViewDocument>,
-    stamp: EventMetadata<'_>,
+    metadata: EventMetadata<'_>,
     fact: &Fact,
 ) -> Option<ViewDocument> {
     if view == ViewKind::Runtimes {
-        return runtime::fold_runtime(doc, stamp, fact);
+        return runtime::fold_runtime(doc, metadata, fact);
     }
     if let ViewKind::Sessions | ViewKind::Pages | ViewKind::Drafts | ViewKind::Usage = view {
-        return session::fold_session(view, doc, stamp, fact);
+        return session::fold_session(view, doc, metadata, fact);
     }
     match (fact, doc) {
         (Fact::ProjectOpened { project, name, slug, path }, _) => {
@@ -71,12 +71,12 @@ pub fn fold_fact(
                 slug: slug.clone(),
                 path: path.clone(),
                 status: ProjectStatus::Open,
-                opened_at: stamp.at,
-                opened_by: stamp.principal.to_owned(),
+                opened_at: metadata.at,
+                opened_by: metadata.principal.to_owned(),
             })))
         }
         (Fact::TokenCreated { .. }, _) => {
-            Some(ViewDocument::Token(Box::new(new_token(stamp, fact)?)))
+            Some(ViewDocument::Token(Box::new(new_token(metadata, fact)?)))
         }
         (Fact::KernelStarted { project, boot, pid, version }, _) => {
             Some(ViewDocument::Kernel(KernelView {
@@ -89,29 +89,29 @@ pub fn fold_fact(
             }))
         }
         (Fact::ActionRequested { .. }, _) => {
-            Some(ViewDocument::Action(Box::new(action::new_action(stamp, fact)?)))
+            Some(ViewDocument::Action(Box::new(action::new_action(metadata, fact)?)))
         }
         (Fact::ActionRead { .. }, _) => {
-            Some(ViewDocument::Look(ReadActionRef { event: stamp.seq }))
+            Some(ViewDocument::Look(ReadActionRef { event: metadata.seq }))
         }
         (Fact::ModeChanged { .. }, _) => {
-            Some(ViewDocument::Mode(governance::new_mode(stamp, fact)?))
+            Some(ViewDocument::Mode(governance::new_mode(metadata, fact)?))
         }
         (Fact::ApprovalAsked { .. }, _) => {
-            Some(ViewDocument::Approval(Box::new(governance::new_approval(stamp, fact)?)))
+            Some(ViewDocument::Approval(Box::new(governance::new_approval(metadata, fact)?)))
         }
         (Fact::GrantCreated { .. }, _) => {
-            Some(ViewDocument::Grant(Box::new(governance::new_grant(stamp, fact)?)))
+            Some(ViewDocument::Grant(Box::new(governance::new_grant(metadata, fact)?)))
         }
         (Fact::FileTrusted { .. }, _) => {
-            Some(ViewDocument::Trusted(Box::new(governance::new_trusted_file(stamp, fact)?)))
+            Some(ViewDocument::Trusted(Box::new(governance::new_trusted_file(metadata, fact)?)))
         }
-        (fact, Some(doc)) => Some(update_document(doc, stamp, fact)),
+        (fact, Some(doc)) => Some(update_document(doc, metadata, fact)),
         (_, None) => None,
     }
 }
 
-fn new_token(stamp: EventMetadata<'_>, fact: &Fact) -> Option<TokenView> {
+fn new_token(metadata: EventMetadata<'_>, fact: &Fact) -> Option<TokenView> {
     let Fact::TokenCreated { token, class, project, role, holder, label, digest, page, expires_at } =
         fact
     else {
@@ -126,34 +126,34 @@ fn new_token(stamp: EventMetadata<'_>, fact: &Fact) -> Option<TokenView> {
         label: label.clone(),
         digest: *digest,
         page: *page,
-        created_by: stamp.principal.to_owned(),
-        created_at: stamp.at,
+        created_by: metadata.principal.to_owned(),
+        created_at: metadata.at,
         expires_at: *expires_at,
         revoked_at: None,
     })
 }
 
 /// Applies a fact to an existing document.
-fn update_document(doc: ViewDocument, stamp: EventMetadata<'_>, fact: &Fact) -> ViewDocument {
+fn update_document(doc: ViewDocument, metadata: EventMetadata<'_>, fact: &Fact) -> ViewDocument {
     match doc {
         ViewDocument::Project(mut project) if matches!(fact, Fact::ProjectClosed { .. }) => {
             project.status = ProjectStatus::Closed;
             ViewDocument::Project(project)
         }
         ViewDocument::Token(mut token) if matches!(fact, Fact::TokenRevoked { .. }) => {
-            token.revoked_at = token.revoked_at.or(Some(stamp.at));
+            token.revoked_at = token.revoked_at.or(Some(metadata.at));
             ViewDocument::Token(token)
         }
         ViewDocument::Action(mut view) => {
-            action::update_action(&mut view, stamp, fact);
+            action::update_action(&mut view, metadata, fact);
             ViewDocument::Action(view)
         }
         ViewDocument::Kernel(kernel) => ViewDocument::Kernel(update_kernel(kernel, fact)),
         ViewDocument::Approval(approval) => {
-            ViewDocument::Approval(Box::new(governance::update_approval(*approval, stamp, fact)))
+            ViewDocument::Approval(Box::new(governance::update_approval(*approval, metadata, fact)))
         }
         ViewDocument::Grant(grant) if matches!(fact, Fact::GrantRevoked { .. }) => {
-            let revoked_at = grant.revoked_at.or(Some(stamp.at));
+            let revoked_at = grant.revoked_at.or(Some(metadata.at));
             ViewDocument::Grant(Box::new(Grant { revoked_at, ..*grant }))
         }
         doc @ (ViewDocument::Project(_)

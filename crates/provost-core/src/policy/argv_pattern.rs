@@ -11,7 +11,7 @@ use crate::glob::{BadPattern, WordPattern};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArgvPattern {
     /// For each position, the words that it may be.
-    places: Vec<Vec<WordPattern>>,
+    positions: Vec<Vec<WordPattern>>,
     /// Whether any number of words may follow.
     open: bool,
 }
@@ -19,7 +19,7 @@ pub(super) struct ArgvPattern {
 impl ArgvPattern {
     /// Reads the list of a rule: one or several words for each position, `**` at the end.
     pub(super) fn new(written: &[Vec<String>]) -> Result<Self, PolicyFault> {
-        let is_rest = |place: &Vec<String>| place.iter().any(|word| word == "**");
+        let is_rest = |alternatives: &Vec<String>| alternatives.iter().any(|word| word == "**");
         let (fixed, open) = match written {
             [fixed @ .., last] if *last == ["**"] => (fixed, true),
             fixed => (fixed, false),
@@ -43,28 +43,33 @@ impl ArgvPattern {
         let word = |word: &String| {
             WordPattern::new(word).map_err(|why| PolicyFault::from_bad_pattern("argv", word, why))
         };
-        let place = |place: &Vec<String>| place.iter().map(word).collect::<Result<Vec<_>, _>>();
-        Ok(Self { places: fixed.iter().map(place).collect::<Result<_, _>>()?, open })
+        let alternatives = |alternatives: &Vec<String>| {
+            alternatives.iter().map(word).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Self { positions: fixed.iter().map(alternatives).collect::<Result<_, _>>()?, open })
     }
 
     /// The programs it matches, if it lists them by name.
     pub(super) fn exact_programs(&self) -> Option<Vec<&str>> {
-        self.places.first()?.iter().map(WordPattern::exact).collect()
+        self.positions.first()?.iter().map(WordPattern::exact).collect()
     }
 
     /// Whether it lists this program; a pattern for any program lists none.
     pub(super) fn names_program(&self, program: &str) -> bool {
-        self.places.first().is_some_and(|place| {
-            place.iter().any(|word| *word != WordPattern::ALL && word.matches(program))
+        self.positions.first().is_some_and(|alternatives| {
+            alternatives.iter().any(|word| *word != WordPattern::ALL && word.matches(program))
         })
     }
 
     /// Whether a command matches exactly, word by word.
     pub(super) fn matches(&self, argv: &[String]) -> bool {
-        if argv.len() < self.places.len() || argv.len() > self.places.len() && !self.open {
+        if argv.len() < self.positions.len() || argv.len() > self.positions.len() && !self.open {
             return false;
         }
-        self.places.iter().zip(argv).all(|(place, word)| any_pattern_matches(place, word))
+        self.positions
+            .iter()
+            .zip(argv)
+            .all(|(alternatives, word)| any_pattern_matches(alternatives, word))
     }
 
     /// Whether a command may match: options before and between the words are skipped, and an
@@ -80,11 +85,11 @@ impl ArgvPattern {
         start: usize,
     ) -> Option<MatchCertainty> {
         let program = run.argv.get(start)?;
-        let (place, rest) = self.places.split_first()?;
+        let (alternatives, rest) = self.positions.split_first()?;
         // `git` also matches `/usr/bin/git`. A rule that allows does not: `./git` can be
         // anything.
-        if !any_pattern_matches(place, program)
-            && !any_pattern_matches(place, program_basename(program))
+        if !any_pattern_matches(alternatives, program)
+            && !any_pattern_matches(alternatives, program_basename(program))
         {
             return None;
         }
@@ -95,8 +100,8 @@ impl ArgvPattern {
     /// Whether it matches every command of this program, and so also what the program wraps.
     pub(super) fn matches_every_command_of(&self, wrapper: &str) -> bool {
         self.open
-            && self.places.len() == 1
-            && self.places.iter().flatten().any(|word| word.matches(wrapper))
+            && self.positions.len() == 1
+            && self.positions.iter().flatten().any(|word| word.matches(wrapper))
     }
 }
 
@@ -113,22 +118,23 @@ struct ArgvMatcher<'a> {
 impl ArgvMatcher<'_> {
     fn match_from(
         &self,
-        places: &[Vec<WordPattern>],
+        positions: &[Vec<WordPattern>],
         at: usize,
         steps: &mut u32,
     ) -> Option<MatchCertainty> {
         // With too many combinations, the rule counts as a possible match.
         let Some(left) = steps.checked_sub(1) else { return Some(MatchCertainty::Possible) };
         *steps = left;
-        let Some((place, rest)) = places.split_first() else { return self.match_end(at) };
+        let Some((alternatives, rest)) = positions.split_first() else { return self.match_end(at) };
         if self.run.unknown.contains(&at) {
             return Some(MatchCertainty::Possible);
         }
         let word = self.run.argv.get(at)?;
-        let here = self.match_word(place, word);
-        let here = here.and_then(|named| Some(named.max(self.match_from(rest, at + 1, steps)?)));
-        if here == Some(MatchCertainty::Certain) {
-            return here;
+        let matched = self.match_word(alternatives, word);
+        let matched =
+            matched.and_then(|named| Some(named.max(self.match_from(rest, at + 1, steps)?)));
+        if matched == Some(MatchCertainty::Certain) {
+            return matched;
         }
         let past = match option_width(self.program, word) {
             OptionWidth::None => [None, None],
@@ -137,16 +143,16 @@ impl ArgvMatcher<'_> {
             OptionWidth::OneOrTwo => [Some(1), Some(2)],
         };
         let ways =
-            past.into_iter().flatten().filter_map(|n| self.match_from(places, at + n, steps));
-        ways.chain(here).min()
+            past.into_iter().flatten().filter_map(|n| self.match_from(positions, at + n, steps));
+        ways.chain(matched).min()
     }
 
     /// Whether a word is one of these, or an alias of one.
-    fn match_word(&self, place: &[WordPattern], word: &str) -> Option<MatchCertainty> {
-        if any_pattern_matches(place, word) {
+    fn match_word(&self, alternatives: &[WordPattern], word: &str) -> Option<MatchCertainty> {
+        if any_pattern_matches(alternatives, word) {
             return Some(MatchCertainty::Certain);
         }
-        let exact = place.iter().filter_map(WordPattern::exact);
+        let exact = alternatives.iter().filter_map(WordPattern::exact);
         exact.filter_map(|exact| aliases::match_alias(self.program, word, exact)).min()
     }
 
@@ -160,8 +166,8 @@ impl ArgvMatcher<'_> {
     }
 }
 
-fn any_pattern_matches(place: &[WordPattern], word: &str) -> bool {
-    place.iter().any(|pattern| pattern.matches(word))
+fn any_pattern_matches(alternatives: &[WordPattern], word: &str) -> bool {
+    alternatives.iter().any(|pattern| pattern.matches(word))
 }
 
 impl PolicyFault {

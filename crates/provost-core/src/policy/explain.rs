@@ -12,14 +12,14 @@ impl PolicyEvaluation<'_> {
     /// Each permission with the rules that match it, the deciding ones marked, and the result.
     pub fn explain(&self) -> String {
         let mut text = String::new();
-        for judged in &self.demands {
+        for evaluated in &self.permissions {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}", judged.demanded);
-            if judged.matched.hits.is_empty() {
+            let _ = writeln!(text, "{}", evaluated.permission);
+            if evaluated.matched.hits.is_empty() {
                 text.push_str("  no rule is about it\n");
             }
-            let deciding: Vec<_> = judged.matched.deciding_matches().collect();
-            for hit in &judged.matched.hits {
+            let deciding: Vec<_> = evaluated.matched.deciding_matches().collect();
+            for hit in &evaluated.matched.hits {
                 let mark = match hit.force {
                     RuleStatus::Effective if deciding.contains(&hit) => match hit.certainty {
                         MatchCertainty::Certain => "",

@@ -36,7 +36,7 @@ impl PolicyRules {
     /// and so limits nothing any more.
     pub fn visibility_rules(
         &self,
-        asker: PolicyRequester<'_>,
+        requester: PolicyRequester<'_>,
         action: &Action,
     ) -> Vec<VisibilityRule> {
         let Action::File(
@@ -46,20 +46,20 @@ impl PolicyRules {
         else {
             return Vec::new();
         };
-        let named = self.match_action_path(asker, action, path).hits;
+        let named = self.match_action_path(requester, action, path).hits;
         let skill = action.name();
-        let PolicyRequester { role, mode, project } = asker;
+        let PolicyRequester { role, mode, project } = requester;
         let (target, at) = (
             RuleTarget::Path(path.as_str()),
             RequestLocation { project, ..RequestLocation::default() },
         );
-        let here = RuleQuery { skill, role, mode, target, at };
+        let query = RuleQuery { skill, role, mode, target, at };
         let counts = |hit: &super::RuleMatch<'_>| {
             let skills = hit.rule.skills();
             hit.force == RuleStatus::Effective
                 && (skills.has(READ_SKILL) || skills.has(skill))
-                && hit.rule.applies_to_requester(asker.role, asker.mode)
-                && hit.rule.applies_in_location(&here)
+                && hit.rule.applies_to_requester(requester.role, requester.mode)
+                && hit.rule.applies_in_location(&query)
                 && !matches!(hit.rule.select, RuleSelector::Command { .. })
                 && !(hit.rule.effect() == RuleEffect::Ask && named.contains(hit))
         };
@@ -127,7 +127,7 @@ impl PathVisibility {
         let target = RuleTarget::Path(path);
         // Requester and mode were checked when the rules were passed on.
         let (mode, at) = (ProjectMode::Sandbox, RequestLocation::default());
-        let subject = RuleQuery { skill: READ_SKILL, role: None, mode, target, at };
-        self.rules.find_matches(&subject)
+        let query = RuleQuery { skill: READ_SKILL, role: None, mode, target, at };
+        self.rules.find_matches(&query)
     }
 }

@@ -130,9 +130,9 @@ impl PolicyFileReader<'_> {
         }
         let before = self.errors.len();
         let mut written = RuleDefinition::default();
-        let mut places = KeySpans::new();
+        let mut spans = KeySpans::new();
         for (key, value) in table {
-            places.insert(key.get_ref().to_string(), value.span());
+            spans.insert(key.get_ref().to_string(), value.span());
             match RULE_KEYS.iter().find(|known| **known == &**key.get_ref()) {
                 Some(known) => self.read_key(&mut written, known, value),
                 None => self.add_unknown_key(&key.span(), key.get_ref(), RULE_KEYS),
@@ -141,7 +141,7 @@ impl PolicyFileReader<'_> {
         for (key, expected) in
             [("id", EXPECTED_TEXT), ("effect", EXPECTED_EFFECT), ("on", EXPECTED_TEXTS)]
         {
-            if !places.contains_key(key) {
+            if !spans.contains_key(key) {
                 self.add_fault(&value.span(), PolicyFault::Missing { key, expected });
             }
         }
@@ -155,8 +155,8 @@ impl PolicyFileReader<'_> {
             Ok(rule) => Some(PolicyRule { line, ..rule }),
             Err(faults) => {
                 for (key, fault) in faults {
-                    let place = places.get(key).cloned().unwrap_or_else(|| value.span());
-                    self.add_fault(&place, fault);
+                    let span = spans.get(key).cloned().unwrap_or_else(|| value.span());
+                    self.add_fault(&span, fault);
                 }
                 None
             }
@@ -274,11 +274,11 @@ fn read_modes(value: &DeValue<'_>) -> Option<Vec<ProjectMode>> {
 
 fn read_argv(value: &DeValue<'_>) -> Option<Vec<Vec<String>>> {
     let items = value.as_array().filter(|items| items.len() <= MAX_LIST_ITEMS)?;
-    let place = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
+    let span = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
         Some(word) => Some(vec![word.to_owned()]),
         None => read_texts(item.get_ref()),
     };
-    items.iter().map(place).collect()
+    items.iter().map(span).collect()
 }
 
 /// The type of a value and, if it is short, the value.

@@ -168,8 +168,8 @@ impl PolicyRule {
         cwd: Option<&str>,
     ) -> Result<Self, PolicyFault> {
         let mut written = self.written;
-        let place = [written.id.clone(), project.to_owned(), cwd.unwrap_or_default().to_owned()];
-        written.id = rule_text::build_rule_id(&[&written.id], &place);
+        let id_parts = [written.id.clone(), project.to_owned(), cwd.unwrap_or_default().to_owned()];
+        written.id = rule_text::build_rule_id(&[&written.id], &id_parts);
         written.lists.insert("project", vec![escape_pattern(project)]);
         if let Some(cwd) = cwd {
             written

@@ -71,7 +71,7 @@ fn matches_example(rule: &PolicyRule, example: &str) -> Result<bool, String> {
 fn matches_example_line(rule: &PolicyRule, example: &str) -> Result<bool, String> {
     let analysis = command::analyze_line(example)
         .map_err(|error| format!("is no command line that can be read: {error}"))?;
-    let mut runs = analysis.demands.iter().filter_map(|demand| match demand {
+    let mut runs = analysis.effects.iter().filter_map(|effect| match effect {
         CommandEffect::Run(run) => {
             Some(rule.match_target(&example_query(RUN_SKILL, RuleTarget::Run(run))).is_some())
         }

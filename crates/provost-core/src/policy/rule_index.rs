@@ -71,36 +71,36 @@ impl RuleIndex {
         &self,
         target: RuleTarget<'_>,
         reach: PathReach,
-        mut look: impl FnMut(&[usize]),
+        mut visit: impl FnMut(&[usize]),
     ) {
-        look(&self.all);
+        visit(&self.all);
         match target {
             RuleTarget::Path(path) if reach == PathReach::Itself => {
-                self.visit_path_candidates(path, look)
+                self.visit_path_candidates(path, visit)
             }
             // A folder that is moved or deleted with everything below it can contain what any
             // pattern names.
             RuleTarget::Path(_) | RuleTarget::OutsidePath(_) | RuleTarget::UnresolvedPath(_) => {
-                look(&self.paths)
+                visit(&self.paths)
             }
             RuleTarget::Run(run) => {
-                look(&self.commands);
+                visit(&self.commands);
                 let found = candidate_program_names(run).filter_map(|name| self.programs.get(name));
-                found.for_each(|list| look(list));
+                found.for_each(|list| visit(list));
             }
             RuleTarget::Opaque | RuleTarget::Nothing => {}
         }
     }
 
-    fn visit_path_candidates(&self, path: &str, mut look: impl FnMut(&[usize])) {
+    fn visit_path_candidates(&self, path: &str, mut visit: impl FnMut(&[usize])) {
         let name = path.rsplit('/').next().unwrap_or(path);
         let extension = path.rsplit('.').next().unwrap_or(path);
         let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
         let folders = ends.filter_map(|end| self.folders.get(&path[..end]));
-        folders.for_each(|list| look(list));
-        self.names.get(name).into_iter().for_each(|list| look(list));
-        self.extensions.get(extension).into_iter().for_each(|list| look(list));
-        look(&self.anywhere);
+        folders.for_each(|list| visit(list));
+        self.names.get(name).into_iter().for_each(|list| visit(list));
+        self.extensions.get(extension).into_iter().for_each(|list| visit(list));
+        visit(&self.anywhere);
     }
 }
 

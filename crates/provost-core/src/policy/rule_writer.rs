@@ -36,9 +36,10 @@ impl PolicyRule {
         );
         key(
             "argv",
-            written.argv.as_ref().map(|places| {
-                let places: Vec<_> = places.iter().map(|words| format_argv_place(words)).collect();
-                format!("[{}]", places.join(", "))
+            written.argv.as_ref().map(|positions| {
+                let positions: Vec<_> =
+                    positions.iter().map(|words| format_argv_position(words)).collect();
+                format!("[{}]", positions.join(", "))
             }),
         );
         for name in ["with", "without", "line", "path", "except", "host"] {
@@ -51,7 +52,7 @@ impl PolicyRule {
     }
 }
 
-fn format_argv_place(words: &[String]) -> String {
+fn format_argv_position(words: &[String]) -> String {
     match words {
         [word] => quote_toml(word),
         words => quote_toml_list(words),

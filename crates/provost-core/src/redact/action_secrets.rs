@@ -57,8 +57,9 @@ fn collect_command_secrets(
             let says = |words: &&Vec<String>| {
                 words.first().is_some_and(|word| word == "echo" || word == "printf")
             };
-            let said = before.filter(says).into_iter().flatten().skip(1).map(String::as_str);
-            for text in said.chain([input.trim()]) {
+            let words_before =
+                before.filter(says).into_iter().flatten().skip(1).map(String::as_str);
+            for text in words_before.chain([input.trim()]) {
                 let secret = text.rsplit(':').next().filter(|_| name == "chpasswd");
                 certain.push((format!("password of {name}"), secret.unwrap_or(text).to_owned()));
             }

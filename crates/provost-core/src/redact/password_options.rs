@@ -196,13 +196,13 @@ fn last_word_password(program: &str, letter: Option<char>, words: &[&str]) -> Op
             .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
     };
     let operands: Vec<&&str> = words.iter().filter(|word| !word.starts_with('-')).collect();
-    let said = match (program, operands.as_slice()) {
+    let is_password = match (program, operands.as_slice()) {
         ("rclone", [first, ..]) => **first == "obscure",
         ("vault", [first, ..]) => **first == "login",
         _ => letter.is_none_or(is_there),
     };
     let enough = operands.len() > 1;
-    operands.last().filter(|_| said && enough).map(|word| (**word).to_owned())
+    operands.last().filter(|_| is_password && enough).map(|word| (**word).to_owned())
 }
 
 /// Whether this is one of the first two operands: `helm registry login`.

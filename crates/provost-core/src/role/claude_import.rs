@@ -86,7 +86,7 @@ fn split_outer_commas(text: &str) -> Vec<&str> {
 
 pub(super) fn parse_claude_agent(at: &RoleErrorBuilder<'_>, yaml: &str) -> Result<Role, RoleError> {
     let mut keys: ClaudeAgentKeys =
-        frontmatter::parse_yaml(yaml).map_err(|error| at.from_yaml_error(&error))?;
+        frontmatter::parse_yaml(yaml).map_err(|error| at.yaml_error(&error))?;
     let mut notes = unused_key_notes(&keys);
     let skills = skills_from_tools(&keys, &mut notes);
     let model = match keys.model.take() {
@@ -135,7 +135,7 @@ fn skills_from_tools(keys: &ClaudeAgentKeys, notes: &mut Vec<String>) -> SkillSe
     for tool in tools.tool_names() {
         match skills_for_tool(tool) {
             // The table lists only skills that exist; a test adds every one.
-            Some(meant) => meant.iter().for_each(|skill| drop(skills.add(skill))),
+            Some(skills_of_tool) => skills_of_tool.iter().for_each(|skill| drop(skills.add(skill))),
             None => notes.push(dropped_tool_note(tool)),
         }
     }
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn every_skill_that_a_tool_stands_for_exists() {
-        for (tool, meant) in TOOL_SKILLS {
-            for skill in *meant {
+        for (tool, skills_of_tool) in TOOL_SKILLS {
+            for skill in *skills_of_tool {
                 assert!(crate::skill::known_skills().any(|name| name == *skill), "{tool}: {skill}");
             }
         }

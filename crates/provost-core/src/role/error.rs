@@ -151,22 +151,22 @@ impl<'a> RoleErrorBuilder<'a> {
     }
 
     /// An error at a location in the frontmatter.
-    pub(super) fn at_location(&self, place: Location, fault: RoleFault) -> RoleError {
+    pub(super) fn at_location(&self, location: Location, fault: RoleFault) -> RoleError {
         let number = |n: u64| usize::try_from(n).ok().filter(|n| *n > 0);
-        let line = number(place.line()).map_or(1, |line| line + LINES_BEFORE_FRONTMATTER);
-        let column = number(place.line()).and(number(place.column()));
+        let line = number(location.line()).map_or(1, |line| line + LINES_BEFORE_FRONTMATTER);
+        let column = number(location.line()).and(number(location.column()));
         RoleError { file: self.file.to_owned(), line, column, fault }
     }
 
     /// An error of the YAML parser.
-    pub(super) fn from_yaml_error(&self, error: &serde_saphyr::Error) -> RoleError {
-        let place = error.location().unwrap_or(Location::UNKNOWN);
+    pub(super) fn yaml_error(&self, error: &serde_saphyr::Error) -> RoleError {
+        let location = error.location().unwrap_or(Location::UNKNOWN);
         let message = UserMessageFormatter.format_message(error);
         let words = YAML_MESSAGES.iter().find(|(theirs, _)| message.starts_with(theirs));
         let message = match words {
             Some((_, ours)) => (*ours).to_owned(),
             None => crate::action::escape_invisible(&message).replace("\\`", "`"),
         };
-        self.at_location(place, RoleFault::Yaml(message))
+        self.at_location(location, RoleFault::Yaml(message))
     }
 }

@@ -23,13 +23,13 @@ pub(super) fn parse_native_role(
     source: RoleSource,
 ) -> Result<Role, RoleError> {
     let keys: NativeRoleKeys =
-        frontmatter::parse_yaml(yaml).map_err(|error| at.from_yaml_error(&error))?;
-    let place = keys.name.referenced;
+        frontmatter::parse_yaml(yaml).map_err(|error| at.yaml_error(&error))?;
+    let location = keys.name.referenced;
     let name = check_role_name(at, keys.name)?;
     let stem = stem(at.file());
     if name != stem {
         let stem = stem.to_owned();
-        return Err(at.at_location(place, RoleFault::FileNameMismatch { name, stem }));
+        return Err(at.at_location(location, RoleFault::FileNameMismatch { name, stem }));
     }
     let mut skills = SkillSet::default();
     for skill in keys.skills.unwrap_or_default() {

@@ -19,10 +19,10 @@ const HOSTS: &[&str] = &["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "[::]", "
 pub fn find_local_addresses(text: &str) -> Vec<LocalAddress> {
     let text = ansi::strip_ansi(text).to_ascii_lowercase();
     let mut found = Vec::new();
-    let mut places: Vec<(usize, &str)> =
+    let mut candidates: Vec<(usize, &str)> =
         HOSTS.iter().flat_map(|host| text.match_indices(host)).collect();
-    places.sort_unstable();
-    for (at, host) in places {
+    candidates.sort_unstable();
+    for (at, host) in candidates {
         let (before, after) = (&text[..at], &text[at + host.len()..]);
         let scheme = match before.strip_suffix("://") {
             Some(before) if before.ends_with("https") => Some(true),

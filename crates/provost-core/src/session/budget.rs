@@ -138,8 +138,8 @@ mod tests {
             needed: 256,
             ..error
         };
-        let said = error.to_string();
-        assert!(said.contains("200 tokens remain, and the next answer needs at least 256"));
+        let message = error.to_string();
+        assert!(message.contains("200 tokens remain, and the next answer needs at least 256"));
         let error = BudgetShortfall {
             pot: BudgetScope::Turn,
             unit: BudgetUnit::Calls,

@@ -168,9 +168,9 @@ mod tests {
         };
         let guides = [guide("AGENTS.md"), guide("a/AGENTS.md")];
         let text = build_instructions(("dev", "You are careful.\n"), &project, &guides, &[]);
-        let places = ["You are careful.", "role `dev`", "says AGENTS.md", "- a/AGENTS.md"]
+        let offsets = ["You are careful.", "role `dev`", "says AGENTS.md", "- a/AGENTS.md"]
             .map(|part| text.find(part).unwrap());
-        assert!(places.is_sorted(), "{text}");
+        assert!(offsets.is_sorted(), "{text}");
         assert!(!text.contains("says a/AGENTS.md"));
     }
     #[test]
@@ -182,13 +182,13 @@ mod tests {
             date: "2026-11-16",
         };
         let guides = [guide("AGENTS.md"), guide("web/CLAUDE.md"), guide("web/app/AGENTS.md")];
-        let told = |path: &str| {
+        let included = |path: &str| {
             let text = build_instructions(("dev", "x"), &project, &guides, &[path.to_owned()]);
             ["says web/CLAUDE.md", "says web/app/AGENTS.md"].map(|says| text.contains(says))
         };
-        assert_eq!(told("src/main.rs"), [false, false]);
-        assert_eq!(told("web/index.html"), [true, false]);
-        assert_eq!(told("web/app/x.ts"), [false, true]);
+        assert_eq!(included("src/main.rs"), [false, false]);
+        assert_eq!(included("web/index.html"), [true, false]);
+        assert_eq!(included("web/app/x.ts"), [false, true]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl LoopDetector {
     /// Records a finished call. Arguments are compared as JSON values, not as text.
     pub fn record_call(&mut self, tool: &str, arguments: &str, output: &str) -> CallRepetition {
         self.past.push(call_digest(tool, arguments, output));
-        let seen = classify_call(self.past.len() - 1, |place| self.past.get(place));
+        let seen = classify_call(self.past.len() - 1, |index| self.past.get(index));
         let known = MAX_ROUND_CALLS * STOP_AFTER_ROUNDS;
         self.past.drain(..self.past.len().saturating_sub(known));
         seen
@@ -53,18 +53,18 @@ impl LoopDetector {
         (tool, arguments): (&str, &str),
         output: &str,
     ) -> CallRepetition {
-        let (own, place) = (call_digest(tool, arguments, output), self.past.len() + ahead);
-        classify_call(place, |at| if at == place { Some(&own) } else { self.past.get(at) })
+        let (own, index) = (call_digest(tool, arguments, output), self.past.len() + ahead);
+        classify_call(index, |at| if at == index { Some(&own) } else { self.past.get(at) })
     }
 }
 
 fn call_digest(tool: &str, arguments: &str, output: &str) -> Hash {
-    let meant = serde_json::from_str::<serde_json::Value>(arguments)
+    let canonical_arguments = serde_json::from_str::<serde_json::Value>(arguments)
         .ok()
         .and_then(|value| canonical::to_vec(&value).ok())
         .unwrap_or_else(|| arguments.as_bytes().to_vec());
-    let mut all = Vec::with_capacity(tool.len() + meant.len() + output.len() + 24);
-    for part in [tool.as_bytes(), &meant, output.as_bytes()] {
+    let mut all = Vec::with_capacity(tool.len() + canonical_arguments.len() + output.len() + 24);
+    for part in [tool.as_bytes(), &canonical_arguments, output.as_bytes()] {
         all.extend_from_slice(&(part.len() as u64).to_le_bytes());
         all.extend_from_slice(part);
     }
@@ -72,14 +72,14 @@ fn call_digest(tool: &str, arguments: &str, output: &str) -> Hash {
 }
 
 /// Classifies the call at this index by the previous ones. Unfinished calls count as repetitions.
-fn classify_call<'a>(place: usize, call: impl Fn(usize) -> Option<&'a Hash>) -> CallRepetition {
+fn classify_call<'a>(index: usize, call: impl Fn(usize) -> Option<&'a Hash>) -> CallRepetition {
     let repeats = |round: usize, times: usize| {
         let back = round * (times - 1);
-        back <= place
-            && place + 1 >= round * times
-            && (place + 1 - back..=place).all(|at| match (call(at), call(at - round)) {
+        back <= index
+            && index + 1 >= round * times
+            && (index + 1 - back..=index).all(|at| match (call(at), call(at - round)) {
                 (Some(one), Some(other)) => one == other,
-                (None, _) | (_, None) => at != place,
+                (None, _) | (_, None) => at != index,
             })
     };
     let stopped = |round| repeats(round, if round == 1 { STOP_AFTER } else { STOP_AFTER_ROUNDS });

@@ -133,12 +133,12 @@ impl TurnStopReason {
 /// Decides what follows. Limits are checked before the next completion, so that the last tool
 /// calls are still run and answered.
 pub fn next_turn_step(
-    heard: TurnInput,
+    input: TurnInput,
     progress: TurnProgress,
     limits: &TurnLimits,
     compacted: bool,
 ) -> TurnStep {
-    match heard {
+    match input {
         TurnInput::ModelStopped(reason) => TurnStep::Finish(reason),
         TurnInput::ToolCalls => TurnStep::RunTools,
         TurnInput::ContextTooLong if compacted => TurnStep::Fail(TurnStopReason::ContextTooLong),
@@ -173,7 +173,7 @@ fn exceeded_limit(progress: TurnProgress, limits: &TurnLimits) -> Option<TurnSto
 mod tests {
     use super::*;
 
-    const HEARD: [TurnInput; 6] = [
+    const INPUTS: [TurnInput; 6] = [
         TurnInput::Ready,
         TurnInput::ToolCalls,
         TurnInput::ModelStopped(FinishReason::Done),
@@ -192,12 +192,12 @@ mod tests {
             TurnProgress { millis: 3_600_000, ..TurnProgress::default() },
         ];
         for progress in over {
-            for heard in HEARD {
+            for input in INPUTS {
                 for compacted in [false, true] {
-                    let step = next_turn_step(heard, progress, &limits, compacted);
+                    let step = next_turn_step(input, progress, &limits, compacted);
                     assert!(
                         !matches!(step, TurnStep::CallModel | TurnStep::Compact),
-                        "{heard:?} {progress:?}"
+                        "{input:?} {progress:?}"
                     );
                 }
             }

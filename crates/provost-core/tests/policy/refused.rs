@@ -1,4 +1,4 @@
-//! Policy files that are none: every mistake with its place and what was expected.
+//! Invalid policy files: every error with its position and what was expected.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

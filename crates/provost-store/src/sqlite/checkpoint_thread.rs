@@ -32,7 +32,7 @@ pub(super) struct CheckpointThread {
     /// `None` only while it is being dropped.
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
-    since: usize,
+    committed_bytes: usize,
 }
 
 impl CheckpointThread {
@@ -52,18 +52,18 @@ impl CheckpointThread {
             .name("log-checkpoint".to_owned())
             .spawn(work)
             .map_err(|error| StoreError::io("the log's thread", &error))?;
-        Ok(Self { wake: Some(wake), thread: Some(thread), since: 0 })
+        Ok(Self { wake: Some(wake), thread: Some(thread), committed_bytes: 0 })
     }
 
     /// Adds to the committed bytes.
     pub(super) fn record_committed(&mut self, bytes: usize) {
-        self.since += bytes + COMMIT_OVERHEAD_BYTES;
+        self.committed_bytes += bytes + COMMIT_OVERHEAD_BYTES;
         // If the thread is busy, the next commit tries again.
-        if self.since >= CHECKPOINT_THRESHOLD_BYTES
+        if self.committed_bytes >= CHECKPOINT_THRESHOLD_BYTES
             && let Some(wake) = &self.wake
             && wake.try_send(()).is_ok()
         {
-            self.since = 0;
+            self.committed_bytes = 0;
         }
     }
 }

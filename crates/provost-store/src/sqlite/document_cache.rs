@@ -35,7 +35,7 @@ struct CachedDocument {
     doc: ViewDocument,
     /// The end of the log when it was last changed.
     seq: Seq,
-    place: CachedDocumentState,
+    state: CachedDocumentState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +57,14 @@ impl DocumentCache {
 
     /// The newest state of a document; `None` if only the disk has it.
     pub(super) fn get(&self, key: &DocumentKey) -> Option<ViewDocument> {
-        self.lock_read().docs.get(key).map(|hot| hot.doc.clone())
+        self.lock_read().docs.get(key).map(|cached| cached.doc.clone())
     }
 
     /// The documents of a view that are not on disk yet.
     pub(super) fn dirty_documents(&self, view: ViewKind) -> HashMap<Uuid, (Seq, ViewDocument)> {
         let held = self.lock_read();
-        let all = held.docs.iter().filter(|(key, hot)| key.view == view && hot.is_dirty());
-        all.map(|(key, hot)| (key.key, (hot.seq, hot.doc.clone()))).collect()
+        let all = held.docs.iter().filter(|(key, cached)| key.view == view && cached.is_dirty());
+        all.map(|(key, cached)| (key.key, (cached.seq, cached.doc.clone()))).collect()
     }
 
     /// Whether so many documents wait that they must be written now.
@@ -82,17 +82,21 @@ impl DocumentCache {
         for (key, doc) in docs {
             let had = held
                 .docs
-                .insert(key, CachedDocument { doc, seq, place: CachedDocumentState::Dirty });
-            held.waiting += usize::from(!had.is_some_and(|hot| hot.is_dirty()));
+                .insert(key, CachedDocument { doc, seq, state: CachedDocumentState::Dirty });
+            held.waiting += usize::from(!had.is_some_and(|cached| cached.is_dirty()));
         }
     }
 
     /// Writes all dirty documents, in key order.
     pub(super) fn write_dirty(&self, db: &Connection) -> Result<(), StoreError> {
         let held = self.lock_read();
-        let mut waiting: Vec<_> = held.docs.iter().filter(|(_, hot)| hot.is_dirty()).collect();
+        let mut waiting: Vec<_> =
+            held.docs.iter().filter(|(_, cached)| cached.is_dirty()).collect();
         waiting.sort_unstable_by_key(|(key, _)| **key);
-        write_documents(db, waiting.into_iter().map(|(key, hot)| (*key, hot.seq, &hot.doc)))
+        write_documents(
+            db,
+            waiting.into_iter().map(|(key, cached)| (*key, cached.seq, &cached.doc)),
+        )
     }
 
     /// Marks all documents as written. Those that were not changed since the last time are
@@ -100,9 +104,9 @@ impl DocumentCache {
     pub(super) fn mark_clean(&self) {
         let mut held = self.lock_write();
         held.waiting = 0;
-        held.docs.retain(|_, hot| {
-            let keep = hot.is_dirty();
-            hot.place = CachedDocumentState::Clean;
+        held.docs.retain(|_, cached| {
+            let keep = cached.is_dirty();
+            cached.state = CachedDocumentState::Clean;
             keep
         });
     }
@@ -115,7 +119,7 @@ impl DocumentCache {
 
 impl CachedDocument {
     fn is_dirty(&self) -> bool {
-        self.place == CachedDocumentState::Dirty
+        self.state == CachedDocumentState::Dirty
     }
 }
 

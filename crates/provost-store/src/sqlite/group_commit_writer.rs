@@ -34,7 +34,7 @@ const MAX_GROUP_REQUESTS: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub(super) struct WriterSharedState {
     pub(super) recent: Arc<RecentEvents>,
-    pub(super) hot: Arc<DocumentCache>,
+    pub(super) cache: Arc<DocumentCache>,
     /// The runtime of the appending tasks, if it is multi-threaded.
     pub(super) runtime: Arc<OnceLock<Handle>>,
     /// The last write error, until a write succeeds.
@@ -60,10 +60,10 @@ pub(super) enum WriterMessage {
 /// The writer, for the thread and for tasks that write in its place.
 #[derive(Clone)]
 pub(super) struct GroupCommitWriter {
-    /// `None` after the log was closed. Locked before `gathered`.
+    /// `None` after the log was closed. Locked before `batched`.
     writer: Arc<Mutex<Option<LogWriter>>>,
     /// Batched appends, in order.
-    gathered: Arc<Mutex<Vec<WriteRequest>>>,
+    batched: Arc<Mutex<Vec<WriteRequest>>>,
     /// Requests that were sent to the thread and are not committed yet.
     sent: Arc<AtomicUsize>,
     shared: WriterSharedState,
@@ -93,18 +93,18 @@ pub(super) fn start_writer(
     messages: mpsc::Receiver<WriterMessage>,
 ) -> Result<(GroupCommitWriter, JoinHandle<()>, watch::Receiver<Seq>), StoreError> {
     let (writer, head) = LogWriter::open(db, path, clock, &shared)?;
-    let pen = GroupCommitWriter {
+    let writer = GroupCommitWriter {
         writer: Arc::new(Mutex::new(Some(writer))),
-        gathered: Arc::default(),
+        batched: Arc::default(),
         sent: Arc::default(),
         shared,
     };
-    let work = pen.clone();
+    let work = writer.clone();
     let thread = thread::Builder::new()
         .name("log-writer".to_owned())
         .spawn(move || work.run_thread(messages))
         .map_err(|error| StoreError::io("the log's thread", &error))?;
-    Ok((pen, thread, head))
+    Ok((writer, thread, head))
 }
 
 impl GroupCommitWriter {
@@ -116,12 +116,12 @@ impl GroupCommitWriter {
     /// Adds a buffered append to the batch; the caller then has to write it. Returns the request
     /// if the thread must execute it, because the caller's earlier requests come first.
     pub(super) fn try_batch(&self, request: WriteRequest) -> Result<(), WriteRequest> {
-        let mut gathered = self.lock_batched();
+        let mut batched = self.lock_batched();
         if request.durability() == Durability::Buffered
             && self.sent.load(Ordering::Acquire) == 0
-            && gathered.len() < MAX_GROUP_REQUESTS
+            && batched.len() < MAX_GROUP_REQUESTS
         {
-            gathered.push(request);
+            batched.push(request);
             return Ok(());
         }
         Err(request)
@@ -140,18 +140,18 @@ impl GroupCommitWriter {
             } else {
                 writer.commit_without_waiting(&group)
             };
-            let Ok(answers) = committed else {
+            let Ok(replies) = committed else {
                 // Before those that were added meanwhile.
-                let mut gathered = self.lock_batched();
-                group.append(&mut gathered);
-                *gathered = group;
+                let mut batched = self.lock_batched();
+                group.append(&mut batched);
+                *batched = group;
                 return Handoff::WriterThread;
             };
             if !group.is_empty() {
                 self.shared.set_failure(None);
             }
             drop(held);
-            drop(PendingReplies(group.into_iter().zip(answers).collect()));
+            drop(PendingReplies(group.into_iter().zip(replies).collect()));
             // Appends that were added while we held the writer are ours to write.
             if self.lock_batched().is_empty() {
                 return Handoff::None;
@@ -203,9 +203,9 @@ impl GroupCommitWriter {
         let committed = self.commit_and_note(&mut held, group);
         drop(held);
         match committed {
-            Ok(answers) => {
+            Ok(replies) => {
                 self.sent.fetch_sub(group.len(), Ordering::AcqRel);
-                self.send_replies(PendingReplies(group.drain(..).zip(answers).collect()));
+                self.send_replies(PendingReplies(group.drain(..).zip(replies).collect()));
             }
             // Alone, each would wait just as long for the lock.
             Err(error) if group.len() == 1 || matches!(error, StoreError::Locked) => {
@@ -229,7 +229,7 @@ impl GroupCommitWriter {
             tracing::warn!(%error, "the log could not be written");
         }
         let answer =
-            committed.and_then(|mut answers| answers.pop().unwrap_or(Err(StoreError::Closed)));
+            committed.and_then(|mut replies| replies.pop().unwrap_or(Err(StoreError::Closed)));
         let [request] = group;
         request.send_reply(answer);
     }
@@ -237,10 +237,10 @@ impl GroupCommitWriter {
     /// Puts the batch before the group. Holding the writer ensures that nobody has taken a part
     /// of it without writing it.
     fn prepend_batched(&self, group: &mut Vec<WriteRequest>) {
-        let mut gathered = self.lock_batched();
-        self.sent.fetch_add(gathered.len(), Ordering::AcqRel);
-        gathered.append(group);
-        std::mem::swap(&mut *gathered, group);
+        let mut batched = self.lock_batched();
+        self.sent.fetch_add(batched.len(), Ordering::AcqRel);
+        batched.append(group);
+        std::mem::swap(&mut *batched, group);
     }
 
     fn commit_and_note(
@@ -261,7 +261,7 @@ impl GroupCommitWriter {
     }
 
     fn lock_batched(&self) -> MutexGuard<'_, Vec<WriteRequest>> {
-        self.gathered.lock()
+        self.batched.lock()
     }
 
     /// Locks the writer.
@@ -274,11 +274,11 @@ impl GroupCommitWriter {
     /// Answers a group. Waking many tasks from here would wake a sleeping worker thread for
     /// nearly each, so one task in the runtime wakes them. Only a multi-threaded runtime is sure
     /// to run it; a runtime that ends drops it, which answers too.
-    fn send_replies(&self, answers: PendingReplies) {
-        if answers.0.len() > 1
+    fn send_replies(&self, replies: PendingReplies) {
+        if replies.0.len() > 1
             && let Some(runtime) = self.shared.runtime.get()
         {
-            drop(runtime.spawn(async move { drop(answers) }));
+            drop(runtime.spawn(async move { drop(replies) }));
         }
     }
 }

@@ -17,11 +17,11 @@ use crate::StoreError;
 /// corruption is found too. Memory grows only with the number of streams and documents.
 pub(super) fn verify_log(db: &mut Connection) -> Result<AuditReport, StoreError> {
     let step = db.transaction()?;
-    let mut walk = LogVerifier::new(&step)?;
-    if let Some(why) = walk.verify_events()? {
-        walk.record_corruption(why);
+    let mut verifier = LogVerifier::new(&step)?;
+    if let Some(why) = verifier.verify_events()? {
+        verifier.record_corruption(why);
     }
-    let LogVerifier { seq: events, hash: head, found: views, bad, .. } = walk;
+    let LogVerifier { seq: events, hash: head, view_error: views, bad, .. } = verifier;
     Ok(bad.unwrap_or(AuditReport { events, head, bad: None, views }))
 }
 
@@ -40,25 +40,35 @@ struct LogVerifier<'a> {
     seq: Seq,
     hash: Hash,
     versions: HashMap<Stream, StreamVersion>,
-    world: MemoryViews,
+    folded_views: MemoryViews,
     /// The event up to which the documents on disk are folded.
     folded: Seq,
     /// The error in the views.
-    found: Option<String>,
+    view_error: Option<String>,
     /// The events after which the log was truncated, with the positions that it had reached.
-    cuts: HashMap<Seq, Seq>,
+    truncations: HashMap<Seq, Seq>,
     /// The report, if an event is corrupt.
     bad: Option<AuditReport>,
 }
 
 impl<'a> LogVerifier<'a> {
     fn new(db: &'a Connection) -> Result<Self, StoreError> {
-        let (versions, world) = (HashMap::new(), MemoryViews::default());
+        let (versions, folded_views) = (HashMap::new(), MemoryViews::default());
         // In older files, documents are folded to the end.
         let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
         let folded = folded.unwrap_or(Seq::MAX);
-        let (seq, hash, cuts) = (0, Hash::ZERO, load_truncations(db)?);
-        Ok(Self { db, seq, hash, versions, world, folded, found: None, cuts, bad: None })
+        let (seq, hash, truncations) = (0, Hash::ZERO, load_truncations(db)?);
+        Ok(Self {
+            db,
+            seq,
+            hash,
+            versions,
+            folded_views,
+            folded,
+            view_error: None,
+            truncations,
+            bad: None,
+        })
     }
 
     /// Records that the event after the last good one is corrupt. The first one is reported; the
@@ -83,9 +93,9 @@ impl<'a> LogVerifier<'a> {
         let mut rows = all.query([])?;
         loop {
             if self.seq == self.folded {
-                self.found = self.verify_views();
+                self.view_error = self.verify_views();
             }
-            if let Some(reached) = self.cuts.remove(&self.seq) {
+            if let Some(reached) = self.truncations.remove(&self.seq) {
                 self.record_corruption(format!(
                     "the log was cut off here, but it once reached event {reached}"
                 ));
@@ -102,7 +112,7 @@ impl<'a> LogVerifier<'a> {
             }
         }
         if self.seq < self.folded {
-            self.found = self.verify_views();
+            self.view_error = self.verify_views();
         }
         // The log must reach its recorded end, or its tail was cut off.
         let ask = |sql| db.query_row(sql, [], |row| row.get::<_, Seq>(0));
@@ -145,8 +155,8 @@ impl<'a> LogVerifier<'a> {
         *version = read.version;
         if let Some(fact) = self.read_fact(&read)? {
             let EventRecord { seq, at, principal, actor, .. } = &read;
-            let stamp = EventMetadata { seq: *seq, at: *at, principal, actor };
-            self.world.apply_fact(stamp, &fact);
+            let metadata = EventMetadata { seq: *seq, at: *at, principal, actor };
+            self.folded_views.apply_fact(metadata, &fact);
         }
         (self.seq, self.hash) = (seq, hash);
         Ok(())
@@ -199,7 +209,7 @@ impl<'a> LogVerifier<'a> {
                     }
                     Err(error) => return Some(format!("{} cannot be read: {error}", view.name())),
                 };
-            for (DocumentKey { key, .. }, folded) in self.world.docs(view) {
+            for (DocumentKey { key, .. }, folded) in self.folded_views.docs(view) {
                 if stored.remove(key).as_ref() != Some(folded) {
                     return Some(format!("{} {key} is not what the log says", view.name()));
                 }

@@ -26,7 +26,7 @@ pub(super) struct LogWriter {
     db: Connection,
     clock: Clock,
     state: LogState,
-    hot: Arc<DocumentCache>,
+    cache: Arc<DocumentCache>,
     /// The event up to which the documents on disk are folded.
     folded: Seq,
     recent: Arc<RecentEvents>,
@@ -49,7 +49,7 @@ impl LogWriter {
         let mut writer = Self {
             db,
             clock,
-            hot: Arc::clone(&shared.hot),
+            cache: Arc::clone(&shared.cache),
             folded: state.seq,
             state,
             recent: Arc::clone(&shared.recent),
@@ -76,7 +76,7 @@ impl LogWriter {
 
     /// Whether the next transaction should also write the dirty documents.
     pub(super) fn should_write_documents(&self) -> bool {
-        self.hot.is_full() || self.state.seq.saturating_sub(self.folded) >= MAX_UNFOLDED_EVENTS
+        self.cache.is_full() || self.state.seq.saturating_sub(self.folded) >= MAX_UNFOLDED_EVENTS
     }
 
     /// Executes one transaction. On an error it is rolled back.
@@ -85,22 +85,22 @@ impl LogWriter {
             group.iter().map(WriteRequest::durability).max().unwrap_or(Durability::Synced);
         self.set_synchronous(durability)?;
         let due = self.should_write_documents();
-        let (written, answers) = self.run_transaction(|writer| {
+        let (written, replies) = self.run_transaction(|writer| {
             if due {
                 writer.write_documents()?;
             }
             writer.execute_requests(group)
         })?;
         if due {
-            self.hot.mark_clean();
+            self.cache.mark_clean();
             self.folded = self.state.seq;
         }
         self.checkpoints.record_committed(written.written_bytes());
-        let fresh = self.state.apply_committed(written, &self.hot);
+        let fresh = self.state.apply_committed(written, &self.cache);
         self.recent.push(fresh);
         self.head
             .send_if_modified(|head| std::mem::replace(head, self.state.seq) != self.state.seq);
-        Ok(answers)
+        Ok(replies)
     }
 
     /// The same, without waiting for another program that has locked the file.
@@ -109,9 +109,9 @@ impl LogWriter {
         group: &[WriteRequest],
     ) -> Result<WriteReplies, StoreError> {
         self.db.busy_timeout(Duration::ZERO)?;
-        let answers = self.commit(group);
+        let replies = self.commit(group);
         self.db.busy_timeout(schema::BUSY_TIMEOUT)?;
-        answers
+        replies
     }
 
     fn run_transaction<T>(
@@ -136,7 +136,7 @@ impl LogWriter {
 
     /// Writes the dirty documents, as of the end of the log.
     fn write_documents(&mut self) -> Result<(), StoreError> {
-        self.hot.write_dirty(&self.db)?;
+        self.cache.write_dirty(&self.db)?;
         set_folded_seq(&self.db, self.state.seq)
     }
 
@@ -159,7 +159,7 @@ impl LogWriter {
             db.execute("INSERT INTO cuts VALUES (?1, ?2)", [left, reached])?;
             db.execute("UPDATE reached SET seq = ?1", [left])?;
             db.execute("DELETE FROM commands WHERE first + count - 1 > ?1", [left])?;
-            WriteBatch::new(db, &writer.state, &writer.hot, &writer.clock)?.rebuild_views()
+            WriteBatch::new(db, &writer.state, &writer.cache, &writer.clock)?.rebuild_views()
         })
     }
 
@@ -170,7 +170,8 @@ impl LogWriter {
             return Ok(());
         }
         self.run_transaction(|writer| {
-            let mut batch = WriteBatch::new(&writer.db, &writer.state, &writer.hot, &writer.clock)?;
+            let mut batch =
+                WriteBatch::new(&writer.db, &writer.state, &writer.cache, &writer.clock)?;
             match batch.refold_after(folded) {
                 // A document cannot be read; the log can.
                 Err(StoreError::UnreadableView { .. }) => batch.rebuild_views(),
@@ -184,11 +185,13 @@ impl LogWriter {
         &self,
         group: &[WriteRequest],
     ) -> Result<(BatchChanges, WriteReplies), StoreError> {
-        let mut batch = WriteBatch::new(&self.db, &self.state, &self.hot, &self.clock)?;
-        let mut answers = Vec::with_capacity(group.len());
+        let mut batch = WriteBatch::new(&self.db, &self.state, &self.cache, &self.clock)?;
+        let mut replies = Vec::with_capacity(group.len());
         for request in group {
             let answer = match request {
-                WriteRequest::Append(job, _) => batch.append_events(job).map(WriteReply::Appended),
+                WriteRequest::Append(prepared, _) => {
+                    batch.append_events(prepared).map(WriteReply::Appended)
+                }
                 WriteRequest::Blob(hash, bytes, _) => {
                     batch.insert_blob(hash, bytes).map(|()| WriteReply::Done)
                 }
@@ -201,13 +204,13 @@ impl LogWriter {
                     | StoreError::DocumentChanged { .. }
                     | StoreError::CommandReused(_)),
                 ) => {
-                    answers.push(Err(error));
+                    replies.push(Err(error));
                 }
                 Err(error) => return Err(error),
-                Ok(answer) => answers.push(Ok(answer)),
+                Ok(answer) => replies.push(Ok(answer)),
             }
         }
-        Ok((batch.finish()?, answers))
+        Ok((batch.finish()?, replies))
     }
 
     fn set_synchronous(&mut self, wanted: Durability) -> Result<(), StoreError> {

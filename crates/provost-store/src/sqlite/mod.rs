@@ -58,8 +58,8 @@ pub struct StoreOptions {
 pub struct SqliteStore {
     /// `None` only while it is being dropped.
     inbox: Option<mpsc::Sender<WriterMessage>>,
-    writer: Option<JoinHandle<()>>,
-    pen: GroupCommitWriter,
+    writer_thread: Option<JoinHandle<()>>,
+    writer: GroupCommitWriter,
     head: watch::Receiver<Seq>,
     shared: WriterSharedState,
     readers: ReaderPool,
@@ -75,12 +75,12 @@ impl SqliteStore {
         let db = schema::open_and_migrate(&path)?;
         let shared = WriterSharedState::default();
         let (inbox, messages) = mpsc::channel(WRITE_QUEUE_CAPACITY);
-        let (pen, writer, head) =
+        let (writer, writer_thread, head) =
             group_commit_writer::start_writer(db, &path, clock, shared.clone(), messages)?;
         let readers = ReaderPool::new(path.clone());
         let syncs = SyncThread::start(&path)?;
-        let writer = Some(writer);
-        Ok(Self { inbox: Some(inbox), writer, pen, head, shared, readers, syncs, path })
+        let writer_thread = Some(writer_thread);
+        Ok(Self { inbox: Some(inbox), writer_thread, writer, head, shared, readers, syncs, path })
     }
 
     /// Verifies a log that no daemon has open, without writing to it. It need not be possible to
@@ -109,23 +109,25 @@ impl SqliteStore {
         let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
         match inbox.try_reserve() {
             Ok(room) => {
-                self.pen.register_sent();
+                self.writer.register_sent();
                 room.send(WriterMessage::Request(request));
                 Ok(None)
             }
-            Err(TrySendError::Full(())) => Ok(Some(PendingSend { inbox, pen: &self.pen, request })),
+            Err(TrySendError::Full(())) => {
+                Ok(Some(PendingSend { inbox, writer: &self.writer, request }))
+            }
             Err(TrySendError::Closed(())) => Err(StoreError::Closed),
         }
     }
 
     /// Writes the batch, here or on the thread.
     fn write_batched(&self) {
-        if self.pen.write_batched() == Handoff::WriterThread {
+        if self.writer.write_batched() == Handoff::WriterThread {
             let inbox = self.inbox.as_ref();
             match inbox.map(|inbox| inbox.try_send(WriterMessage::FlushBatched)) {
                 // If the thread has another message, it checks the batch, too.
                 Some(Ok(()) | Err(TrySendError::Full(_))) => {}
-                Some(Err(TrySendError::Closed(_))) | None => self.pen.discard_batched(),
+                Some(Err(TrySendError::Closed(_))) | None => self.writer.discard_batched(),
             }
         }
     }
@@ -145,14 +147,14 @@ impl SqliteStore {
 /// A request that waits for capacity.
 struct PendingSend<'a> {
     inbox: &'a mpsc::Sender<WriterMessage>,
-    pen: &'a GroupCommitWriter,
+    writer: &'a GroupCommitWriter,
     request: WriteRequest,
 }
 
 impl PendingSend<'_> {
     async fn send(self) -> Result<(), StoreError> {
         let room = self.inbox.reserve().await.map_err(|_| StoreError::Closed)?;
-        self.pen.register_sent();
+        self.writer.register_sent();
         room.send(WriterMessage::Request(self.request));
         Ok(())
     }
@@ -161,14 +163,14 @@ impl PendingSend<'_> {
 /// Merges the documents on disk with the dirty ones: the newer of each, in key order.
 fn merge_documents(
     disk: Vec<reader::StoredDocument>,
-    mut hot: HashMap<Uuid, (Seq, ViewDocument)>,
+    mut cache: HashMap<Uuid, (Seq, ViewDocument)>,
 ) -> Vec<ViewDocument> {
     let mut docs: BTreeMap<Uuid, ViewDocument> = BTreeMap::new();
     for reader::StoredDocument { key, seq, doc } in disk {
-        let newer = hot.remove(&key).filter(|(touched, _)| *touched > seq);
+        let newer = cache.remove(&key).filter(|(touched, _)| *touched > seq);
         docs.insert(key, newer.map_or(doc, |(_, doc)| doc));
     }
-    docs.extend(hot.into_iter().map(|(key, (_, doc))| (key, doc)));
+    docs.extend(cache.into_iter().map(|(key, (_, doc))| (key, doc)));
     docs.into_values().collect()
 }
 
@@ -184,8 +186,8 @@ impl Drop for SqliteStore {
         self.inbox = None;
         // The last one to close the file removes the WAL, and only the writer can.
         self.readers.close_idle();
-        if let Some(writer) = self.writer.take()
-            && writer.join().is_err()
+        if let Some(writer_thread) = self.writer_thread.take()
+            && writer_thread.join().is_err()
         {
             tracing::error!("the log's writer ended with a panic");
         }
@@ -200,7 +202,7 @@ impl EventStore for SqliteStore {
             Ok(events) => events,
             Err(error) => return future::ready(Err(error)).boxed(),
         };
-        let job = Box::new(PreparedAppend {
+        let prepared = Box::new(PreparedAppend {
             principal,
             actor,
             command,
@@ -210,7 +212,7 @@ impl EventStore for SqliteStore {
             events,
         });
         let (reply, answer) = oneshot::channel();
-        let request = match self.pen.try_batch(WriteRequest::Append(job, reply)) {
+        let request = match self.writer.try_batch(WriteRequest::Append(prepared, reply)) {
             Ok(()) => return BatchedAppend::new(self, answer).boxed(),
             Err(request) => request,
         };
@@ -297,7 +299,7 @@ impl EventStore for SqliteStore {
         key: Uuid,
     ) -> BoxFuture<'_, Result<Option<ViewDocument>, StoreError>> {
         let key = DocumentKey { view, key };
-        match self.shared.hot.get(&key) {
+        match self.shared.cache.get(&key) {
             Some(doc) => future::ready(Ok(Some(doc))).boxed(),
             None => self.readers.run_read(move |db| reader::read_document(db, key)).boxed(),
         }
@@ -307,9 +309,9 @@ impl EventStore for SqliteStore {
         &self,
         view: ViewKind,
     ) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>> {
-        let hot = self.shared.hot.dirty_documents(view);
+        let cache = self.shared.cache.dirty_documents(view);
         self.readers
-            .run_read(move |db| Ok(merge_documents(reader::list_documents(db, view)?, hot)))
+            .run_read(move |db| Ok(merge_documents(reader::list_documents(db, view)?, cache)))
             .boxed()
     }
 

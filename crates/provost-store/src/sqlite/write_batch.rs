@@ -86,14 +86,14 @@ impl LogState {
     pub(super) fn apply_committed(
         &mut self,
         written: BatchChanges,
-        hot: &DocumentCache,
+        cache: &DocumentCache,
     ) -> Vec<Arc<RecordedEvent>> {
         let BatchChanges { seq, hash, at, streams, events, docs, refolded, .. } = written;
         if refolded {
-            hot.clear();
+            cache.clear();
         }
         if !docs.is_empty() {
-            hot.insert_dirty(seq, docs);
+            cache.insert_dirty(seq, docs);
         }
         (self.seq, self.hash, self.at) = (seq, hash, at);
         if self.streams.len() + streams.len() > MAX_CACHED_STREAMS {
@@ -108,7 +108,7 @@ impl LogState {
 pub(super) struct WriteBatch<'a> {
     db: &'a Connection,
     state: &'a LogState,
-    hot: &'a DocumentCache,
+    cache: &'a DocumentCache,
     clock: &'a Clock,
     written: BatchChanges,
     insert: CachedStatement<'a>,
@@ -129,7 +129,7 @@ impl<'a> WriteBatch<'a> {
     pub(super) fn new(
         db: &'a Connection,
         state: &'a LogState,
-        hot: &'a DocumentCache,
+        cache: &'a DocumentCache,
         clock: &'a Clock,
     ) -> Result<Self, StoreError> {
         let written = BatchChanges {
@@ -146,7 +146,7 @@ impl<'a> WriteBatch<'a> {
         Ok(Self {
             db,
             state,
-            hot,
+            cache,
             clock,
             written,
             insert,
@@ -159,34 +159,35 @@ impl<'a> WriteBatch<'a> {
     /// it is written.
     pub(super) fn append_events(
         &mut self,
-        job: &PreparedAppend,
+        prepared: &PreparedAppend,
     ) -> Result<AppendOutcome, StoreError> {
-        if let Some(command) = &job.command
-            && let Some(events) = reader::find_command_events(self.db, &job.principal, command)?
+        if let Some(command) = &prepared.command
+            && let Some(events) =
+                reader::find_command_events(self.db, &prepared.principal, command)?
         {
             return Ok(AppendOutcome::Replayed(events));
         }
-        for &(stream, expected) in &job.expect {
+        for &(stream, expected) in &prepared.expect {
             let actual = self.stream_position(stream)?.map_or(0, |place| place.version);
             if actual != expected {
                 return Err(StoreError::Conflict { stream, expected, actual });
             }
         }
-        for (key, expected) in &job.unchanged {
+        for (key, expected) in &prepared.unchanged {
             if self.current_document(*key)?.as_ref() != Some(expected) {
                 return Err(StoreError::DocumentChanged { view: key.view.name(), key: key.key });
             }
         }
         let first = self.written.seq + 1;
-        let events = job
+        let events = prepared
             .events
             .iter()
-            .map(|event| self.append_event(job, event))
+            .map(|event| self.append_event(prepared, event))
             .collect::<Result<Vec<_>, _>>()?;
-        if let Some(command) = &job.command {
+        if let Some(command) = &prepared.command {
             self.db.prepare_cached("INSERT INTO commands VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(
                 params![
-                    job.principal,
+                    prepared.principal,
                     command.key,
                     command.request.as_bytes(),
                     first,
@@ -199,7 +200,7 @@ impl<'a> WriteBatch<'a> {
 
     fn append_event(
         &mut self,
-        job: &PreparedAppend,
+        prepared: &PreparedAppend,
         event: &PreparedEvent,
     ) -> Result<Arc<RecordedEvent>, StoreError> {
         let place = match self.stream_position(event.stream)? {
@@ -215,9 +216,9 @@ impl<'a> WriteBatch<'a> {
             version,
             id: derive_event_id(at, &self.written.hash, &self.state.seed).into(),
             at,
-            principal: &job.principal,
-            actor: &job.actor,
-            command: job.command.as_ref().map(|command| command.key.as_str()),
+            principal: &prepared.principal,
+            actor: &prepared.actor,
+            command: prepared.command.as_ref().map(|command| command.key.as_str()),
             cause: event.cause,
             kind: event.fact.kind(),
             body: &event.body,
@@ -228,8 +229,9 @@ impl<'a> WriteBatch<'a> {
             self.insert_blob(hash, bytes)?;
         }
         self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
-        let stamp = EventMetadata { seq, at, principal: &job.principal, actor: &job.actor };
-        self.fold_fact(stamp, &event.fact)?;
+        let metadata =
+            EventMetadata { seq, at, principal: &prepared.principal, actor: &prepared.actor };
+        self.fold_fact(metadata, &event.fact)?;
 
         self.written.streams.insert(event.stream, StreamPosition { version, ..place });
         (self.written.seq, self.written.hash, self.written.at) = (seq, hash, at);
@@ -255,22 +257,23 @@ impl<'a> WriteBatch<'a> {
         Ok(StreamPosition { id: self.db.last_insert_rowid(), version: 0 })
     }
 
-    fn fold_fact(&mut self, stamp: EventMetadata<'_>, fact: &Fact) -> Result<(), StoreError> {
+    fn fold_fact(&mut self, metadata: EventMetadata<'_>, fact: &Fact) -> Result<(), StoreError> {
         for (key, before) in fold::affected_documents(fact) {
             let TouchedDocuments { docs, places } = &mut self.docs;
             let doc = match (places.get(&key).and_then(|&place| docs.get_mut(place)), before) {
                 (Some(doc), _) => {
-                    *doc = fold::fold_fact(key.view, doc.take(), stamp, fact);
+                    *doc = fold::fold_fact(key.view, doc.take(), metadata, fact);
                     continue;
                 }
                 (None, PriorDocument::Ignored) => None,
                 (None, PriorDocument::Required) => {
-                    let hot = if self.refolded { None } else { self.hot.get(&key) };
-                    hot.map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))?
+                    let cache = if self.refolded { None } else { self.cache.get(&key) };
+                    cache
+                        .map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))?
                 }
             };
             places.insert(key, docs.len());
-            docs.push(fold::fold_fact(key.view, doc, stamp, fact));
+            docs.push(fold::fold_fact(key.view, doc, metadata, fact));
         }
         Ok(())
     }
@@ -280,8 +283,8 @@ impl<'a> WriteBatch<'a> {
         if let Some(place) = self.docs.places.get(&key) {
             return Ok(self.docs.docs.get(*place).cloned().flatten());
         }
-        let hot = if self.refolded { None } else { self.hot.get(&key) };
-        hot.map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))
+        let cache = if self.refolded { None } else { self.cache.get(&key) };
+        cache.map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))
     }
 
     pub(super) fn insert_blob(&mut self, hash: &Hash, bytes: &[u8]) -> Result<(), StoreError> {

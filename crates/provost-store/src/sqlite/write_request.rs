@@ -15,7 +15,7 @@ type ReplySender<T> = oneshot::Sender<Result<T, StoreError>>;
 #[derive(Debug)]
 pub(super) struct AppendReceipt {
     pub(super) result: Result<AppendOutcome, StoreError>,
-    pub(super) _job: Box<PreparedAppend>,
+    pub(super) _prepared: Box<PreparedAppend>,
 }
 
 /// A request to the writer.
@@ -41,7 +41,7 @@ pub(super) struct PreparedAppend {
 impl WriteRequest {
     pub(super) fn durability(&self) -> Durability {
         match self {
-            Self::Append(job, _) => job.durability,
+            Self::Append(prepared, _) => prepared.durability,
             Self::Blob(..) | Self::Rebuild(_) => Durability::Synced,
         }
     }
@@ -49,11 +49,11 @@ impl WriteRequest {
     pub(super) fn send_reply(self, answer: Result<WriteReply, StoreError>) {
         // The receiver may be gone.
         match (self, answer) {
-            (Self::Append(job, reply), Ok(WriteReply::Appended(appended))) => {
-                drop(reply.send(AppendReceipt { result: Ok(appended), _job: job }));
+            (Self::Append(prepared, reply), Ok(WriteReply::Appended(appended))) => {
+                drop(reply.send(AppendReceipt { result: Ok(appended), _prepared: prepared }));
             }
-            (Self::Append(job, reply), Err(error)) => {
-                drop(reply.send(AppendReceipt { result: Err(error), _job: job }));
+            (Self::Append(prepared, reply), Err(error)) => {
+                drop(reply.send(AppendReceipt { result: Err(error), _prepared: prepared }));
             }
             (Self::Blob(_, _, reply) | Self::Rebuild(reply), Ok(WriteReply::Done)) => {
                 drop(reply.send(Ok(())));

@@ -25,8 +25,8 @@ pub(crate) fn find_embedded_commands(run: &CommandInvocation) -> EmbeddedCommand
         {
             let mut argv = vec![value.to_owned()];
             argv.extend(run.argv[at + 1..].iter().cloned());
-            let after = run.unknown.iter().filter(|place| **place > at);
-            let unknown = after.map(|place| place - at).collect();
+            let after = run.unknown.iter().filter(|index| **index > at);
+            let unknown = after.map(|index| index - at).collect();
             carried.texts.push(CommandInvocation {
                 argv,
                 unknown,

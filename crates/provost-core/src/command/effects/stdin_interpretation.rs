@@ -19,7 +19,7 @@ const LINE_SHELLS: &[&str] = &["sh", "bash", "dash", "ash"];
 /// How this command interprets stdin once it runs.
 pub fn classify_stdin(analysis: &CommandAnalysis) -> StdinInterpretation {
     let runs = || {
-        analysis.demands.iter().filter_map(|demand| match demand {
+        analysis.effects.iter().filter_map(|effect| match effect {
             CommandEffect::Run(run) => Some(run),
             CommandEffect::Write { .. }
             | CommandEffect::Read { .. }

@@ -196,8 +196,8 @@ impl CommandAnalyzer {
         };
         // The previous path counts as known, unless it is in quotes.
         let is_path = known == "PATH" && is_known != text.contains('$');
-        let judged = (is_path || is_known && known != "PATH").then_some(text);
-        if let Some(how) = code_injection::find_code_injection(&known, judged) {
+        let value_if_known = (is_path || is_known && known != "PATH").then_some(text);
+        if let Some(how) = code_injection::find_code_injection(&known, value_if_known) {
             return self.mark_programs_uncertain(
                 OpaqueReason::CodeInjection(how),
                 format_assignment(name, text),
@@ -238,7 +238,7 @@ impl CommandAnalyzer {
             run.through == self.through && (tools::is_harmless_program(name) || building())
         };
         self.opaque_count() == n_opaque
-            && self.effects()[n_demands..].iter().all(|demand| match demand {
+            && self.effects()[n_demands..].iter().all(|effect| match effect {
                 CommandEffect::Run(run) => plain(run),
                 CommandEffect::Write { .. }
                 | CommandEffect::Read { .. }

@@ -63,7 +63,7 @@ impl CommandAnalyzer {
 
     /// The effects so far.
     pub(crate) fn effects(&self) -> &[CommandEffect] {
-        &self.found.demands
+        &self.found.effects
     }
 
     /// The number of uncertain parts so far.
@@ -80,12 +80,20 @@ impl CommandAnalyzer {
 
     /// Adds an uncertain part that runs no program besides the listed ones.
     pub(crate) fn mark_arguments_uncertain(&mut self, why: OpaqueReason, text: impl Into<String>) {
-        self.add_opaque_part(OpaquePart { why, text: text.into(), extent: Uncertainty::Arguments });
+        self.add_opaque_part(OpaquePart {
+            why,
+            text: text.into(),
+            uncertainty: Uncertainty::Arguments,
+        });
     }
 
     /// Adds an uncertain part that may run any program.
     pub(crate) fn mark_programs_uncertain(&mut self, why: OpaqueReason, text: impl Into<String>) {
-        self.add_opaque_part(OpaquePart { why, text: text.into(), extent: Uncertainty::Programs });
+        self.add_opaque_part(OpaquePart {
+            why,
+            text: text.into(),
+            uncertainty: Uncertainty::Programs,
+        });
     }
 
     fn add_opaque_part(&mut self, part: OpaquePart) {
@@ -109,16 +117,16 @@ impl CommandAnalyzer {
             known @ Some(_) => known,
         };
         match known {
-            Some(known) if part.extent == Uncertainty::Programs => {
-                known.extent = Uncertainty::Programs
+            Some(known) if part.uncertainty == Uncertainty::Programs => {
+                known.uncertainty = Uncertainty::Programs
             }
             Some(_) => {}
             None => self.found.opaque.push(part),
         }
     }
 
-    pub(crate) fn add_effect(&mut self, demand: CommandEffect) {
-        self.found.demands.push(demand);
+    pub(crate) fn add_effect(&mut self, effect: CommandEffect) {
+        self.found.effects.push(effect);
     }
 
     pub(crate) fn reject_line(&mut self, refused: UnreadableCommand) {
@@ -298,12 +306,12 @@ impl CommandAnalyzer {
             }
             Command::ExtendedTest(test, redirects) => {
                 let expr = test.expr.to_string();
-                let extent = if test_evaluates_names(&expr) {
+                let uncertainty = if test_evaluates_names(&expr) {
                     Self::mark_programs_uncertain
                 } else {
                     Self::mark_arguments_uncertain
                 };
-                extent(self, OpaqueReason::ExtendedTest, format!("[[ {expr} ]]"));
+                uncertainty(self, OpaqueReason::ExtendedTest, format!("[[ {expr} ]]"));
                 self.analyze_substitutions_in(&expr);
                 self.visit_redirects(redirects.as_ref());
             }

@@ -12,13 +12,13 @@ const UNKNOWN_INPUT_PATH: &str = "$input";
 #[derive(Debug, Clone)]
 pub(crate) struct PlaceholderValues {
     mark: String,
-    places: Vec<String>,
+    paths: Vec<String>,
 }
 
 impl PlaceholderValues {
     /// A placeholder for these paths, which may contain globs.
-    pub(crate) fn from_paths(mark: &str, places: Vec<String>) -> Self {
-        Self { mark: mark.to_owned(), places }
+    pub(crate) fn from_paths(mark: &str, paths: Vec<String>) -> Self {
+        Self { mark: mark.to_owned(), paths }
     }
 
     /// A placeholder for any input.
@@ -29,13 +29,13 @@ impl PlaceholderValues {
     /// The word with each of the paths substituted, or unchanged.
     fn substitute_into(&self, word: String) -> Vec<String> {
         let Some((before, after)) = word.split_once(&self.mark) else { return vec![word] };
-        let one = |place: &String| {
+        let one = |path: &String| {
             // `conf/**` followed by `.bak`: a file in there with that suffix.
             let ends = !after.is_empty() && !after.starts_with('/');
-            let any = if ends && place.ends_with("**") { "/*" } else { "" };
-            format!("{before}{place}{any}{after}")
+            let any = if ends && path.ends_with("**") { "/*" } else { "" };
+            format!("{before}{path}{any}{after}")
         };
-        self.places.iter().map(one).collect()
+        self.paths.iter().map(one).collect()
     }
 }
 

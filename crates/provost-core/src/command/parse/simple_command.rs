@@ -137,8 +137,8 @@ impl CommandAnalyzer {
     }
 
     fn reject_lookalike(&mut self, raw: &RawWord, name: &str) {
-        let place = raw.loc.as_ref().filter(|_| self.is_outermost_line());
-        let at = place.map_or(1, |span| span.start.index + 1);
+        let location = raw.loc.as_ref().filter(|_| self.is_outermost_line());
+        let at = location.map_or(1, |span| span.start.index + 1);
         self.reject_line(UnreadableCommand::LookalikeName { name: name.to_owned(), at });
     }
 

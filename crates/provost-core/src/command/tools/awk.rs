@@ -13,7 +13,7 @@ pub(super) fn analyze_awk(reader: &mut CommandAnalyzer, run: CommandInvocation) 
         OptionsEnd::At(at) => at,
         OptionsEnd::UnknownOption(option) => return add_unknown_option(reader, run, option),
     };
-    let known = run.unknown.iter().all(|place| *place > at);
+    let known = run.unknown.iter().all(|index| *index > at);
     let written = run
         .argv
         .get(at)

@@ -221,7 +221,7 @@ fn analyze_exec(
     let Some(end) = end else { return rest.len() + 1 };
     let mut inner = run.clone();
     inner.argv = rest[..end].to_vec();
-    let lost = run.unknown.iter().any(|place| *place < from);
+    let lost = run.unknown.iter().any(|index| *index < from);
     let held = (0..end).filter(|at| {
         inner.argv[*at].contains(FOUND_PLACEHOLDER) || run.unknown.contains(&(from + at))
     });

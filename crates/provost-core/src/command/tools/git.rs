@@ -164,13 +164,13 @@ pub(super) fn analyze_git(reader: &mut CommandAnalyzer, mut run: CommandInvocati
     }
     let is_known = KNOWN_SUBCOMMANDS.split_whitespace().any(|known| known == subcommand);
     let words = &run.argv[at + 1..];
-    let looks = run.unknown.iter().all(|place| *place < at)
+    let only_reads = run.unknown.iter().all(|index| *index < at)
         && match subcommand.as_str() {
             "config" => git_config::is_config_query(words),
             "submodule" => git_config::is_submodule_query(words),
             _ => false,
         };
-    if looks {
+    if only_reads {
         return add_invocation(reader, run);
     }
     if COMMAND_SUBCOMMANDS.contains(&subcommand.as_str()) || !is_known && !run.unknown.contains(&at)
@@ -185,9 +185,9 @@ pub(super) fn analyze_git(reader: &mut CommandAnalyzer, mut run: CommandInvocati
         .filter(|option| !harmless.contains(option))
         .chain(own)
         .collect();
-    let looked_for = git_search::search_term_positions(&run.argv[1..]);
+    let search_terms = git_search::search_term_positions(&run.argv[1..]);
     let words = run.argv.iter().enumerate().skip(at);
-    let words = words.filter(|(place, _)| !looked_for.contains(&(place - 1)));
+    let words = words.filter(|(index, _)| !search_terms.contains(&(index - 1)));
     let words: Vec<String> = words.map(|(_, word)| word.clone()).collect();
     if let Some(option) = find_any_option(&words, &after.join(" ")) {
         reader.mark_programs_uncertain(OpaqueReason::Code, option.clone());

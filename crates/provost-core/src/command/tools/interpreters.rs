@@ -40,7 +40,7 @@ pub(super) fn analyze_interpreter(
 ) {
     match interpreter.classify_source(&run.argv) {
         // The script is unknown, so nobody can review it.
-        InterpretedSource::Script(at) if run.unknown.iter().any(|place| *place <= at) => {
+        InterpretedSource::Script(at) if run.unknown.iter().any(|index| *index <= at) => {
             add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput);
         }
         InterpretedSource::Script(_) | InterpretedSource::NamedByOption => {
@@ -91,7 +91,7 @@ impl InterpreterOptions {
             finds |= contains_option(self.finds, word);
             match self.classify_option(argv, at, word) {
                 OptionMeaning::Irrelevant(n_words) => at += n_words,
-                OptionMeaning::Source(told) => return told,
+                OptionMeaning::Source(source) => return source,
             }
         }
         if finds { InterpretedSource::NamedByOption } else { InterpretedSource::Stdin }
@@ -125,8 +125,8 @@ impl InterpreterOptions {
                 InterpretedSource::UnknownOption(word.to_owned())
             });
         }
-        for (place, letter) in word.char_indices().skip(1) {
-            let rest = &word[place + letter.len_utf8()..];
+        for (index, letter) in word.char_indices().skip(1) {
+            let rest = &word[index + letter.len_utf8()..];
             let of = |(options, _): &&(&'static str, CodeInjection)| {
                 contains_short_option(options, letter)
             };

@@ -249,12 +249,12 @@ fn analyze_risky_options(
     why: OpaqueReason,
 ) {
     if let Some(option) = find_any_option(&run.argv, options) {
-        let extent = if why == OpaqueReason::Arithmetic {
+        let uncertainty = if why == OpaqueReason::Arithmetic {
             CommandAnalyzer::mark_programs_uncertain
         } else {
             CommandAnalyzer::mark_arguments_uncertain
         };
-        extent(reader, why, option_with_value(&run.argv, option));
+        uncertainty(reader, why, option_with_value(&run.argv, option));
     }
     // `gcc @file` reads more arguments from the file.
     if let Some(words) = run.argv.iter().skip(1).find(|word| word.starts_with('@')) {
@@ -318,9 +318,9 @@ fn analyze_wrapped_command(reader: &mut CommandAnalyzer, mut run: CommandInvocat
 /// begins.
 fn drop_leading_words(run: &mut CommandInvocation, at: usize) {
     run.argv.drain(..at);
-    let lost = run.unknown.first().is_some_and(|place| *place < at);
-    run.unknown.retain(|place| *place >= at);
-    run.unknown.iter_mut().for_each(|place| *place -= at);
+    let lost = run.unknown.first().is_some_and(|index| *index < at);
+    run.unknown.retain(|index| *index >= at);
+    run.unknown.iter_mut().for_each(|index| *index -= at);
     if lost && run.unknown.first() != Some(&0) {
         run.unknown.insert(0, 0);
     }
@@ -333,7 +333,7 @@ fn analyze_shell_argument(
     words: std::ops::Range<usize>,
 ) {
     let text = run.argv[words.clone()].join(" ");
-    if run.unknown.iter().any(|place| *place < words.end) {
+    if run.unknown.iter().any(|index| *index < words.end) {
         reader.mark_programs_uncertain(OpaqueReason::Code, text.clone());
     }
     if run.through.len() >= MAX_WRAPPERS {
@@ -342,12 +342,12 @@ fn analyze_shell_argument(
     }
     let mut through = run.through.clone();
     through.push(system_program_name(&run.argv).unwrap_or_default().to_owned());
-    let around = std::mem::replace(&mut reader.through, through);
+    let outer = std::mem::replace(&mut reader.through, through);
     let assigned = std::mem::replace(&mut reader.assigned, run.assignments.clone());
     let here = reader.folders.clone();
     reader.analyze_nested_line(&text);
     // `cd` in the inner shell does not affect this one.
     reader.folders = here;
-    reader.through = around;
+    reader.through = outer;
     reader.assigned = assigned;
 }

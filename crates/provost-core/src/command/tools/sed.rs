@@ -6,19 +6,20 @@ use crate::command::parse::analyzer::CommandAnalyzer;
 
 /// `sed SCRIPT FILES`, where the script only edits the stream.
 pub(super) fn analyze_sed(reader: &mut CommandAnalyzer, run: CommandInvocation) {
-    let told = match SedArguments::parse(&run) {
-        Ok(told) => told,
+    let arguments = match SedArguments::parse(&run) {
+        Ok(arguments) => arguments,
         Err(option) => return add_unknown_option(reader, run, option),
     };
     // An unknown part of a script may end it and begin a command, and an unknown word may be `-e`
     // with a script.
-    let known = |(place, _): &(usize, &str)| !run.unknown.contains(place);
+    let known = |(index, _): &(usize, &str)| !run.unknown.contains(index);
     let edits = |script: &(usize, &str)| known(script) && SedScript(script.1).only_edits();
-    let harmless = !told.scripts.is_empty()
-        && (told.sandbox || told.scripts.iter().all(edits) && !run.may_gain_options());
+    let harmless = !arguments.scripts.is_empty()
+        && (arguments.sandbox || arguments.scripts.iter().all(edits) && !run.may_gain_options());
     let argv = [&run.argv[..1], &reader.substituted_arguments(&run)].concat();
     let given = CommandInvocation { argv, ..CommandInvocation::default() };
-    let written = SedArguments::parse(&given).map(|told| told.written_paths()).unwrap_or_default();
+    let written =
+        SedArguments::parse(&given).map(|arguments| arguments.written_paths()).unwrap_or_default();
     if harmless {
         add_invocation(reader, run);
     } else {
@@ -46,37 +47,39 @@ impl<'a> SedArguments<'a> {
     fn parse(run: &'a CommandInvocation) -> Result<Self, String> {
         const LONG: &str = "--quiet --silent --regexp-extended --separate --null-data --unbuffered \
                             --posix --debug --line-buffered";
-        let mut told = Self::default();
+        let mut arguments = Self::default();
         let mut at = 1;
         while let Some(word) = run.argv.get(at) {
             at += 1;
             if word == "--" {
-                told.operands.extend(run.argv.iter().enumerate().skip(at).map(indexed_str));
+                arguments.operands.extend(run.argv.iter().enumerate().skip(at).map(indexed_str));
                 break;
             }
             match (word.strip_prefix("--"), word.strip_prefix('-')) {
-                (Some("sandbox"), _) => told.sandbox = true,
-                (Some("in-place"), _) => told.in_place = Some(""),
-                (Some("expression"), _) => told.take_script(run, &mut at),
+                (Some("sandbox"), _) => arguments.sandbox = true,
+                (Some("in-place"), _) => arguments.in_place = Some(""),
+                (Some("expression"), _) => arguments.take_script(run, &mut at),
                 (Some(long), _) => match long.split_once('=') {
-                    Some(("expression", script)) => told.scripts.push((at - 1, script)),
-                    Some(("in-place", ending)) => told.in_place = Some(ending),
+                    Some(("expression", script)) => arguments.scripts.push((at - 1, script)),
+                    Some(("in-place", ending)) => arguments.in_place = Some(ending),
                     _ if LONG.split_ascii_whitespace().any(|known| known == word) => {}
                     _ => return Err(word.clone()),
                 },
                 (None, Some(letters)) if !letters.is_empty() => {
-                    told.parse_short_options(run, letters, &mut at).ok_or_else(|| word.clone())?;
+                    arguments
+                        .parse_short_options(run, letters, &mut at)
+                        .ok_or_else(|| word.clone())?;
                 }
-                (None, _) => told.operands.push((at - 1, word)),
+                (None, _) => arguments.operands.push((at - 1, word)),
             }
         }
-        if told.scripts.is_empty() && !told.operands.is_empty() {
-            told.scripts.push(told.operands.remove(0));
+        if arguments.scripts.is_empty() && !arguments.operands.is_empty() {
+            arguments.scripts.push(arguments.operands.remove(0));
         }
         // A backup in another folder is a file that nobody named.
-        match told.in_place {
+        match arguments.in_place {
             Some(ending) if ending.contains(['/', '*']) => Err(format!("-i{ending}")),
-            Some(_) | None => Ok(told),
+            Some(_) | None => Ok(arguments),
         }
     }
 
@@ -87,8 +90,8 @@ impl<'a> SedArguments<'a> {
         letters: &'a str,
         at: &mut usize,
     ) -> Option<()> {
-        for (place, letter) in letters.char_indices() {
-            let rest = &letters[place + letter.len_utf8()..];
+        for (index, letter) in letters.char_indices() {
+            let rest = &letters[index + letter.len_utf8()..];
             match letter {
                 'n' | 'E' | 'r' | 's' | 'u' | 'z' => {}
                 'i' => {
@@ -126,8 +129,8 @@ impl<'a> SedArguments<'a> {
     }
 }
 
-fn indexed_str((place, word): (usize, &String)) -> (usize, &str) {
-    (place, word)
+fn indexed_str((index, word): (usize, &String)) -> (usize, &str) {
+    (index, word)
 }
 
 /// The rest of a script.

@@ -42,7 +42,7 @@ pub(super) fn analyze_shell(reader: &mut CommandAnalyzer, run: CommandInvocation
             analyze_shell_argument(reader, &run, end..end + 1)
         }
         // The script is unknown, so nobody can review it.
-        Some(_) if run.unknown.iter().any(|place| *place <= end) => {
+        Some(_) if run.unknown.iter().any(|index| *index <= end) => {
             add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput);
         }
         // Nobody can review input or a terminal as a script.
@@ -117,10 +117,10 @@ pub(super) fn analyze_eval(reader: &mut CommandAnalyzer, run: CommandInvocation)
     }
     let mut through = run.through.clone();
     through.push("eval".to_owned());
-    let around = std::mem::replace(&mut reader.through, through);
+    let outer = std::mem::replace(&mut reader.through, through);
     let assigned = std::mem::replace(&mut reader.assigned, run.assignments.clone());
     reader.analyze_nested_line(&text);
-    reader.through = around;
+    reader.through = outer;
     reader.assigned = assigned;
 }
 

@@ -59,14 +59,14 @@ fn split_env_string(run: &CommandInvocation) -> Option<CommandInvocation> {
         None => return None,
     };
     let plain = |c: char| c.is_ascii_alphanumeric() || " -_./,+@%:=".contains(c);
-    if !text.chars().all(plain) || run.unknown.iter().any(|place| *place < taken) {
+    if !text.chars().all(plain) || run.unknown.iter().any(|index| *index < taken) {
         return None;
     }
     let mut split = run.clone();
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let more = words.len();
     split.argv.splice(1..taken, words);
-    split.unknown.iter_mut().for_each(|place| *place = *place + 1 + more - taken);
+    split.unknown.iter_mut().for_each(|index| *index = *index + 1 + more - taken);
     Some(split)
 }
 
@@ -86,23 +86,23 @@ pub(super) fn analyze_xargs(reader: &mut CommandAnalyzer, mut run: CommandInvoca
     };
     let options = &run.argv[1..at.min(run.argv.len())];
     // `-a FILE`, `-aFILE`, `--arg-file=FILE`: its lines become arguments.
-    let files = options.iter().enumerate().filter_map(|(place, word)| {
+    let files = options.iter().enumerate().filter_map(|(index, word)| {
         let rest = word.strip_prefix("--arg-file").or_else(|| word.strip_prefix("-a"))?;
         let joined = rest.strip_prefix('=').unwrap_or(rest);
-        if joined.is_empty() { options.get(place + 1).cloned() } else { Some(joined.to_owned()) }
+        if joined.is_empty() { options.get(index + 1).cloned() } else { Some(joined.to_owned()) }
     });
     for file in files.collect::<Vec<_>>() {
         for path in reader.folders.resolve_path(&file) {
             reader.add_effect(CommandEffect::ReadOperand { path });
         }
     }
-    let replaced = options.iter().enumerate().find_map(|(place, word)| {
+    let replaced = options.iter().enumerate().find_map(|(index, word)| {
         let rest = word.strip_prefix("-I")?;
-        if rest.is_empty() { options.get(place + 1).cloned() } else { Some(rest.to_owned()) }
+        if rest.is_empty() { options.get(index + 1).cloned() } else { Some(rest.to_owned()) }
     });
     match &replaced {
         Some(mark) => {
-            let held = (at..run.argv.len()).filter(|place| run.argv[*place].contains(mark));
+            let held = (at..run.argv.len()).filter(|index| run.argv[*index].contains(mark));
             let held: Vec<usize> = held.chain(run.unknown.iter().copied()).collect();
             run.unknown = held;
             run.unknown.sort_unstable();

@@ -48,7 +48,7 @@ fn split_file_names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn runs(analysis: &CommandAnalysis) -> impl Iterator<Item = &CommandInvocation> {
-    analysis.demands.iter().filter_map(|demand| match demand {
+    analysis.effects.iter().filter_map(|effect| match effect {
         CommandEffect::Run(run) => Some(run),
         CommandEffect::Write { .. }
         | CommandEffect::Read { .. }

@@ -23,9 +23,9 @@ pub(super) fn named_script_paths(
     cwd: &str,
     root: &str,
 ) -> Vec<RelPath> {
-    let demands = &analysis.demands;
+    let effects = &analysis.effects;
     let runs = || {
-        demands.iter().filter_map(|demand| match demand {
+        effects.iter().filter_map(|effect| match effect {
             CommandEffect::Run(run) => Some(run),
             CommandEffect::Write { .. }
             | CommandEffect::Read { .. }
@@ -42,8 +42,8 @@ pub(super) fn named_script_paths(
             }
         }
     }
-    for demand in demands {
-        if let CommandEffect::Read { path } = demand {
+    for effect in effects {
+        if let CommandEffect::Read { path } = effect {
             found.extend(resolve_in_project(&[cwd, path], root));
         }
     }
@@ -59,15 +59,15 @@ pub(super) fn named_script_paths(
 /// that is passed to an interpreter. The command may well write the others, as `npm install`
 /// writes `package.json`.
 pub(super) fn pinned_programs(
-    demands: &[CommandEffect],
+    effects: &[CommandEffect],
     cwd: &str,
     root: &str,
     pins: &[PinnedFile],
 ) -> Vec<String> {
     let is_pinned = |path: &RelPath| pins.iter().any(|pin| pin.path == path.as_str());
     let mut found = Vec::new();
-    for demand in demands {
-        let CommandEffect::Run(run) = demand else { continue };
+    for effect in effects {
+        let CommandEffect::Run(run) = effect else { continue };
         let Some((program, words)) = run.argv.split_first() else { continue };
         // Option values can be files too: `python3 -W x.py run.py`.
         let first = find_script_index(&run.argv).map_or(0, |at| at - 1);
@@ -90,15 +90,15 @@ fn script_names(run: &CommandInvocation, all: bool) -> Vec<String> {
     if program.contains('/') {
         names.push(program.clone());
     }
-    let told = files.unwrap_or_default();
-    names.extend(told.iter().map(|&file| file.to_owned()));
+    let config_names = files.unwrap_or_default();
+    names.extend(config_names.iter().map(|&file| file.to_owned()));
     if all || files.is_some() {
         for value in words.iter().map(|word| option_value(word)) {
             // `tests/a.py::test_x` names a test in a file.
             let value = value.split("::").next().unwrap_or(value);
             names.push(value.to_owned());
             // It may be a folder: `make -C web`.
-            names.extend(told.iter().map(|file| format!("{value}/{file}")));
+            names.extend(config_names.iter().map(|file| format!("{value}/{file}")));
         }
     }
     names.extend(module_files(run));
@@ -153,10 +153,10 @@ fn python_module_files(module: &str) -> Vec<String> {
 }
 
 /// The manifests whose `main` is the file that runs: `node .`.
-pub(super) fn manifests(demands: &[CommandEffect], cwd: &str, root: &str) -> Vec<RelPath> {
+pub(super) fn manifests(effects: &[CommandEffect], cwd: &str, root: &str) -> Vec<RelPath> {
     let mut found = Vec::new();
-    for demand in demands {
-        let CommandEffect::Run(run) = demand else { continue };
+    for effect in effects {
+        let CommandEffect::Run(run) = effect else { continue };
         if !matches!(plain_name(run_program_name(run)), "node" | "nodejs" | "electron") {
             continue;
         }
@@ -185,13 +185,13 @@ pub(super) fn unpinned_reason(
     if let Some(part) = loads {
         return Some(format!("{} {}", crate::action::text::excerpt(&part.text), part.why));
     }
-    for demand in &analysis.demands {
-        let CommandEffect::Run(run) = demand else { continue };
+    for effect in &analysis.effects {
+        let CommandEffect::Run(run) = effect else { continue };
         let program = run_program_name(run);
-        let told = TEST_RUNNERS.iter().any(|(name, _)| *name == program)
+        let runs_tests_or_builds = TEST_RUNNERS.iter().any(|(name, _)| *name == program)
             || is_module_runner(run)
             || finds_tests(run);
-        if !runs_script_file(run) && !told {
+        if !runs_script_file(run) && !runs_tests_or_builds {
             continue;
         }
         let shown = run.argv.join(" ");
@@ -205,7 +205,7 @@ pub(super) fn unpinned_reason(
                 .any(|at| resolve_in_project(&[cwd, at, name], root).is_some_and(|p| is_pinned(&p)))
         };
         let files = operands(run);
-        if told && !files.iter().any(at) {
+        if runs_tests_or_builds && !files.iter().any(at) {
             return Some(format!("{shown} runs whatever tests there are by then"));
         }
     }

@@ -7,7 +7,7 @@ use crate::fold::EventMetadata;
 
 pub(super) fn fold_draft(
     draft: Option<CompletionDraft>,
-    stamp: EventMetadata<'_>,
+    metadata: EventMetadata<'_>,
     fact: &Fact,
 ) -> Option<CompletionDraft> {
     let of_turn = |draft: Option<CompletionDraft>, session, turn| {
@@ -32,7 +32,7 @@ pub(super) fn fold_draft(
             Some(CompletionDraft { retrying: None, ..draft })
         }
         Fact::AttemptFailed(a) => {
-            let at = stamp.at.saturating_add(a.retry_in_ms.saturating_mul(1000));
+            let at = metadata.at.saturating_add(a.retry_in_ms.saturating_mul(1000));
             let retrying = Some(PendingRetry { attempt: a.attempt, at, why: a.why.clone() });
             Some(CompletionDraft { retrying, ..of_turn(draft, a.session, a.turn) })
         }

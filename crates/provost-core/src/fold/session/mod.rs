@@ -86,21 +86,23 @@ fn ended_turn(fact: &Fact) -> Option<(SessionId, TurnId)> {
 pub(super) fn fold_session(
     view: ViewKind,
     doc: Option<ViewDocument>,
-    stamp: EventMetadata<'_>,
+    metadata: EventMetadata<'_>,
     fact: &Fact,
 ) -> Option<ViewDocument> {
     match view {
         ViewKind::Sessions => {
             if let Fact::SessionOpened(opened) = fact {
-                return Some(ViewDocument::Session(Box::new(new_session(stamp, opened))));
+                return Some(ViewDocument::Session(Box::new(new_session(metadata, opened))));
             }
             let session = doc.and_then(ViewDocument::into_session)?;
-            Some(ViewDocument::Session(Box::new(update_session(session, stamp, fact))))
+            Some(ViewDocument::Session(Box::new(update_session(session, metadata, fact))))
         }
-        ViewKind::Pages => page::fold_page(doc.and_then(ViewDocument::into_page), stamp, fact)
+        ViewKind::Pages => page::fold_page(doc.and_then(ViewDocument::into_page), metadata, fact)
             .map(|page| ViewDocument::Page(Box::new(page))),
-        ViewKind::Drafts => draft::fold_draft(doc.and_then(ViewDocument::into_draft), stamp, fact)
-            .map(|draft| ViewDocument::Draft(Box::new(draft))),
+        ViewKind::Drafts => {
+            draft::fold_draft(doc.and_then(ViewDocument::into_draft), metadata, fact)
+                .map(|draft| ViewDocument::Draft(Box::new(draft)))
+        }
         ViewKind::Usage => {
             let Fact::UsageRecorded(used) = fact else { return doc };
             let row = doc.and_then(ViewDocument::into_usage);
@@ -119,7 +121,7 @@ pub(super) fn fold_session(
     }
 }
 
-fn new_session(stamp: EventMetadata<'_>, opened: &SessionOpened) -> SessionView {
+fn new_session(metadata: EventMetadata<'_>, opened: &SessionOpened) -> SessionView {
     SessionView {
         id: opened.session,
         project: opened.project,
@@ -127,9 +129,9 @@ fn new_session(stamp: EventMetadata<'_>, opened: &SessionOpened) -> SessionView 
         model: opened.model.clone(),
         title: String::new(),
         status: SessionStatus::Idle,
-        opened_at: stamp.at,
-        opened_by: stamp.principal.to_owned(),
-        updated_at: stamp.at,
+        opened_at: metadata.at,
+        opened_by: metadata.principal.to_owned(),
+        updated_at: metadata.at,
         items: 0,
         queued: Vec::new(),
         turn: None,
@@ -146,15 +148,19 @@ fn new_session(stamp: EventMetadata<'_>, opened: &SessionOpened) -> SessionView 
     }
 }
 
-fn update_session(mut session: SessionView, stamp: EventMetadata<'_>, fact: &Fact) -> SessionView {
-    session.updated_at = stamp.at;
+fn update_session(
+    mut session: SessionView,
+    metadata: EventMetadata<'_>,
+    fact: &Fact,
+) -> SessionView {
+    session.updated_at = metadata.at;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest ends a turn or changes nothing")]
     match fact {
         Fact::MessageAdded(message) => add_message(&mut session, message),
         Fact::MessageWithdrawn(withdrawn) => {
             session.queued.retain(|queued| queued.message != withdrawn.message);
         }
-        Fact::TurnStarted(started) => start_turn(&mut session, stamp, started),
+        Fact::TurnStarted(started) => start_turn(&mut session, metadata, started),
         Fact::ToolCalled(called) => {
             session.items = session.items.max(called.item.saturating_add(1));
         }
@@ -171,7 +177,7 @@ fn update_session(mut session: SessionView, stamp: EventMetadata<'_>, fact: &Fac
         }
         _ => {
             if let Some((_, turn)) = ended_turn(fact) {
-                end_turn(&mut session, turn, stamp, fact);
+                end_turn(&mut session, turn, metadata, fact);
             }
         }
     }
@@ -202,7 +208,7 @@ fn title(parts: &[MessagePart]) -> String {
     line.unwrap_or_default().chars().take(limits::MAX_TITLE_CHARS).collect()
 }
 
-fn start_turn(session: &mut SessionView, stamp: EventMetadata<'_>, started: &TurnStarted) {
+fn start_turn(session: &mut SessionView, metadata: EventMetadata<'_>, started: &TurnStarted) {
     session.queued.retain(|queued| Some(queued.message) != started.message);
     if session.status == SessionStatus::Closed {
         return;
@@ -211,10 +217,10 @@ fn start_turn(session: &mut SessionView, stamp: EventMetadata<'_>, started: &Tur
     session.turn = Some(TurnView {
         id: started.turn,
         status: TurnStatus::Running,
-        started_at: stamp.at,
+        started_at: metadata.at,
         ended_at: None,
-        principal: stamp.principal.to_owned(),
-        actor: stamp.actor.clone(),
+        principal: metadata.principal.to_owned(),
+        actor: metadata.actor.clone(),
         calls: 0,
         usage: TokenUsage::default(),
         cost: 0,
@@ -258,10 +264,10 @@ fn add_session_usage(
 }
 
 /// A turn ends once: later facts about its end change nothing.
-fn end_turn(session: &mut SessionView, turn: TurnId, stamp: EventMetadata<'_>, fact: &Fact) {
+fn end_turn(session: &mut SessionView, turn: TurnId, metadata: EventMetadata<'_>, fact: &Fact) {
     let running = |open: &&mut TurnView| open.id == turn && open.status == TurnStatus::Running;
     let Some(open) = session.turn.as_mut().filter(running) else { return };
-    open.ended_at = Some(stamp.at);
+    open.ended_at = Some(metadata.at);
     let mut status = SessionStatus::Idle;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the fourth fact that ends a turn")]
     match fact {

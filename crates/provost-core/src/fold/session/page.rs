@@ -19,10 +19,10 @@ pub fn page_key(session: SessionId, item: ItemNumber) -> Uuid {
 
 pub(super) fn fold_page(
     page: Option<SessionPage>,
-    stamp: EventMetadata<'_>,
+    metadata: EventMetadata<'_>,
     fact: &Fact,
 ) -> Option<SessionPage> {
-    if let Some((session, item)) = new_item(stamp, fact) {
+    if let Some((session, item)) = new_item(metadata, fact) {
         let mut page = page.unwrap_or(SessionPage { session, items: Vec::new() });
         let at = page.items.partition_point(|known| known.item < item.item);
         // If two facts carry the same item number, the first one counts.
@@ -32,14 +32,14 @@ pub(super) fn fold_page(
         return Some(page);
     }
     let mut page = page?;
-    update_page(&mut page, stamp, fact);
+    update_page(&mut page, metadata, fact);
     Some(page)
 }
 
 /// The item that a fact adds, if it adds one.
-fn new_item(stamp: EventMetadata<'_>, fact: &Fact) -> Option<(SessionId, SessionItem)> {
+fn new_item(metadata: EventMetadata<'_>, fact: &Fact) -> Option<(SessionId, SessionItem)> {
     let new = |session, item, turn, content| {
-        Some((session, SessionItem { item, turn, at: stamp.at, content }))
+        Some((session, SessionItem { item, turn, at: metadata.at, content }))
     };
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact adds an item")]
     match fact {
@@ -71,7 +71,7 @@ fn new_item(stamp: EventMetadata<'_>, fact: &Fact) -> Option<(SessionId, Session
     }
 }
 
-fn update_page(page: &mut SessionPage, stamp: EventMetadata<'_>, fact: &Fact) {
+fn update_page(page: &mut SessionPage, metadata: EventMetadata<'_>, fact: &Fact) {
     fn find(page: &mut SessionPage, number: ItemNumber) -> Option<&mut SessionItem> {
         page.items.iter_mut().find(|known| known.item == number)
     }
@@ -91,7 +91,7 @@ fn update_page(page: &mut SessionPage, stamp: EventMetadata<'_>, fact: &Fact) {
                 find(page, returned.item).map(|item| &mut item.content)
             {
                 let (status, output) = (returned.status, returned.output.clone());
-                *result = Some(ToolResult { status, output, at: stamp.at });
+                *result = Some(ToolResult { status, output, at: metadata.at });
             }
         }
         Fact::HandedOff(handed) => {

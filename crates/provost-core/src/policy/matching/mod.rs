@@ -24,9 +24,9 @@ pub(super) enum MatchStrictness {
 impl PolicyRule {
     /// Whether the rule matches; its skills were compared before.
     pub(super) fn matches(&self, query: &RuleQuery<'_>) -> Option<MatchCertainty> {
-        let here =
+        let applies =
             self.applies_to_requester(query.role, query.mode) && self.applies_in_location(query);
-        if here { self.match_target(query) } else { None }
+        if applies { self.match_target(query) } else { None }
     }
 
     /// Whether it applies to this role in this mode.
@@ -53,9 +53,10 @@ impl PolicyRule {
         });
         project
             && self.folders.as_ref().is_none_or(|folders| {
-                let meant = |folder: &str| folders.iter().any(|known| known.matches(folder));
+                let matches_folder =
+                    |folder: &str| folders.iter().any(|known| known.matches(folder));
                 let moved = |folder: &String| match resolve_path(query.at.cwd, folder) {
-                    ResolvedPath::Inside(folder) => meant(&folder),
+                    ResolvedPath::Inside(folder) => matches_folder(&folder),
                     ResolvedPath::Outside(_) => lenient,
                 };
                 match query.target {
@@ -65,7 +66,7 @@ impl PolicyRule {
                     | RuleTarget::OutsidePath(_)
                     | RuleTarget::UnresolvedPath(_)
                     | RuleTarget::Opaque
-                    | RuleTarget::Nothing => meant(query.at.cwd),
+                    | RuleTarget::Nothing => matches_folder(query.at.cwd),
                 }
             })
     }

@@ -44,7 +44,7 @@ struct DiagnosticReader {
     /// A message whose location follows, and how many lines ago it was.
     message: Option<(DiagnosticSeverity, String, usize)>,
     /// A location whose message follows.
-    place: Option<SourceLocation>,
+    location: Option<SourceLocation>,
     /// The file of the diagnostics that are listed below it.
     file: Option<String>,
     /// The last frame of a traceback.
@@ -60,43 +60,43 @@ impl DiagnosticReader {
             }
         }
         match diagnostic_line::classify_line(line) {
-            DiagnosticLine::Complete(severity, place, message) => {
+            DiagnosticLine::Complete(severity, location, message) => {
                 self.flush_message();
-                self.add_diagnostic(severity, Some(place), message);
+                self.add_diagnostic(severity, Some(location), message);
             }
             DiagnosticLine::Message(severity, message) => {
                 self.flush_message();
                 self.message = Some((severity, message.to_owned(), 0));
             }
-            DiagnosticLine::Location(place) => {
+            DiagnosticLine::Location(location) => {
                 if let Some((severity, message, _)) = self.message.take() {
-                    self.add_diagnostic(severity, Some(place), &message);
+                    self.add_diagnostic(severity, Some(location), &message);
                 }
             }
-            DiagnosticLine::Heading(DiagnosticHeading::Location(place)) => {
+            DiagnosticLine::Heading(DiagnosticHeading::Location(location)) => {
                 self.flush_message();
-                self.place = Some(place);
+                self.location = Some(location);
             }
             DiagnosticLine::Heading(DiagnosticHeading::File(file)) => {
                 self.file = Some(file.to_owned())
             }
             DiagnosticLine::Listed { severity, line, column, message } => {
                 if let Some(file) = self.file.clone() {
-                    let place = SourceLocation { file, line: Some(line), column: Some(column) };
-                    self.add_diagnostic(severity, Some(place), message);
+                    let location = SourceLocation { file, line: Some(line), column: Some(column) };
+                    self.add_diagnostic(severity, Some(location), message);
                 }
             }
-            DiagnosticLine::TracebackFrame(place) => self.frame = Some(place),
+            DiagnosticLine::TracebackFrame(location) => self.frame = Some(location),
             DiagnosticLine::TracebackError(message) => {
-                if let Some(place) = self.frame.take() {
-                    self.add_diagnostic(DiagnosticSeverity::Error, Some(place), message);
+                if let Some(location) = self.frame.take() {
+                    self.add_diagnostic(DiagnosticSeverity::Error, Some(location), message);
                 }
             }
             DiagnosticLine::Other => {
-                if let Some(place) = self.place.take()
+                if let Some(location) = self.location.take()
                     && !line.trim().is_empty()
                 {
-                    self.add_diagnostic(DiagnosticSeverity::Error, Some(place), line.trim());
+                    self.add_diagnostic(DiagnosticSeverity::Error, Some(location), line.trim());
                 }
             }
         }
@@ -114,15 +114,16 @@ impl DiagnosticReader {
     fn add_diagnostic(
         &mut self,
         severity: DiagnosticSeverity,
-        place: Option<SourceLocation>,
+        location: Option<SourceLocation>,
         message: &str,
     ) {
         let mut end = message.len().min(MAX_BUILD_MESSAGE_BYTES);
         while !message.is_char_boundary(end) {
             end -= 1;
         }
-        let (file, line, column) =
-            place.map_or((None, None, None), |place| (Some(place.file), place.line, place.column));
+        let (file, line, column) = location.map_or((None, None, None), |location| {
+            (Some(location.file), location.line, location.column)
+        });
         let message = message[..end].trim().to_owned();
         let error = BuildDiagnostic { file, line, column, message, severity };
         if !self.found.contains(&error) {

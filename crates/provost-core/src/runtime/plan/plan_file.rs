@@ -17,7 +17,7 @@ const LINE: usize = 8 * 1024;
 
 /// An error in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}{}: {why}", place(*.line, *.column))]
+#[error("{file}{}: {why}", format_position(*.line, *.column))]
 pub struct RuntimePlanError {
     /// The file.
     pub file: &'static str,
@@ -29,7 +29,7 @@ pub struct RuntimePlanError {
     pub why: String,
 }
 
-fn place(line: Option<usize>, column: Option<usize>) -> String {
+fn format_position(line: Option<usize>, column: Option<usize>) -> String {
     let number = |n: Option<usize>| n.map_or_else(String::new, |n| format!(":{n}"));
     number(line) + &number(column)
 }

@@ -341,7 +341,7 @@ impl RuntimeStateMachine {
         let ending = self
             .build
             .as_ref()
-            .is_some_and(|job| job.process.told != TerminationStage::NotRequested);
+            .is_some_and(|job| job.process.termination != TerminationStage::NotRequested);
         let DevServerState::Stopping(stopping) = &mut self.dev else { return };
         if ending || stopping.process.is_some() {
             return;

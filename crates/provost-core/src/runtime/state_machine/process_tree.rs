@@ -78,7 +78,7 @@ impl DevServerRun {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ProcessTreeState {
     pub(super) child: ProcessPhase,
-    pub(super) told: TerminationStage,
+    pub(super) termination: TerminationStage,
 }
 
 /// The phase of a process.
@@ -104,7 +104,7 @@ pub(super) enum TerminationStage {
 
 impl ProcessTreeState {
     pub(super) const SPAWNING: Self =
-        Self { child: ProcessPhase::Spawning, told: TerminationStage::NotRequested };
+        Self { child: ProcessPhase::Spawning, termination: TerminationStage::NotRequested };
 
     pub(super) fn mark_spawned(
         &mut self,
@@ -114,8 +114,8 @@ impl ProcessTreeState {
         out: &mut Vec<RuntimeEffect>,
     ) {
         self.child = ProcessPhase::Alive { pid, since: now };
-        if self.told != TerminationStage::NotRequested {
-            self.told = TerminationStage::Terminating;
+        if self.termination != TerminationStage::NotRequested {
+            self.termination = TerminationStage::Terminating;
             out.push(RuntimeEffect::Terminate(which));
             out.push(RuntimeEffect::StartTimer(RuntimeTimer::Grace(which), GRACE));
         }
@@ -123,10 +123,10 @@ impl ProcessTreeState {
 
     /// Terminates it, once.
     pub(super) fn terminate(&mut self, which: RuntimeProcessKind, out: &mut Vec<RuntimeEffect>) {
-        if self.told != TerminationStage::NotRequested {
+        if self.termination != TerminationStage::NotRequested {
             return;
         }
-        self.told = TerminationStage::Terminating;
+        self.termination = TerminationStage::Terminating;
         if let ProcessPhase::Alive { .. } = self.child {
             out.push(RuntimeEffect::Terminate(which));
             out.push(RuntimeEffect::StartTimer(RuntimeTimer::Grace(which), GRACE));
@@ -141,7 +141,7 @@ impl ProcessTreeState {
         out: &mut Vec<RuntimeEffect>,
     ) {
         let ProcessPhase::Alive { since, .. } = self.child else { return };
-        if self.told == TerminationStage::Terminating {
+        if self.termination == TerminationStage::Terminating {
             out.push(RuntimeEffect::StopTimer(RuntimeTimer::Grace(which)));
         }
         self.child = ProcessPhase::Sweeping { exit, since };
@@ -155,9 +155,9 @@ impl ProcessTreeState {
         out: &mut Vec<RuntimeEffect>,
     ) {
         if let (ProcessPhase::Alive { .. }, TerminationStage::Terminating) =
-            (&self.child, self.told)
+            (&self.child, self.termination)
         {
-            self.told = TerminationStage::Killed;
+            self.termination = TerminationStage::Killed;
             out.push(RuntimeEffect::Kill(which));
             out.push(RuntimeEffect::StartTimer(RuntimeTimer::Kill(which), KILL_TIMEOUT));
         }
@@ -169,7 +169,7 @@ impl ProcessTreeState {
         which: RuntimeProcessKind,
         out: &mut Vec<RuntimeEffect>,
     ) -> bool {
-        let killed = self.told == TerminationStage::Killed
+        let killed = self.termination == TerminationStage::Killed
             || matches!(self.child, ProcessPhase::Sweeping { .. });
         if killed {
             out.push(RuntimeEffect::Kill(which));
@@ -184,10 +184,10 @@ impl ProcessTreeState {
         which: RuntimeProcessKind,
         out: &mut Vec<RuntimeEffect>,
     ) -> (RuntimeExit, Millis) {
-        match (self.child, self.told) {
+        match (self.child, self.termination) {
             (ProcessPhase::Spawning, _) => (RuntimeExit::default(), 0),
-            (ProcessPhase::Alive { since, .. }, told) => {
-                match told {
+            (ProcessPhase::Alive { since, .. }, termination) => {
+                match termination {
                     TerminationStage::NotRequested => {}
                     TerminationStage::Terminating => {
                         out.push(RuntimeEffect::StopTimer(RuntimeTimer::Grace(which)))

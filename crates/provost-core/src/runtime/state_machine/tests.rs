@@ -31,7 +31,7 @@ struct World {
     build: Tree,
     dev: Tree,
     /// Folded from the reports.
-    told: (RuntimeStatus, BuildStatus),
+    reported: (RuntimeStatus, BuildStatus),
     /// A run was reported to begin and not to end.
     open: bool,
     waiting: BTreeSet<u8>,
@@ -157,14 +157,14 @@ impl World {
                 }
             }
             RuntimeEffect::Answer(_) => {}
-            RuntimeEffect::Report(said) => self.hear(said),
+            RuntimeEffect::Report(transition) => self.apply_report(transition),
         }
     }
 
     /// Applies a report, as the fold of the log does.
-    fn hear(&mut self, said: RuntimeTransition) {
-        let (dev, build) = &mut self.told;
-        match said {
+    fn apply_report(&mut self, transition: RuntimeTransition) {
+        let (dev, build) = &mut self.reported;
+        match transition {
             RuntimeTransition::BuildStarted { .. } => *build = BuildStatus::Running,
             RuntimeTransition::BuildSucceeded { .. } | RuntimeTransition::BuildFailed { .. } => {
                 *build = BuildStatus::None
@@ -180,8 +180,8 @@ impl World {
             }
             RuntimeTransition::Stopping { .. } => *dev = RuntimeStatus::Stopping,
             RuntimeTransition::Stopped { cause, .. } => {
-                let told = cause != StopCause::Exit;
-                assert!(self.open || told, "a run ends that was not");
+                let reported = cause != StopCause::Exit;
+                assert!(self.open || reported, "a run ends that was not");
                 assert_eq!(self.dev, Tree::None, "stopped, and something is left");
                 (self.open, *dev) = (false, RuntimeStatus::Stopped);
             }
@@ -194,11 +194,11 @@ impl World {
     }
 
     fn check(&self) {
-        let (dev, build) = self.told;
-        let told = RuntimeView::combined_status(dev, build);
-        assert_eq!(told, self.machine.status(), "the log says something else: {self:#?}");
+        let (dev, build) = self.reported;
+        let reported = RuntimeView::combined_status(dev, build);
+        assert_eq!(reported, self.machine.status(), "the log says something else: {self:#?}");
         assert_eq!(self.machine.is_idle(), !self.alive() && !self.timers.contains(&(2, 0)));
-        if told == RuntimeStatus::Stopped {
+        if reported == RuntimeStatus::Stopped {
             assert!(self.dev == Tree::None && !matches!(self.build, Tree::Alive | Tree::Left));
         }
         if self.machine.is_idle() {

@@ -1,8 +1,8 @@
-//! What "the same again" means: never more than a person was told.
+//! What a grant covers: never more than the person was shown.
 
 use super::*;
 
-/// Whether a grant for the one lets the other run in mode `sandbox`.
+/// Whether a grant for one action allows the other in mode `sandbox`.
 fn lets(granted: &Action, asked: &Action) -> bool {
     let rules = rules("", None);
     let grants = [grant(super::asked(granted.clone()).grant_scope().unwrap(), &[])];
@@ -58,12 +58,12 @@ fn a_grant_for_a_command_ends_where_its_surroundings_change() {
     ] {
         assert!(!lets(&granted, &run(asked.clone())), "{asked}");
     }
-    // How long it may take and how much it may print harm nobody.
+    // Timeout and output limit are harmless.
     assert!(lets(&granted, &run(json!({ "command": "make", "timeoutMs": 5, "maxOutput": 2048 }))));
-    // With the network granted, so is it without.
+    // A grant with the network also covers the command without it.
     let online = run(json!({ "command": "make", "network": true }));
     assert!(lets(&online, &online) && lets(&online, &granted));
-    // What cannot be read for certain is the same only with every parameter.
+    // An opaque line is the same only with all parameters.
     let opaque = run(json!({ "command": "make $X" }));
     assert!(lets(&opaque, &opaque));
     assert!(!lets(&opaque, &run(json!({ "command": "make $X", "timeoutMs": 5 }))));

@@ -1,5 +1,5 @@
-//! What an action comes to is weighed like the command that it is: what the
-//! project runs, and what is typed into a shell.
+//! The command behind an action is evaluated like any command: what the project runs, and what is
+//! typed into a shell.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn what_the_project_runs_is_no_way_around_rules_gates_and_modes() {
     assert_eq!(said(running("eval \"$X\""), &deny, ProjectMode::Full), "ask");
     assert_eq!(said(running("npm run dev"), &builtin, ProjectMode::Auto), "allow mode");
     assert_eq!(said(running("npm run dev"), &builtin, ProjectMode::Sandbox), "ask");
-    // Whoever allows to run the project has not allowed whatever that is.
+    // A rule that allows running the project does not allow any command.
     let allow = |on: &str| format!("[[rule]]\nid = '{on}'\neffect = 'allow'\non = ['{on}']\n");
     let one = rules(&allow("runtime.run"), None);
     assert_eq!(said(running("npm run dev"), &one, ProjectMode::Sandbox), "ask");

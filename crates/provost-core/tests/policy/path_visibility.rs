@@ -1,4 +1,4 @@
-//! What of a folder is left out for whom.
+//! Which paths of a folder are hidden from whom.
 
 use provost_core::action::Action;
 use provost_core::policy::{
